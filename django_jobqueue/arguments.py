@@ -1,0 +1,226 @@
+"""A call bound to the handler's signature, to JSON and back.
+
+Refuses, when a job is enqueued, whatever would not reach the handler as it was given:
+wrong names, values that JSON would bring back as something else, too much data.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any, Final
+
+from django.core.exceptions import ImproperlyConfigured
+
+from django_jobqueue.exceptions import InvalidArguments
+
+MAX_DEPTH: Final = 100
+_encode = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":")
+).encode
+_SCALARS = frozenset((str, int, bool, type(None)))
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """What a handler takes, by name."""
+
+    function: str  # for messages
+    positional: tuple[str, ...]
+    names: frozenset[str]
+    required: frozenset[str]
+    open_ended: bool  # takes **kwargs
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], *, takes_context: bool) -> Parameters:
+        """Read the signature. Raises ImproperlyConfigured if jobs cannot fill it."""
+        where = f"{function.__module__}.{function.__qualname__}"
+        found = list(inspect.signature(function).parameters.values())
+        if takes_context:
+            if not found or found[0].name != "context":
+                raise ImproperlyConfigured(
+                    f"@job on {where}: with takes_context=True the first parameter "
+                    "must be named 'context'."
+                )
+            found = found[1:]
+        named = [p for p in found if p.kind in _NAMED]
+        others = [p for p in found if p.kind not in _NAMED]
+        open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in others)
+        if len(others) > open_ended:
+            raise ImproperlyConfigured(
+                f"@job on {where}: a job's data is kept by name, so the handler cannot "
+                "take *args or positional-only parameters."
+            )
+        return cls(
+            function=where,
+            positional=tuple(p.name for p in named if p.kind is _NAMED[0]),
+            names=frozenset(p.name for p in named),
+            required=frozenset(p.name for p in named if p.default is p.empty),
+            open_ended=open_ended,
+        )
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of a job that calls the handler so. Defaults are left to the handler.
+
+        Raises InvalidArguments.
+        """
+        if len(args) > len(self.positional):
+            raise InvalidArguments(
+                f"{self.function}() takes at most {len(self.positional)} positional "
+                f"arguments, not {len(args)}."
+            )
+        data = {**dict(zip(self.positional, args, strict=False)), **kwargs}
+        if len(data) < len(args) + len(kwargs):
+            twice = next(name for name in self.positional[: len(args)] if name in kwargs)
+            raise InvalidArguments(f"{self.function}() got {twice!r} twice.")
+        problem = self.problem(data)
+        if problem:
+            raise InvalidArguments(problem)
+        return data
+
+    def problem(self, data: object) -> str | None:
+        """Why this data cannot be given to the handler; None if it can."""
+        if not isinstance(data, dict):
+            return (
+                f"The data for {self.function}() must be an object with a key for each "
+                f"parameter, not {type(data).__name__}."
+            )
+        if self.required <= data.keys() <= self.names:
+            return None
+        missing = self.required - data.keys()
+        unknown = () if self.open_ended else sorted(data.keys() - self.names)
+        if unknown:
+            near = get_close_matches(str(unknown[0]), self.names, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            return f"{self.function}() has no parameter {unknown[0]!r}.{hint}"
+        if missing:
+            return (
+                f"{self.function}() is missing {', '.join(map(repr, sorted(missing)))}."
+            )
+        return None
+
+
+def to_json(data: Any, *, limit: int, what: str = "data") -> str:
+    """The JSON text of ``data``, which brings back an equal value.
+
+    ``limit`` is in bytes. Raises InvalidArguments, which names the place in the data.
+    """
+    try:
+        text = _encode(data)
+        size = len(text.encode())
+        faithful = _is_flat(data) or json.loads(text) == data
+    except (TypeError, ValueError, RecursionError, UnicodeEncodeError) as error:
+        raise InvalidArguments(_explain(data, what) or f"{what}: {error}") from error
+    if not faithful or "\\u0000" in text or "e+" in text or _may_be_deep(text):
+        problem = _explain(data, what)
+        if problem or not faithful:
+            raise InvalidArguments(problem or f"{what} would not survive as JSON.")
+    if size > limit:
+        raise InvalidArguments(
+            f"{what} is {size:,} bytes of JSON, more than the {limit:,} that "
+            "JOBQUEUE['MAX_DATA_BYTES'] allows. Store it elsewhere and pass a key to it."
+        )
+    return text
+
+
+def result_to_json(value: Any, *, limit: int) -> str:
+    """The JSON text of a handler's result; of one that is too large, a note of its size.
+
+    Raises TypeError if JSON has no such value.
+    """
+    try:
+        text = _encode(value)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError, UnicodeEncodeError) as error:
+        raise TypeError(f"The result is not JSON serializable: {error}") from error
+    if "\\u0000" in text and _explain(value, "result"):
+        raise TypeError("The result is not JSON serializable: it has a NUL character")
+    if size > limit:
+        note = f"result of {size:,} bytes; only {limit:,} are kept"
+        return json.dumps({"not_kept": note})
+    return text
+
+
+def from_json(text: str) -> Any:
+    """The value of a JSON text from the database. Raises ValueError if it is too odd."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("the data is nested too deep") from error
+
+
+def _is_flat(data: Any) -> bool:
+    """Whether this is a dict of strings, integers and the like, as most data are."""
+    return type(data) is dict and all(type(v) in _SCALARS for v in data.values())
+
+
+def _may_be_deep(text: str) -> bool:
+    return text.count("[") + text.count("{") > MAX_DEPTH
+
+
+def _explain(value: Any, path: str, depth: int = 0) -> str | None:
+    """What in this value JSON would not bring back, and where; None if nothing."""
+    if depth > MAX_DEPTH:
+        return f"{path[:200]} is nested deeper than {MAX_DEPTH} levels."
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return _explain_text(value, path)
+    if isinstance(value, int | float):
+        return _explain_number(value, path)
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                return f"{path} has the key {key!r}; JSON keys are strings."
+            problem = _explain_text(key, f"a key of {path}") or _explain(
+                item, f"{path}[{key!r}]", depth + 1
+            )
+            if problem:
+                return problem
+        return None
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if problem := _explain(item, f"{path}[{index}]", depth + 1):
+                return problem
+        return None
+    if isinstance(value, tuple):
+        return f"{path} is a tuple, which JSON brings back as a list; pass a list."
+    return (
+        f"{path} is {_article(type(value).__name__)}, which JSON does not have; pass a "
+        "string, a number or a key, and let the handler look it up."
+    )
+
+
+def _article(name: str) -> str:
+    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
+
+
+def _explain_text(value: str, path: str) -> str | None:
+    if "\x00" in value:
+        return f"{path} has a NUL character, which PostgreSQL cannot store."
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return f"{path} has half of a surrogate pair, which is no text."
+    return None
+
+
+def _explain_number(value: float, path: str) -> str | None:
+    """PostgreSQL keeps JSON numbers as decimals, so 1e300 comes back as an integer."""
+    if isinstance(value, int):
+        try:
+            str(value)
+        except ValueError:
+            return f"{path} has more digits than Python reads back; pass a string."
+        return None
+    if value != value or value in (float("inf"), float("-inf")):
+        return f"{path} is {value}, which JSON does not have."
+    exact = Decimal(repr(float(value)))
+    if abs(value) >= 1e16 and int(exact) != value:
+        return f"{path} is {value}, which would come back as another number."
+    return None

@@ -1,0 +1,250 @@
+"""Every setting: its name, default, kind and meaning, read from ``settings.JOBQUEUE``.
+
+Times are seconds. ``manage.py runworkers`` has a flag of the same name for every
+setting that is one value (``LEASE`` is ``--lease``); a flag wins over the setting, in
+that command and in the worker processes that it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar, overload
+
+from django.conf import settings
+from django.core.signals import setting_changed
+
+T = TypeVar("T")
+DAY = 86_400.0
+
+
+class Setting(Generic[T]):
+    """One key of the ``JOBQUEUE`` dict; an attribute of ``conf`` reads it."""
+
+    kind: ClassVar[str]  # how a value is described to people
+    types: ClassVar[tuple[type, ...]]
+
+    def __init__(
+        self,
+        default: T,
+        help: str,
+        *,
+        minimum: float | None = None,
+        optional: bool = False,  # None is a value, too
+    ) -> None:
+        self.default = default
+        self.help = help
+        self.minimum = minimum
+        self.optional = optional
+        self.name = ""
+
+    def __set_name__(self, owner: type[Conf], name: str) -> None:
+        self.name = name.upper()
+        owner.settings[self.name] = self
+
+    @overload
+    def __get__(self, conf: None, owner: type[Conf]) -> Setting[T]: ...
+    @overload
+    def __get__(self, conf: Conf, owner: type[Conf]) -> T: ...
+    def __get__(self, conf: Conf | None, owner: type[Conf]) -> Setting[T] | T:
+        return self if conf is None else self.convert(conf.read(self.name))
+
+    def convert(self, value: Any) -> T:
+        """The value as the engine uses it."""
+        return value  # type: ignore[no-any-return]
+
+    @property
+    def flag(self) -> str | None:
+        """The flag of ``runworkers`` that overrides it; None if it is not one value."""
+        return "--" + self.name.lower().replace("_", "-")
+
+    def problem(self, value: object) -> str | None:
+        """What is wrong with this value, in words that follow the setting's name."""
+        if value is None and self.optional:
+            return None
+        if not self.accepts(value):
+            return f"must be {self.kind}, not {value!r}"
+        if self.minimum is not None and value < self.minimum:  # type: ignore[operator]
+            return f"must be at least {self.minimum:g}, not {value!r}"
+        return None
+
+    def accepts(self, value: object) -> bool:
+        """Whether the value is of this setting's kind."""
+        return isinstance(value, self.types) and not isinstance(value, bool)
+
+
+class Seconds(Setting[T]):
+    kind = "a number of seconds"
+    types = (int, float)
+
+
+class Count(Setting[T]):
+    kind = "a whole number"
+    types = (int,)
+
+
+class Text(Setting[T]):
+    kind = "a string"
+    types = (str,)
+
+
+class Flag(Setting[T]):
+    kind = "True or False"
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, bool)
+
+
+class Names(Setting[T]):
+    kind = "a list of strings"
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, list | tuple) and all(
+            isinstance(name, str) and name for name in value
+        )
+
+
+class Retention(Setting[dict[str, float | None]]):
+    kind = (
+        "a dict of seconds (or None, for ever) by status: succeeded, failed, expired, "
+        "cancelled"
+    )
+    flag = None
+
+    def convert(self, value: Any) -> dict[str, float | None]:
+        return {**self.default, **value}
+
+    def accepts(self, value: object) -> bool:
+        return isinstance(value, dict) and all(
+            status in self.default
+            and (kept is None or (isinstance(kept, int | float) and kept >= 0))
+            for status, kept in value.items()
+        )
+
+
+class Conf:
+    """The settings in force: flags first, then ``settings.JOBQUEUE``, then defaults."""
+
+    settings: ClassVar[dict[str, Setting[Any]]] = {}
+
+    database = Text[str]("default", "Alias of the database that holds the jobs.")
+    modules = Names[list[str]](
+        ["jobs"], "Modules of each app in which handlers are looked for."
+    )
+    queues = Names[list[str] | None](
+        None, "Queues to claim from; None is every queue.", optional=True
+    )
+    processes = Count[int](1, "Worker processes of one runworkers.", minimum=1)
+    threads = Count[int](
+        4, "Threads for sync handlers in each worker process.", minimum=0
+    )
+    async_slots = Count[int](
+        100, "Async handlers that a worker process runs at once.", minimum=0
+    )
+    lease = Seconds[float](
+        15.0,
+        "How long a worker's claims hold without renewal. A host that vanishes is taken "
+        "over after this time; an outage of the database shorter than this repeats no "
+        "job.",
+        minimum=2,
+    )
+    poll_interval = Seconds[float](
+        5.0,
+        "Longest rest between two looks for work; at most one second while LISTEN "
+        "cannot be used.",
+        minimum=0.05,
+    )
+    listen = Flag[bool | None](
+        None,
+        "Use LISTEN/NOTIFY; None tries it at start, and polls if nothing is heard.",
+        optional=True,
+    )
+    grace = Seconds[float](
+        30.0, "How long running jobs may go on after the first stop signal.", minimum=0
+    )
+    cancel_grace = Seconds[float](
+        1.0, "How long a handler that was told to stop has to obey.", minimum=0
+    )
+    max_attempts = Count[int | None](
+        5,
+        "Attempts of job types that do not say; None is without end.",
+        minimum=1,
+        optional=True,
+    )
+    timeout = Seconds[float | None](
+        3_600.0,
+        "Timeout of job types that do not say; None is none.",
+        minimum=0.01,
+        optional=True,
+    )
+    max_crashes = Count[int](
+        3, "A job whose worker died this often is archived as failed.", minimum=1
+    )
+    max_data_bytes = Count[int](
+        1_000_000, "Largest data of a job, in bytes of JSON text.", minimum=2
+    )
+    max_result_bytes = Count[int](
+        65_536,
+        "Largest result that is kept, in bytes of JSON text; of a larger one, its size.",
+        minimum=64,
+    )
+    max_traceback_bytes = Count[int](
+        65_536,
+        "Longest traceback that is kept, in bytes; the middle of a longer one is cut.",
+        minimum=256,
+    )
+    prefetch = Seconds[float](
+        0.05,
+        "How much work, in time, a worker process may claim ahead of its free slots; "
+        "only of job types whose runs are short. 0 claims nothing ahead.",
+        minimum=0,
+    )
+    retention = Retention(
+        {
+            "succeeded": 7 * DAY,
+            "failed": 90 * DAY,
+            "expired": 30 * DAY,
+            "cancelled": 30 * DAY,
+        },
+        "How long archived jobs are kept, by status; None is for ever.",
+    )
+    prune_interval = Seconds[float](
+        60.0, "Rest of the pruner between two passes over the archive.", minimum=1
+    )
+    release = Text[str](
+        "", "Version of your project; recorded with attempts and workers."
+    )
+    project_roots = Names[list[str]](
+        [],
+        "Folders whose code counts as your own in failures; empty: every file outside "
+        "the standard library and site-packages.",
+    )
+    dump_dir = Text[str](
+        ".", "Folder for the JSON dump of unfinished jobs after a second stop signal."
+    )
+    statement_timeout = Seconds[float](
+        10.0, "Bound on each database call of the worker's own machinery.", minimum=1
+    )
+
+    def __init__(self) -> None:
+        self._flags: dict[str, Any] = {}
+        self._values: dict[str, Any] | None = None
+        setting_changed.connect(self._changed)
+
+    def override(self, flags: Mapping[str, Any]) -> None:
+        """Let these values win over the settings, in this process and its children."""
+        self._flags.update(flags)
+        self._values = None
+
+    def read(self, name: str) -> Any:
+        """The value in force, as it was written."""
+        if self._values is None:
+            configured = getattr(settings, "JOBQUEUE", None) or {}
+            self._values = {**configured, **self._flags}
+        return self._values.get(name, self.settings[name].default)
+
+    def _changed(self, *, setting: str, **kwargs: Any) -> None:
+        if setting == "JOBQUEUE":
+            self._values = None
+
+
+conf = Conf()

@@ -1,0 +1,178 @@
+"""The errors, and the four words a handler may raise.
+
+::
+
+    JobQueueError
+    ├── EnqueueError
+    │   ├── UnknownJobType      the name is no job type; names the near misses
+    │   ├── InvalidArguments    says which argument or option, and why
+    │   ├── DuplicateJob        carries the job that it duplicates
+    │   └── AlreadyArchived     the id was used, and its job is over
+    ├── JobNotFound             no job has this id, neither queued nor archived
+    ├── LeaseLost               the job was rescued while it ran here; nothing was written
+    ├── NotReplayable           says what state the job is in
+    └── StoreUnavailable        the database cannot be used now; says when to try again
+
+    HandlerWord                 said by a handler on purpose; these are no failures of ours
+    ├── Retry(after=…)          run me again, this attempt is spent
+    ├── Snooze(for_=…)          run me again later, this attempt is not spent
+    ├── Fail(reason)            no further attempt
+    └── Cancel(reason)          the job is not wanted any more
+
+    JobTimeout                  raised inside a handler that outlives its timeout
+
+A mistake in the settings or in the options of ``@job`` is Django's own
+``ImproperlyConfigured``.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from django_jobqueue.store.rows import Job
+
+
+class JobQueueError(Exception):
+    """Anything that this package raises to its callers."""
+
+
+class EnqueueError(JobQueueError):
+    """The job was not enqueued; nothing was written."""
+
+
+class UnknownJobType(EnqueueError):
+    """No job type has this name. ``near`` lists the names most like it."""
+
+    def __init__(self, name: str, near: list[str] | None = None) -> None:
+        self.name = name
+        self.near = near or []
+        hint = (
+            f" Did you mean {' or '.join(repr(n) for n in self.near)}?"
+            if self.near
+            else " Declare a handler for it with @job in an app's jobs.py, or run "
+            "manage.py migrate where the handler is declared."
+        )
+        super().__init__(f"There is no job type {name!r}.{hint}")
+
+
+class InvalidArguments(EnqueueError, ValueError):
+    """The arguments or options of a job were refused. The message says which and why."""
+
+
+class DuplicateJob(EnqueueError):
+    """A job like this one is waiting already: ``job``."""
+
+    def __init__(self, message: str, job: Job) -> None:
+        super().__init__(message)
+        self.job = job
+
+
+class AlreadyArchived(EnqueueError):
+    """The id given to ``enqueue`` was used before, and that job is over: ``status``."""
+
+    def __init__(self, id: UUID, status: str) -> None:
+        self.id = id
+        self.status = status
+        super().__init__(
+            f"Job {id} is over already ({status}), so its id cannot be enqueued again. "
+            "Replay it, or use a new id."
+        )
+
+
+class JobNotFound(JobQueueError, LookupError):
+    """No queued and no archived job has this id."""
+
+    def __init__(self, id: UUID | str) -> None:
+        self.id = id
+        super().__init__(
+            f"There is no job {id}, neither queued nor archived. It may have been "
+            "pruned, or the transaction that enqueued it was rolled back."
+        )
+
+
+class LeaseLost(JobQueueError):
+    """This worker lost its claim on the job while it ran; what it did was not written."""
+
+    def __init__(self, id: UUID) -> None:
+        self.id = id
+        super().__init__(
+            f"The claim on job {id} was lost while it ran: its worker was taken for "
+            "dead and the job was given to another. Nothing of this attempt was written."
+        )
+
+
+class NotReplayable(JobQueueError):
+    """Only an archived job can be replayed. ``status`` is what this one is."""
+
+    def __init__(self, id: UUID, status: str) -> None:
+        self.id = id
+        self.status = status
+        super().__init__(
+            f"Job {id} is {status}; only a job that is over can be replayed. "
+            "Wait for it to end, or cancel it first."
+        )
+
+
+class StoreUnavailable(JobQueueError):
+    """The database cannot be used just now. Try again in ``retry_in`` seconds."""
+
+    def __init__(self, message: str, *, retry_in: float) -> None:
+        super().__init__(message)
+        self.retry_in = retry_in
+
+
+class HandlerWord(Exception):
+    """What a handler may say by raising; see the four subclasses."""
+
+
+class Retry(HandlerWord):
+    """Run this job again; the attempt is spent.
+
+    ``after`` is the wait (a timedelta, or seconds); without it the job type's backoff
+    decides. When no attempt is left the job is archived as failed.
+    """
+
+    def __init__(
+        self, reason: str = "", *, after: timedelta | float | None = None
+    ) -> None:
+        self.reason = reason
+        self.after = _as_timedelta(after)
+        super().__init__(reason or "the handler asked to be retried")
+
+
+class Snooze(HandlerWord):
+    """Run this job again after ``for_`` (a timedelta, or seconds); costs no attempt."""
+
+    def __init__(self, for_: timedelta | float, reason: str = "") -> None:
+        self.reason = reason
+        self.for_ = _as_timedelta(for_) or timedelta(0)
+        super().__init__(reason or f"snoozed for {self.for_}")
+
+
+class Fail(HandlerWord):
+    """Archive this job as failed now, whatever attempts are left."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class Cancel(HandlerWord):
+    """Archive this job as cancelled: it is not wanted any more."""
+
+    def __init__(self, reason: str = "") -> None:
+        self.reason = reason
+        super().__init__(reason or "cancelled")
+
+
+class JobTimeout(TimeoutError):
+    """Raised inside a handler that runs longer than its job type's timeout."""
+
+
+def _as_timedelta(value: timedelta | float | None) -> timedelta | None:
+    if value is None or isinstance(value, timedelta):
+        return value
+    return timedelta(seconds=value)

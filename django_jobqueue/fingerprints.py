@@ -1,0 +1,181 @@
+"""The fingerprint of a failure: what makes two failures the same one.
+
+Version 1 hashes the class of the root exception, the innermost frame of the project's
+own code (without its line number, so that it survives edits elsewhere in the file), and
+the first line of the message with its varying parts replaced by tokens. A coarse
+fingerprint leaves the message out: it bounds how many groups one place in the code can
+make. The version is part of the hash, so a better algorithm starts new groups.
+"""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Final
+from uuid import UUID
+
+from django_jobqueue.conf import conf
+
+VERSION: Final = "1"
+MAX_FRAMES: Final = 2_000
+TEMPLATE_LENGTH: Final = 160
+READ_LENGTH: Final = 1_000
+
+_PACKAGE = str(Path(__file__).parent)
+_TOKENS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), token)
+    for pattern, token in (
+        (r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", "<uuid>"),
+        (r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+", "<email>"),
+        (r"\b[a-z][a-z0-9+.-]*://\S+", "<url>"),
+        (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\S*)?", "<time>"),
+        (r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b", "<ip>"),
+        (r"\b0x[0-9a-f]+\b", "<hex>"),
+        (r"\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b", "<hex>"),
+        (r"(?:/[\w.~-]+){2,}/?", "<path>"),
+    )
+)
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.]*\Z")
+_NUMBER = re.compile(r"[-+]?\d[\d_,]*(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
+_NAMED = (KeyError, AttributeError, NameError, ImportError)  # the name is the bug
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """What a failure is grouped by."""
+
+    error_class: str  # of the root exception, as module.qualname
+    frame: str  # module:qualname, or the job type's name
+    template: str  # the message without its varying parts
+    value: UUID
+    coarse: UUID
+
+    @classmethod
+    def of_parts(cls, error_class: str, frame: str, template: str) -> Fingerprint:
+        """The fingerprint with these parts."""
+        return cls(
+            error_class=error_class,
+            frame=frame,
+            template=template,
+            value=_hash(error_class, frame, template),
+            coarse=_hash(error_class, frame),
+        )
+
+
+def fingerprint(error: BaseException, *, job_type: str) -> Fingerprint:
+    """The fingerprint of an exception that a handler of this job type raised.
+
+    An attribute ``job_fingerprint`` of the exception takes the place of the message.
+    """
+    root = _root(error)
+    frame = _project_frame(root.__traceback__) or _project_frame(error.__traceback__)
+    chosen = getattr(root, "job_fingerprint", None)
+    template = str(chosen)[:TEMPLATE_LENGTH] if chosen else template_of(root)
+    return Fingerprint.of_parts(class_name(root), frame or job_type, template)
+
+
+def class_name(error: BaseException) -> str:
+    """``module.qualname`` of the exception's class, without ``builtins.``."""
+    cls = type(error)
+    if cls.__module__ == "builtins":
+        return cls.__qualname__
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def message_of(error: BaseException) -> str:
+    """``str(error)``, also when that raises."""
+    try:
+        return str(error)
+    except BaseException:  # a __str__ may raise anything
+        return "<the message of this exception cannot be formatted>"
+
+
+def template_of(error: BaseException) -> str:
+    """The first line of the message with its varying parts replaced by tokens."""
+    lines = message_of(error)[:READ_LENGTH].splitlines()
+    text = lines[0] if lines else ""
+    for pattern, token in _TOKENS:
+        text = pattern.sub(token, text)
+    keep_names = isinstance(error, _NAMED)
+    text = _QUOTED.sub(lambda match: _quoted(match, keep_names), text)
+    text = _NUMBER.sub("<n>", text)
+    return " ".join(text.split())[:TEMPLATE_LENGTH]
+
+
+def frames_of(
+    traceback: TracebackType | None,
+) -> Iterator[tuple[FrameType, int]]:
+    """The frames of a traceback and their lines, outermost first, without our own."""
+    for _ in range(MAX_FRAMES):
+        if traceback is None:
+            return
+        if not traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            yield traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+
+
+def is_project_file(path: str) -> bool:
+    """Whether this is a file of the project, not of a library."""
+    return _is_project_file(path, tuple(conf.project_roots))
+
+
+def _root(error: BaseException) -> BaseException:
+    """Follow ``raise … from``, and groups with one member, to where it began."""
+    seen = {id(error)}
+    while True:
+        inner = error.__cause__
+        if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            inner = error.exceptions[0]
+        if inner is None or id(inner) in seen:
+            return error
+        seen.add(id(inner))
+        error = inner
+
+
+def _project_frame(traceback: TracebackType | None) -> str:
+    """``module:qualname`` of the innermost frame in the project, or of the last one."""
+    last = chosen = None
+    for frame, _line in frames_of(traceback):
+        last = frame
+        if is_project_file(frame.f_code.co_filename):
+            chosen = frame
+    frame_ = chosen or last
+    if frame_ is None:
+        return ""
+    return f"{frame_.f_globals.get('__name__', '?')}:{frame_.f_code.co_qualname}"
+
+
+@lru_cache(maxsize=4_096)
+def _is_project_file(path: str, roots: tuple[str, ...]) -> bool:
+    if path.startswith("<"):
+        return False
+    if roots:
+        return path.startswith(roots)
+    return not path.startswith(_library_roots())
+
+
+@lru_cache(maxsize=1)
+def _library_roots() -> tuple[str, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return (*{sysconfig.get_path(name) for name in names}, _PACKAGE)
+
+
+def _quoted(match: re.Match[str], keep_names: bool) -> str:
+    text = match.group(1) if match.group(1) is not None else match.group(2)
+    if keep_names and _IDENTIFIER.match(text):
+        return repr(text)
+    return "<str>"
+
+
+def _hash(*parts: str) -> UUID:
+    digest = blake2b(digest_size=16)
+    for part in (VERSION, *parts):
+        digest.update(part.encode("utf-8", "backslashreplace") + b"\0")
+    return UUID(bytes=digest.digest())

@@ -1,0 +1,374 @@
+"""The producer's verbs: ``@job``, ``enqueue``, ``enqueue_many`` and ``using``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import update_wrapper
+from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, TypeVar, overload
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.core.exceptions import ImproperlyConfigured
+
+from django_jobqueue import signals
+from django_jobqueue.arguments import Parameters, to_json
+from django_jobqueue.conf import conf
+from django_jobqueue.context import Context
+from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
+from django_jobqueue.ids import new_id, new_ids
+from django_jobqueue.policy import (
+    UNSET,
+    Unset,
+    policy_of,
+    priority_problem,
+    queue_problem,
+)
+from django_jobqueue.registry import Declaration, default_name, name_problem, registry
+from django_jobqueue.retries import Backoff
+from django_jobqueue.states import Delivery
+from django_jobqueue.store import find, insert, job_types
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.insert import NewJob
+from django_jobqueue.store.rows import Job
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What ``using`` says about the jobs to be enqueued. None leaves it to the type."""
+
+    run_after: datetime | timedelta | None = None
+    expires_at: datetime | None = None
+    priority: int | None = None
+    queue: str | None = None
+    id: UUID | str | None = None
+    tags: tuple[str, ...] = ()
+    enqueued_by: str | None = None
+
+    def checked(self) -> Options:
+        """The same options with a UUID for the id. Raises InvalidArguments."""
+        problem = None
+        if self.queue is not None and (found := queue_problem(self.queue)):
+            problem = f"queue {found}"
+        if self.priority is not None and (found := priority_problem(self.priority)):
+            problem = f"priority {found}"
+        if not isinstance(self.run_after, timedelta):
+            problem = problem or _time_problem("run_after", self.run_after)
+        problem = problem or _time_problem("expires_at", self.expires_at)
+        if not all(isinstance(tag, str) for tag in self.tags):
+            problem = f"tags must be strings, not {self.tags!r}."
+        if problem:
+            raise InvalidArguments(problem)
+        return self if self.id is None else replace(self, id=as_id(self.id))
+
+    def new_job(self, job_type: str, declaration: Declaration | None) -> NewJob:
+        """What is to be inserted, from these options and the code's policy."""
+        wait = self.run_after if isinstance(self.run_after, timedelta) else timedelta(0)
+        moment = None if isinstance(self.run_after, timedelta) else self.run_after
+        policy = declaration and declaration.policy
+        return NewJob(
+            job_type=job_type,
+            queue=self.queue or (policy.queue if policy else None),
+            priority=self.priority,
+            declared_priority=policy.priority if policy else None,
+            run_after=moment,
+            delay=wait,
+            expires_at=self.expires_at,
+            expires_in=policy.expires_in if policy else None,
+            enqueued_by=self.enqueued_by,
+            tags=to_json(list(self.tags), limit=10_000, what="tags")
+            if self.tags
+            else None,
+        )
+
+
+class Handler(Generic[P, R]):
+    """A function declared with ``@job``: call it, or enqueue a call of it."""
+
+    def __init__(
+        self,
+        function: Callable[..., R],
+        declaration: Declaration,
+        options: Options | None = None,
+    ) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self.declaration = declaration
+        self._options = options or Options()
+        self._new = self._options.new_job(declaration.name, declaration)
+
+    def __repr__(self) -> str:
+        return f"<handler of job type {self.name!r}>"
+
+    @property
+    def name(self) -> str:
+        """The name of the job type."""
+        return self.declaration.name
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the handler here and now, as a plain function."""
+        return self.function(*args, **kwargs)
+
+    def using(
+        self,
+        *,
+        run_after: datetime | timedelta | None = None,
+        expires_at: datetime | None = None,
+        priority: int | None = None,
+        queue: str | None = None,
+        id: UUID | str | None = None,
+        tags: Iterable[str] = (),
+        enqueued_by: str | None = None,
+    ) -> Handler[P, R]:
+        """The same handler with these options for the jobs that it enqueues.
+
+        ``run_after`` is a moment, or a wait from now; ``expires_at`` a moment after
+        which the job is not started; ``priority`` from -100 to 100, greater is sooner.
+        ``id`` makes the enqueue idempotent: a job that has this id already is returned
+        instead. Raises InvalidArguments.
+        """
+        options = Options(
+            run_after=run_after,
+            expires_at=expires_at,
+            priority=priority,
+            queue=queue,
+            id=id,
+            tags=tuple(tags),
+            enqueued_by=enqueued_by,
+        )
+        return Handler(self.function, self.declaration, options.checked())
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+        """Enqueue this call, in the caller's transaction, with one INSERT.
+
+        Raises InvalidArguments if the arguments do not fit the handler, or would not
+        survive as JSON; AlreadyArchived if the id of ``using(id=…)`` was used.
+        """
+        data = self.declaration.parameters.bind(args, kwargs)
+        return _enqueue(self._new, self.declaration, data, self._options.id)
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+        """``enqueue`` for async code."""
+        return await sync_to_async(self.enqueue)(*args, **kwargs)
+
+    def enqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
+        """Enqueue one job for each dict of arguments; return their ids, in order.
+
+        All or none, in the caller's transaction. Raises what ``enqueue`` raises.
+        """
+        if self._options.id is not None:
+            raise InvalidArguments("enqueue_many makes the ids itself: using(id=…).")
+        parameters = self.declaration.parameters
+        data = [parameters.bind((), call) for call in calls]
+        return _enqueue_many(self._new, self.declaration, data)
+
+    async def aenqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
+        """``enqueue_many`` for async code."""
+        return await sync_to_async(self.enqueue_many)(calls)
+
+
+def enqueue(
+    job_type: str,
+    data: Mapping[str, Any] | None = None,
+    *,
+    run_after: datetime | timedelta | None = None,
+    expires_at: datetime | None = None,
+    priority: int | None = None,
+    queue: str | None = None,
+    id: UUID | str | None = None,
+    tags: Iterable[str] = (),
+    enqueued_by: str | None = None,
+) -> Job:
+    """Enqueue a job by the name of its type, also one whose handler is not known here.
+
+    Raises UnknownJobType, with the names most like it, and what ``Handler.enqueue``
+    raises. The options are those of ``Handler.using``.
+    """
+    options = Options(
+        run_after=run_after,
+        expires_at=expires_at,
+        priority=priority,
+        queue=queue,
+        id=id,
+        tags=tuple(tags),
+        enqueued_by=enqueued_by,
+    ).checked()
+    declaration = registry.get(job_type)
+    values = dict(data or {}) if isinstance(data, Mapping | None) else data
+    if declaration is not None:
+        problem = declaration.parameters.problem(values)
+    elif not isinstance(values, dict):
+        problem = f"The data of a job must be an object, not {type(data).__name__}."
+    else:
+        problem = None
+    if problem:
+        raise InvalidArguments(problem)
+    new = options.new_job(job_type, declaration)
+    return _enqueue(new, declaration, values, options.id)
+
+
+async def aenqueue(
+    job_type: str, data: Mapping[str, Any] | None = None, **options: Any
+) -> Job:
+    """``enqueue`` for async code."""
+    return await sync_to_async(enqueue)(job_type, data, **options)
+
+
+def as_id(value: UUID | str) -> UUID:
+    """The UUID of a job; ``job_<uuid>`` is understood, too. Raises InvalidArguments."""
+    if isinstance(value, UUID):
+        return value
+    try:
+        return UUID(value.removeprefix("job_"))
+    except (ValueError, AttributeError, TypeError):
+        raise InvalidArguments(f"{value!r} is no job id; it must be a UUID.") from None
+
+
+@overload
+def job(function: Callable[P, R], /) -> Handler[P, R]: ...
+@overload
+def job(
+    *,
+    takes_context: Literal[True],
+    name: str = ...,
+    queue: str = ...,
+    priority: int = ...,
+    max_attempts: int | None | Unset = ...,
+    backoff: str | timedelta | float | Backoff = ...,
+    timeout: timedelta | float | None | Unset = ...,
+    delivery: str | Delivery = ...,
+    concurrency: int | None = ...,
+    atomic: bool = ...,
+    expires_in: timedelta | float | None = ...,
+    max_crashes: int = ...,
+    retry_for: tuple[type[BaseException], ...] = ...,
+    permanent: tuple[type[BaseException], ...] = ...,
+    sensitive: Iterable[str] = ...,
+) -> Callable[[Callable[Concatenate[Context, P], R]], Handler[P, R]]: ...
+@overload
+def job(
+    *,
+    takes_context: Literal[False] = ...,
+    name: str = ...,
+    queue: str = ...,
+    priority: int = ...,
+    max_attempts: int | None | Unset = ...,
+    backoff: str | timedelta | float | Backoff = ...,
+    timeout: timedelta | float | None | Unset = ...,
+    delivery: str | Delivery = ...,
+    concurrency: int | None = ...,
+    atomic: bool = ...,
+    expires_in: timedelta | float | None = ...,
+    max_crashes: int = ...,
+    retry_for: tuple[type[BaseException], ...] = ...,
+    permanent: tuple[type[BaseException], ...] = ...,
+    sensitive: Iterable[str] = ...,
+) -> Callable[[Callable[P, R]], Handler[P, R]]: ...
+def job(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    **options: Any,
+) -> Any:
+    """Declare the handler of a job type: ``@job``, or ``@job(option=…)``.
+
+    :param name: of the job type; by default that of the function, without ``.jobs``.
+    :param queue: the lane that its jobs wait in.
+    :param priority: from -100 to 100; greater is sooner.
+    :param max_attempts: ``None`` is without end.
+    :param backoff: ``exponential``, ``quartic``, ``decorrelated``, ``fixed``,
+        ``immediate``, ``rickover``; a wait; or a function of the attempt's number.
+    :param timeout: of one attempt, in seconds or as a timedelta; ``None`` is none.
+    :param delivery: ``at_least_once``, or ``at_most_once``: never started twice.
+    :param concurrency: how many run at once in the whole cluster; 0 pauses.
+    :param atomic: the handler and its completion are one transaction.
+    :param expires_in: how long after it is due a job may still be started.
+    :param max_crashes: a job whose worker died this often is archived as failed.
+    :param retry_for: only these exceptions are retried.
+    :param permanent: these exceptions are not retried.
+    :param takes_context: the first argument is a ``Context``.
+    :param sensitive: keys of the data whose values are masked wherever they are shown.
+
+    Raises ImproperlyConfigured for options that are wrong or contradict each other.
+    """
+
+    def declare(handler: Callable[..., Any]) -> Handler[..., Any]:
+        where = f"{handler.__module__}.{handler.__qualname__}"
+        policy = policy_of(where, options)
+        chosen = default_name(handler) if name is None else name
+        if problem := name_problem(chosen):
+            raise ImproperlyConfigured(f"@job on {where}: name {problem}")
+        declaration = Declaration(
+            name=chosen,
+            function=handler,
+            policy=policy,
+            parameters=Parameters.of(handler, takes_context=policy.takes_context),
+        )
+        if policy.atomic and declaration.is_async:
+            raise ImproperlyConfigured(
+                f"@job on {where}: atomic=True needs a sync handler; Django has no "
+                "async transactions."
+            )
+        registry.add(declaration)
+        return Handler(handler, declaration)
+
+    return declare if function is None else declare(function)
+
+
+def _enqueue(
+    new: NewJob, declaration: Declaration | None, data: Any, id: UUID | str | None
+) -> Job:
+    text = to_json(data, limit=conf.max_data_bytes)
+    db = DjangoDatabase()
+    verb = insert.insert if id is None else insert.insert_once
+    key = id if isinstance(id, UUID) else new_id()
+    job = verb(db, new, key, data, text)
+    if job is None:
+        _declare_now(db, new.job_type, declaration)
+        job = verb(db, new, key, data, text)
+        if job is None:
+            raise UnknownJobType(new.job_type)
+    signals.send(signals.job_enqueued, new.job_type, job=job)
+    return job
+
+
+def _enqueue_many(
+    new: NewJob, declaration: Declaration, calls: list[dict[str, Any]]
+) -> list[UUID]:
+    limit, ids = conf.max_data_bytes, new_ids(len(calls))
+    texts = [to_json(data, limit=limit) for data in calls]
+    if not calls:
+        return []
+    db = DjangoDatabase()
+    if not insert.insert_many(db, new, ids, texts):
+        _declare_now(db, new.job_type, declaration)
+        insert.insert_many(db, new, ids, texts)
+    return ids
+
+
+def _declare_now(
+    db: DjangoDatabase, job_type: str, declaration: Declaration | None
+) -> None:
+    """Write the job type's row: its code is newer than the last migrate."""
+    if declaration is None:
+        raise UnknownJobType(job_type, registry.near(job_type, find.known_names(db)))
+    job_types.declare(db, [declaration])
+
+
+def _time_problem(name: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        return f"{name} must be a datetime, not {value!r}."
+    if value.tzinfo is None or value.utcoffset() is None:
+        return f"{name} must be aware of its time zone; {value!r} is naive."
+    return None
+
+
+__all__ = ["UNSET", "Handler", "Options", "aenqueue", "enqueue", "job"]

@@ -1,0 +1,66 @@
+"""Log lines of attempts that did not succeed: receivers of signals, connected by the
+app."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django_jobqueue.context import Context
+from django_jobqueue.exceptions import LeaseLost
+from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.registry import registry
+from django_jobqueue.signals import attempt_failed
+
+logger = logging.getLogger("django_jobqueue.attempt")
+
+
+def connect() -> None:
+    """Log from now on."""
+    attempt_failed.connect(_log, dispatch_uid="jobqueue.logs")
+
+
+def one_line(text: str) -> str:
+    """The text with its control characters shown as escapes, so that a message can
+    neither end a log record nor talk to a terminal."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+def _log(
+    *,
+    sender: str,
+    context: Context,
+    outcome: Outcome,
+    error: BaseException,
+    seconds: float,
+    **kwargs: Any,
+) -> None:
+    attempts = f"{context.attempt}/{context.max_attempts or '∞'}"
+    what = f"Job {context.id} ({sender}) attempt {attempts}"
+    extra = {"job_id": str(context.id), "job_type": sender, "attempt": context.attempt}
+    if isinstance(error, LeaseLost):
+        logger.info("%s was rescued while it ran; it is rolled back", what, extra=extra)
+        return
+    failure = outcome.failure
+    if failure is None:
+        reason = one_line(outcome.reason)
+        logger.info("%s: %s %s", what, outcome.verb.value, reason, extra=extra)
+        return
+    cause = one_line(f"{failure.error_class}: {failure.message}")
+    if outcome.verb is Verb.RETRY:
+        wait = outcome.wait.total_seconds()
+        logger.warning("%s failed, again in %.1f s: %s", what, wait, cause, extra=extra)
+        return
+    declaration = registry.get(sender)
+    secretive = declaration is not None and declaration.policy.sensitive
+    logger.error(
+        "%s failed for good (%s) after %.3f s: %s",
+        what,
+        outcome.reason,
+        seconds,
+        cause,
+        extra=extra,
+        exc_info=None if secretive else error,
+    )

@@ -1,0 +1,105 @@
+"""``manage.py runworkers``: claim jobs and run them."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from django_jobqueue.conf import Conf, Count, Flag, Names, Seconds, conf
+from django_jobqueue.worker.process import Plan
+from django_jobqueue.worker.supervisor import Supervisor
+
+LEVELS = {0: logging.ERROR, 1: logging.INFO, 2: logging.INFO, 3: logging.DEBUG}
+
+
+class Command(BaseCommand):
+    """Run a supervisor and its worker processes until a signal, or until drained."""
+
+    help = (
+        "Run workers: a supervisor and its worker processes. The first SIGTERM or "
+        "SIGINT finishes what runs, the second stops at once. Each setting of the "
+        "JOBQUEUE dict that is one value has a flag of its name, which wins over it."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """A flag for every setting, and those of this command alone."""
+        parser.add_argument(
+            "--drain",
+            action="store_true",
+            help="Stop when nothing can be run now.",
+        )
+        settings = parser.add_argument_group("settings")
+        for name, setting in Conf.settings.items():
+            if setting.flag is not None:
+                settings.add_argument(
+                    setting.flag,
+                    dest=f"setting_{name}",
+                    metavar="VALUE",
+                    help=f"{setting.help} ({setting.default})".replace("%", "%%"),
+                )
+
+    def handle(self, **options: Any) -> None:
+        """Run until stopped. Raises CommandError for a flag that makes no sense."""
+        conf.override(self._flags(options))
+        self._log(options["verbosity"])
+        plan = Plan(
+            queues=tuple(conf.queues) if conf.queues else None,
+            threads=conf.threads,
+            async_slots=conf.async_slots,
+            drain=options["drain"],
+        )
+        if not plan.threads and not plan.async_slots:
+            raise CommandError("With --threads 0 and --async-slots 0 nothing can run.")
+        code = Supervisor(plan, conf.processes).run()
+        if code:
+            sys.exit(code)
+
+    @staticmethod
+    def _flags(options: dict[str, Any]) -> dict[str, Any]:
+        flags = {}
+        for name, setting in Conf.settings.items():
+            text = options.get(f"setting_{name}")
+            if text is None:
+                continue
+            try:
+                value = _parse(setting, str(text))
+            except ValueError:
+                problem = f"must be {setting.kind}, not {text!r}"
+            else:
+                problem = setting.problem(value)
+            if problem:
+                raise CommandError(f"{setting.flag} {problem}.")
+            flags[name] = value
+        return flags
+
+    def _log(self, verbosity: int) -> None:
+        """Say what happens, unless the project's LOGGING has decided that already."""
+        logger = logging.getLogger("django_jobqueue")
+        if logger.hasHandlers() or verbosity == 0:
+            return
+        handler = logging.StreamHandler(self.stderr._out)  # type: ignore[attr-defined]
+        handler.setFormatter(
+            logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s")
+        )
+        logger.addHandler(handler)
+        logger.setLevel(LEVELS.get(verbosity, logging.INFO))
+
+
+def _parse(setting: Any, text: str) -> Any:
+    """A flag's text as a value of its setting. Raises ValueError."""
+    if setting.optional and text.lower() in ("none", ""):
+        return None
+    match setting:
+        case Seconds():
+            return float(text)
+        case Count():
+            return int(text)
+        case Flag():
+            return {"true": True, "false": False}.get(text.lower(), text)
+        case Names():
+            return [name for name in text.split(",") if name]
+        case _:
+            return text

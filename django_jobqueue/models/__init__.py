@@ -1,0 +1,26 @@
+"""What Django, the admin, migrations and your queries look at jobs through.
+
+Nothing here changes a job: ``django_jobqueue.store`` does, in SQL, and
+``django_jobqueue.triage`` is what an operator's code calls. Every column has a database
+default, so a plain INSERT of a job type and data enqueues, too.
+"""
+
+from django_jobqueue.models.archived_job import ArchivedJob
+from django_jobqueue.models.failure import Failure
+from django_jobqueue.models.failure_group import FailureGroup
+from django_jobqueue.models.job_type import JobType
+from django_jobqueue.models.queue import Queue
+from django_jobqueue.models.queued_job import QueuedJob
+from django_jobqueue.models.rollup import Rollup
+from django_jobqueue.models.worker import Worker
+
+__all__ = [
+    "ArchivedJob",
+    "Failure",
+    "FailureGroup",
+    "JobType",
+    "Queue",
+    "QueuedJob",
+    "Rollup",
+    "Worker",
+]

@@ -1,0 +1,85 @@
+"""Jobs that are over. Rows are inserted and pruned, never changed."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.models.job import AbstractJob
+from django_jobqueue.states import ArchivedStatus
+
+UNSUCCESSFUL = ~Q(status=ArchivedStatus.SUCCEEDED)
+NEWEST = (F("finished_at").desc(), F("id").desc())
+
+
+class ArchivedJob(AbstractJob):
+    """A job that succeeded, failed, expired or was cancelled."""
+
+    # No foreign key in the database: the archive outlives its job types, and checking
+    # millions of rows would make a change of a job type take minutes.
+    job_type = models.ForeignKey(
+        "JobType",
+        verbose_name=_("job type"),
+        db_column="job_type",
+        on_delete=models.DO_NOTHING,
+        related_name="archived_jobs",
+        db_constraint=False,
+        db_index=False,
+    )
+    status = models.CharField(
+        _("status"), max_length=10, choices=ArchivedStatus.choices
+    )
+    finished_at = models.DateTimeField(_("finished at"), db_default=ClockTimestamp())
+    wait_ms = models.BigIntegerField(
+        _("waited (ms)"),
+        null=True,
+        help_text=_("From when it was due to the start of its last attempt."),
+    )
+    run_ms = models.BigIntegerField(
+        _("ran (ms)"), null=True, help_text=_("Length of the last attempt.")
+    )
+    worker = models.CharField(_("worker"), max_length=200, db_default="")
+    release = models.CharField(_("release"), max_length=100, db_default="")
+    result = models.JSONField(_("result"), null=True, blank=True)
+    error_class = models.CharField(_("error class"), max_length=200, db_default="")
+    error_message = models.TextField(_("error message"), db_default="")
+    fingerprint = models.UUIDField(_("fingerprint"), null=True, blank=True)
+
+    class Meta(AbstractJob.Meta):
+        verbose_name = _("archived job")
+        verbose_name_plural = _("archived jobs")
+        permissions = [("replay_archivedjob", "Can replay archived jobs")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=ArchivedStatus.values), name="jobqueue_a_status"
+            ),
+        ]
+        indexes = [
+            models.Index(*NEWEST, name="jobqueue_a_newest"),
+            models.Index(F("job_type"), *NEWEST, name="jobqueue_a_type"),
+            models.Index(
+                F("status"),
+                *NEWEST,
+                condition=UNSUCCESSFUL,
+                name="jobqueue_a_unsuccessful",
+            ),
+            models.Index(
+                F("job_type"),
+                *NEWEST,
+                condition=UNSUCCESSFUL,
+                name="jobqueue_a_type_unsuccessful",
+            ),
+            models.Index(
+                F("fingerprint"),
+                *NEWEST,
+                condition=Q(fingerprint__isnull=False),
+                name="jobqueue_a_fingerprint",
+            ),
+            models.Index(
+                "replay_of",
+                condition=Q(replay_of__isnull=False),
+                name="jobqueue_a_replay_of",
+            ),
+        ]

@@ -1,0 +1,48 @@
+"""Failures that are the same failure, by fingerprint."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.states import GroupState
+
+
+class FailureGroup(models.Model):
+    """A failure that was seen, and what people decided about it.
+
+    No count is kept here, so a fleet that fails does not queue up at one row: counts come
+    from the index on the archive.
+    """
+
+    fingerprint = models.UUIDField(_("fingerprint"), primary_key=True)
+    coarse = models.UUIDField(_("coarse fingerprint"), db_index=True)
+    error_class = models.CharField(_("error class"), max_length=200)
+    frame = models.CharField(_("frame"), max_length=300)
+    template = models.TextField(_("message"), db_default="")
+    state = models.CharField(
+        _("state"),
+        max_length=10,
+        choices=GroupState.choices,
+        db_default=GroupState.OPEN,
+    )
+    first_seen = models.DateTimeField(_("first seen"), db_default=ClockTimestamp())
+    resolved_at = models.DateTimeField(_("resolved at"), null=True, blank=True)
+    resolved_in = models.CharField(
+        _("resolved in release"), max_length=100, db_default=""
+    )
+    regressed_at = models.DateTimeField(_("regressed at"), null=True, blank=True)
+    ignored_until = models.DateTimeField(_("ignored until"), null=True, blank=True)
+    assignee = models.CharField(_("assignee"), max_length=150, db_default="", blank=True)
+    notes = models.TextField(_("notes"), db_default="", blank=True)
+    changed_at = models.DateTimeField(_("changed at"), null=True, blank=True)
+    changed_by = models.CharField(_("changed by"), max_length=150, db_default="")
+
+    class Meta:
+        verbose_name = _("failure group")
+        verbose_name_plural = _("failure groups")
+        default_permissions = ("view", "change")
+
+    def __str__(self) -> str:
+        return f"{self.error_class} in {self.frame}"

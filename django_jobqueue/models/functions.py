@@ -1,0 +1,21 @@
+"""Database functions that stand in column defaults."""
+
+from __future__ import annotations
+
+from django.db.models import DateTimeField, Func, UUIDField
+
+
+class ClockTimestamp(Func):
+    """The database's clock at this moment, not at the start of the transaction."""
+
+    function = "clock_timestamp"
+    template = "%(function)s()"
+    output_field = DateTimeField()
+
+
+class NewId(Func):
+    """A UUIDv7: PostgreSQL's own from 18 on, else the function of our first migration."""
+
+    function = "jobqueue_uuidv7"
+    template = "%(function)s()"
+    output_field = UUIDField()

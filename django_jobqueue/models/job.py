@@ -1,0 +1,63 @@
+"""What queued and archived jobs have in common."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.models.functions import ClockTimestamp, NewId
+from django_jobqueue.policy import NAME_LENGTH
+
+
+class AbstractJob(models.Model):
+    """One thing to be done."""
+
+    id = models.UUIDField(
+        _("id"), primary_key=True, db_default=NewId(), editable=False
+    )
+    queue = models.CharField(_("queue"), max_length=NAME_LENGTH, db_collation="C", db_default="default")
+    priority = models.SmallIntegerField(
+        _("priority"), db_default=0, help_text=_("-100 to 100; greater is sooner.")
+    )
+    data = models.JSONField(
+        _("data"), db_default={}, help_text=_("What the handler is called with.")
+    )
+    run_after = models.DateTimeField(_("run after"), db_default=ClockTimestamp())
+    expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)
+    created_at = models.DateTimeField(
+        _("created at"), db_default=ClockTimestamp(), editable=False
+    )
+    attempts = models.IntegerField(_("attempts"), db_default=0)
+    max_attempts = models.IntegerField(
+        _("max attempts"),
+        null=True,
+        blank=True,
+        help_text=_("Empty: what the job type says."),
+    )
+    crashes = models.IntegerField(
+        _("crashes"),
+        db_default=0,
+        help_text=_("Attempts that ended because their worker died."),
+    )
+    started_at = models.DateTimeField(_("started at"), null=True, blank=True)
+    replay_of = models.UUIDField(
+        _("replay of"),
+        null=True,
+        blank=True,
+        help_text=_("The archived job that this one repeats."),
+    )
+    root_id = models.UUIDField(
+        _("root"), null=True, blank=True, help_text=_("The first of a line of replays.")
+    )
+    bulk_operation_id = models.UUIDField(_("bulk operation"), null=True, blank=True)
+    enqueued_by = models.CharField(
+        _("enqueued by"), max_length=150, null=True, blank=True
+    )
+    tags = models.JSONField(_("tags"), null=True, blank=True)
+
+    class Meta:
+        abstract = True
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"{self.job_type_id} {self.pk}"  # type: ignore[attr-defined]

@@ -1,0 +1,129 @@
+"""Kinds of jobs and their policies: what the code declares and operators override."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.policy import NAME_LENGTH, NO_LIMIT
+from django_jobqueue.states import Delivery
+
+
+class JobType(models.Model):
+    """A kind of job. Rows are declared by the code; an empty override means its value."""
+
+    name = models.CharField(_("name"), max_length=NAME_LENGTH, db_collation="C", primary_key=True)
+
+    # What the code says, refreshed by migrate and by every runworkers.
+    handler = models.CharField(_("handler"), max_length=300, db_default="")
+    description = models.TextField(_("description"), db_default="")
+    queue = models.CharField(_("queue"), max_length=NAME_LENGTH, db_collation="C", db_default="default")
+    priority = models.SmallIntegerField(_("priority"), db_default=0)
+    max_attempts = models.IntegerField(
+        _("max attempts"), null=True, blank=True, db_default=5
+    )
+    backoff = models.CharField(
+        _("backoff"), max_length=200, db_default="exponential"
+    )
+    timeout = models.DurationField(_("timeout"), null=True, blank=True)
+    delivery = models.CharField(
+        _("delivery"),
+        max_length=20,
+        choices=Delivery.choices,
+        db_default=Delivery.AT_LEAST_ONCE,
+    )
+    concurrency = models.IntegerField(_("concurrency"), null=True, blank=True)
+    atomic = models.BooleanField(_("atomic"), db_default=False)
+    expires_in = models.DurationField(_("expires in"), null=True, blank=True)
+    max_crashes = models.IntegerField(_("max crashes"), db_default=3)
+    sensitive = models.JSONField(_("sensitive"), db_default=[])
+    created_at = models.DateTimeField(_("created at"), db_default=ClockTimestamp())
+    declared_at = models.DateTimeField(_("declared at"), db_default=ClockTimestamp())
+
+    # What operators say instead.
+    priority_override = models.SmallIntegerField(_("priority"), null=True, blank=True)
+    max_attempts_override = models.IntegerField(
+        _("max attempts"),
+        null=True,
+        blank=True,
+        help_text=_("-1 is without end."),
+    )
+    timeout_override = models.DurationField(
+        _("timeout"), null=True, blank=True, help_text=_("0 is none.")
+    )
+    concurrency_override = models.IntegerField(
+        _("concurrency"),
+        null=True,
+        blank=True,
+        help_text=_("Running at once in the whole cluster; 0 pauses, -1 is no limit."),
+    )
+    keep_succeeded_override = models.DurationField(
+        _("keep succeeded jobs for"), null=True, blank=True
+    )
+    keep_unsuccessful_override = models.DurationField(
+        _("keep other jobs for"), null=True, blank=True
+    )
+    paused = models.BooleanField(_("paused"), db_default=False)
+    paused_at = models.DateTimeField(_("paused at"), null=True, blank=True)
+    paused_by = models.CharField(_("paused by"), max_length=150, db_default="")
+    paused_reason = models.TextField(_("reason"), db_default="", blank=True)
+    resume_at = models.DateTimeField(
+        _("resume at"),
+        null=True,
+        blank=True,
+        help_text=_("When the pause ends by itself; empty is never."),
+    )
+
+    class Meta:
+        verbose_name = _("job type")
+        verbose_name_plural = _("job types")
+        ordering = ["name"]
+        default_permissions = ("view", "change")
+        permissions = [("pause_jobtype", "Can pause and resume job types")]
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(name=""), name="jobqueue_t_name"
+            ),
+            models.CheckConstraint(
+                condition=Q(delivery__in=Delivery.values), name="jobqueue_t_delivery"
+            ),
+            models.CheckConstraint(
+                condition=Q(max_attempts__isnull=True) | Q(max_attempts__gt=0),
+                name="jobqueue_t_max_attempts",
+            ),
+            models.CheckConstraint(
+                condition=Q(max_attempts_override__isnull=True)
+                | Q(max_attempts_override=NO_LIMIT)
+                | Q(max_attempts_override__gt=0),
+                name="jobqueue_t_max_attempts_override",
+            ),
+            models.CheckConstraint(
+                condition=Q(concurrency__isnull=True) | Q(concurrency__gte=0),
+                name="jobqueue_t_concurrency",
+            ),
+            models.CheckConstraint(
+                condition=Q(concurrency_override__isnull=True)
+                | Q(concurrency_override__gte=NO_LIMIT),
+                name="jobqueue_t_concurrency_override",
+            ),
+            models.CheckConstraint(
+                condition=Q(priority__range=(-100, 100))
+                & (
+                    Q(priority_override__isnull=True)
+                    | Q(priority_override__range=(-100, 100))
+                ),
+                name="jobqueue_t_priority",
+            ),
+            models.CheckConstraint(
+                condition=~Q(delivery=Delivery.AT_MOST_ONCE) | Q(max_attempts=1),
+                name="jobqueue_t_at_most_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(max_crashes__gt=0), name="jobqueue_t_max_crashes"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

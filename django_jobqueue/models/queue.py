@@ -1,0 +1,29 @@
+"""Queues that somebody paused. A queue without a row is open."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.policy import NAME_LENGTH
+
+
+class Queue(models.Model):
+    """A named lane that workers subscribe to."""
+
+    name = models.CharField(_("name"), max_length=NAME_LENGTH, db_collation="C", primary_key=True)
+    paused = models.BooleanField(_("paused"), db_default=False)
+    paused_at = models.DateTimeField(_("paused at"), null=True, blank=True)
+    paused_by = models.CharField(_("paused by"), max_length=150, db_default="")
+    paused_reason = models.TextField(_("reason"), db_default="", blank=True)
+    resume_at = models.DateTimeField(_("resume at"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("queue")
+        verbose_name_plural = _("queues")
+        ordering = ["name"]
+        default_permissions = ("view",)
+        permissions = [("pause_queue", "Can pause and resume queues")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,99 @@
+"""Jobs with a future: queued or running. The table stays small."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.models.job import AbstractJob
+from django_jobqueue.states import QueuedStatus
+
+QUEUED = Q(status=QueuedStatus.QUEUED)
+
+
+class QueuedJob(AbstractJob):
+    """A job that is queued or running."""
+
+    job_type = models.ForeignKey(
+        "JobType",
+        verbose_name=_("job type"),
+        db_column="job_type",
+        on_delete=models.PROTECT,
+        related_name="queued_jobs",
+        db_index=False,  # the ready index serves
+    )
+    status = models.CharField(
+        _("status"),
+        max_length=10,
+        choices=QueuedStatus.choices,
+        db_default=QueuedStatus.QUEUED,
+    )
+    fence = models.BigIntegerField(
+        _("fence"),
+        db_default=0,
+        help_text=_("Number of the claim; every write about a running job shows it."),
+    )
+    worker_id = models.BigIntegerField(
+        _("worker"), null=True, blank=True, help_text=_("Empty unless running.")
+    )
+    alone = models.BooleanField(
+        _("alone"),
+        db_default=False,
+        help_text=_("Runs in a process of its own, because its workers died."),
+    )
+    cancel_requested_at = models.DateTimeField(
+        _("cancel requested at"), null=True, blank=True
+    )
+
+    class Meta(AbstractJob.Meta):
+        verbose_name = _("queued job")
+        verbose_name_plural = _("queued jobs")
+        permissions = [
+            ("cancel_queuedjob", "Can cancel queued jobs"),
+            ("reschedule_queuedjob", "Can reschedule queued jobs"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=QueuedStatus.values), name="jobqueue_q_status"
+            ),
+            models.CheckConstraint(
+                condition=Q(priority__range=(-100, 100)), name="jobqueue_q_priority"
+            ),
+        ]
+        indexes = [
+            # A lane is a queue, a priority and a job type; a claim reads each lane in
+            # order. With the type in the index a paused, unknown or limited type costs a
+            # claim nothing, however many of its jobs wait.
+            models.Index(
+                "queue",
+                "priority",
+                "job_type",
+                "run_after",
+                "id",
+                condition=QUEUED & Q(alone=False),
+                name="jobqueue_q_ready",
+            ),
+            models.Index(
+                "job_type",
+                "worker_id",
+                condition=Q(status=QueuedStatus.RUNNING),
+                name="jobqueue_q_running",
+            ),
+            models.Index(
+                "expires_at",
+                condition=QUEUED & Q(expires_at__isnull=False),
+                name="jobqueue_q_expires",
+            ),
+            models.Index(
+                "run_after",
+                "id",
+                condition=QUEUED & Q(alone=True),
+                name="jobqueue_q_alone",
+            ),
+            models.Index(
+                "replay_of",
+                condition=Q(replay_of__isnull=False),
+                name="jobqueue_q_replay_of",
+            ),
+        ]

@@ -1,0 +1,36 @@
+"""What happened in each minute, by job type and queue. Workers add to it."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.policy import NAME_LENGTH
+
+
+class Rollup(models.Model):
+    """Counts and histograms of one minute; of one hour, for what is older than two days.
+
+    The buckets of a histogram are those of ``django_jobqueue.histogram``.
+    """
+
+    pk = models.CompositePrimaryKey("bucket", "job_type", "queue")
+    bucket = models.DateTimeField(_("bucket"))
+    job_type = models.CharField(_("job type"), max_length=NAME_LENGTH)
+    queue = models.CharField(_("queue"), max_length=NAME_LENGTH)
+    succeeded = models.IntegerField(_("succeeded"), db_default=0)
+    failed = models.IntegerField(_("failed"), db_default=0)
+    retried = models.IntegerField(_("retried"), db_default=0)
+    other = models.IntegerField(_("other"), db_default=0)
+    run_ms = models.BigIntegerField(_("run time (ms)"), db_default=0)
+    wait_ms = models.BigIntegerField(_("wait (ms)"), db_default=0)
+    run_histogram = models.JSONField(_("run times"), db_default=[])
+    wait_histogram = models.JSONField(_("waits"), db_default=[])
+
+    class Meta:
+        verbose_name = _("roll-up")
+        verbose_name_plural = _("roll-ups")
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"{self.bucket:%Y-%m-%d %H:%M} {self.job_type} {self.queue}"

@@ -1,0 +1,59 @@
+"""Worker processes: who is alive, what each may run, and what is asked of it."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.states import WorkerState
+
+
+class Worker(models.Model):
+    """One process doing jobs. Its claims hold as long as ``lease_until`` is ahead."""
+
+    id = models.BigAutoField(primary_key=True)
+    name = models.CharField(_("name"), max_length=200)  # host:pid
+    host = models.CharField(_("host"), max_length=200)
+    pid = models.IntegerField(_("process id"))
+    # Which process of which start of which machine this is, so that a successor on the
+    # same host knows a dead predecessor for certain.
+    identity = models.CharField(_("identity"), max_length=200, db_default="")
+    supervisor = models.CharField(_("supervisor"), max_length=200, db_default="")
+    release = models.CharField(_("release"), max_length=100, db_default="")
+    queues = models.JSONField(_("queues"), null=True, blank=True)  # null is every queue
+    job_types = models.JSONField(_("job types"), db_default=[])
+    threads = models.IntegerField(_("threads"), db_default=0)
+    async_slots = models.IntegerField(_("async slots"), db_default=0)
+    versions = models.JSONField(_("versions"), db_default={})
+    started_at = models.DateTimeField(_("started at"), db_default=ClockTimestamp())
+    renewed_at = models.DateTimeField(_("renewed at"), db_default=ClockTimestamp())
+    lease_until = models.DateTimeField(_("lease until"), db_default=ClockTimestamp())
+    stopped_at = models.DateTimeField(_("stopped at"), null=True, blank=True)
+    state = models.CharField(
+        _("state"),
+        max_length=10,
+        choices=WorkerState.choices,
+        db_default=WorkerState.RUNNING,
+    )
+    end = models.TextField(_("how it ended"), db_default="")
+    running = models.IntegerField(_("running"), db_default=0)
+    rss = models.BigIntegerField(_("memory"), db_default=0)  # bytes
+    listening = models.BooleanField(
+        _("listening"),
+        db_default=False,
+        help_text=_("Idle: wants to be notified of new jobs."),
+    )
+    # The control channel: what operators ask, and what came of it.
+    desired = models.CharField(_("asked to"), max_length=10, db_default="")
+    request = models.JSONField(_("request"), null=True, blank=True)
+    answer = models.JSONField(_("answer"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("worker")
+        verbose_name_plural = _("workers")
+        default_permissions = ("view",)
+        permissions = [("control_worker", "Can ask workers to drain, stop or restart")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,133 @@
+"""What an attempt came to, and ``decide``: the whole retry state machine, as one pure
+function."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Final
+
+from django_jobqueue.exceptions import (
+    Cancel,
+    Fail,
+    InvalidArguments,
+    JobTimeout,
+    Retry,
+    Snooze,
+)
+from django_jobqueue.failures import Failure
+from django_jobqueue.policy import Policy
+from django_jobqueue.retries import exponential, wait_before_next
+from django_jobqueue.states import AttemptEnd, Delivery
+
+logger = logging.getLogger(__name__)
+
+AT_MOST_ONCE: Final = "an at-most-once job is not started again"
+
+
+class Verb(Enum):
+    """What is done with a job after an attempt."""
+
+    SUCCEED = "succeed"
+    FAIL = "fail"
+    RETRY = "retry"
+    SNOOZE = "snooze"
+    CANCEL = "cancel"
+    RELEASE = "release"
+    EXPIRE = "expire"
+
+
+class Asked(Enum):
+    """What a running handler was told to do, if anything, before it ended."""
+
+    NOTHING = "nothing"
+    CANCEL = "cancel"  # by an operator
+    STOP = "stop"  # the worker stops
+    TIME_OUT = "time out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What an attempt came to."""
+
+    verb: Verb
+    result: str | None = None  # JSON text, when it succeeded
+    wait: timedelta = timedelta(0)  # before the next attempt
+    end: AttemptEnd | None = None  # None when it succeeded
+    reason: str = ""
+    failure: Failure | None = None
+
+
+def decide(
+    error: BaseException | None,
+    *,
+    policy: Policy,
+    attempt: int,
+    max_attempts: int | None,
+    asked: Asked = Asked.NOTHING,
+) -> Outcome:
+    """What is to be done after an attempt that raised ``error``, or None.
+
+    ``attempt`` counts from 1; ``max_attempts`` is the effective one, None without end.
+    """
+    if error is None:
+        return Outcome(verb=Verb.SUCCEED)
+    once = policy.delivery == Delivery.AT_MOST_ONCE
+    if isinstance(error, Cancel) or _obeyed(error, asked, Asked.CANCEL):
+        return Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=str(error))
+    if isinstance(error, Snooze) and not once:
+        return Outcome(
+            verb=Verb.SNOOZE,
+            wait=max(error.for_, timedelta(0)),
+            end=AttemptEnd.SNOOZED,
+            reason=error.reason,
+        )
+    if _obeyed(error, asked, Asked.STOP) and not once:
+        return Outcome(verb=Verb.RELEASE, end=AttemptEnd.RELEASED, reason="stopped")
+    end = AttemptEnd.TIMED_OUT if _timed_out(error, asked) else AttemptEnd.FAILED
+    reason = _why_not_again(error, policy, attempt, max_attempts)
+    if reason is not None:
+        return Outcome(verb=Verb.FAIL, end=end, reason=reason)
+    return Outcome(verb=Verb.RETRY, wait=_wait(error, policy, attempt), end=end)
+
+
+def _obeyed(error: BaseException, asked: Asked, what: Asked) -> bool:
+    """Whether the handler ended because it was asked to, not for a reason of its own."""
+    return asked is what and isinstance(error, asyncio.CancelledError | Cancel)
+
+
+def _timed_out(error: BaseException, asked: Asked) -> bool:
+    return isinstance(error, JobTimeout) or _obeyed(error, asked, Asked.TIME_OUT)
+
+
+def _why_not_again(
+    error: BaseException, policy: Policy, attempt: int, max_attempts: int | None
+) -> str | None:
+    """The rule that forbids another attempt; None if there will be one."""
+    if isinstance(error, Fail):
+        return "the handler said so"
+    if policy.delivery == Delivery.AT_MOST_ONCE:
+        return AT_MOST_ONCE
+    if isinstance(error, InvalidArguments):
+        return "the data does not fit the handler"
+    if not isinstance(error, Retry):
+        if isinstance(error, policy.permanent):
+            return "this exception is permanent"
+        if policy.retry_for and not isinstance(error, policy.retry_for):
+            return "this exception is not in retry_for"
+    if max_attempts is not None and attempt >= max_attempts:
+        return f"attempt {attempt} of {max_attempts}"
+    return None
+
+
+def _wait(error: BaseException, policy: Policy, attempt: int) -> timedelta:
+    if isinstance(error, Retry) and error.after is not None:
+        return max(error.after, timedelta(0))
+    try:
+        return wait_before_next(policy.backoff, attempt)
+    except Exception:
+        logger.exception("The backoff policy failed; the default one is used")
+        return wait_before_next(exponential, attempt)

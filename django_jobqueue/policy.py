@@ -1,0 +1,222 @@
+"""The policy of a job type, as ``@job`` states it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from enum import Enum
+from functools import partial
+from typing import Any, Final
+
+from django.core.exceptions import ImproperlyConfigured
+
+from django_jobqueue import retries
+from django_jobqueue.conf import conf
+from django_jobqueue.retries import Backoff
+from django_jobqueue.states import Delivery
+
+NAME_LENGTH: Final = 100
+PRIORITIES: Final = range(-100, 101)
+NO_LIMIT: Final = -1  # as an override of max_attempts or concurrency
+
+
+class Unset(Enum):
+    """The value of an option that leaves the choice to the setting."""
+
+    UNSET = "the setting decides"
+
+
+UNSET: Final = Unset.UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What ``@job`` says about the jobs of one type. Operators may override parts of it."""
+
+    queue: str = "default"
+    priority: int = 0  # greater is sooner
+    max_attempts: int | None | Unset = UNSET  # None is without end
+    backoff: Backoff = retries.exponential
+    timeout: timedelta | None | Unset = UNSET  # None is none
+    delivery: Delivery = Delivery.AT_LEAST_ONCE
+    concurrency: int | None = None  # over the whole cluster; None is no limit
+    atomic: bool = False
+    expires_in: timedelta | None = None
+    max_crashes: int | Unset = UNSET
+    retry_for: tuple[type[BaseException], ...] = ()  # empty is all
+    permanent: tuple[type[BaseException], ...] = ()
+    takes_context: bool = False
+    sensitive: frozenset[str] = frozenset()
+
+    @property
+    def attempts_allowed(self) -> int | None:
+        """The number of attempts; None is without end."""
+        if self.delivery == Delivery.AT_MOST_ONCE:
+            return 1
+        if isinstance(self.max_attempts, Unset):
+            return conf.max_attempts
+        return self.max_attempts
+
+    @property
+    def time_allowed(self) -> timedelta | None:
+        """How long an attempt may run; None is without end."""
+        if not isinstance(self.timeout, Unset):
+            return self.timeout
+        return None if conf.timeout is None else timedelta(seconds=conf.timeout)
+
+    @property
+    def crashes_allowed(self) -> int:
+        """The number of crashes that archives a job as failed."""
+        if isinstance(self.max_crashes, Unset):
+            return conf.max_crashes
+        return self.max_crashes
+
+
+def policy_of(where: str, options: dict[str, Any]) -> Policy:
+    """The policy that these options of ``@job`` state; ``where`` names the function.
+
+    Raises ImproperlyConfigured, with a sentence that says which option and why.
+    """
+    known = {field.name for field in fields(Policy)}
+    for name, value in options.items():
+        if name not in known:
+            raise ImproperlyConfigured(f"@job on {where}: there is no option {name!r}.")
+        problem = _PROBLEMS[name](value)
+        if problem:
+            raise ImproperlyConfigured(f"@job on {where}: {name} {problem}")
+    values = {name: _NORMAL.get(name, _same)(value) for name, value in options.items()}
+    policy = Policy(**values)
+    problem = _combination(policy)
+    if problem:
+        raise ImproperlyConfigured(f"@job on {where}: {problem}")
+    return policy
+
+
+def queue_problem(value: object) -> str | None:
+    """What is wrong with this name of a queue, in words that follow "queue"."""
+    if not isinstance(value, str) or not value:
+        return f"must be a name, not {value!r}."
+    if len(value) > NAME_LENGTH:
+        return f"must have at most {NAME_LENGTH} characters; {value[:20]!r}… has more."
+    if "," in value or not value.isprintable() or any(c.isspace() for c in value):
+        return f"must have no space, comma or control character: {value!r}."
+    return None
+
+
+def priority_problem(value: object) -> str | None:
+    """What is wrong with this priority, in words that follow "priority"."""
+    if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
+        return f"must be a whole number from -100 to 100 (greater is sooner), not {value!r}."
+    return None
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _whole(minimum: int, *, optional: bool = False) -> Callable[[object], str | None]:
+    def problem(value: object) -> str | None:
+        if value is UNSET or (optional and value is None):
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+            return f"must be a whole number of at least {minimum}, not {value!r}."
+        return None
+
+    return problem
+
+
+def _duration(value: object) -> str | None:
+    if value is UNSET or value is None:
+        return None
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return f"must be a timedelta or a number of seconds, not {value!r}."
+    return None if seconds > 0 else f"must be more than zero, not {value!r}."
+
+
+def _backoff(value: object) -> str | None:
+    if isinstance(value, str) and value not in retries.POLICIES:
+        return f"must be one of {', '.join(retries.POLICIES)}, not {value!r}."
+    if isinstance(value, str) or _duration(value) is None or callable(value):
+        return None
+    return f"must be a policy's name, a wait, or a function of the attempt, not {value!r}."
+
+
+def _delivery(value: object) -> str | None:
+    if value in Delivery.values:
+        return None
+    return f"must be one of {', '.join(Delivery.values)}, not {value!r}."
+
+
+def _switch(value: object) -> str | None:
+    return None if isinstance(value, bool) else f"must be True or False, not {value!r}."
+
+
+def _exceptions(value: object) -> str | None:
+    classes = value if isinstance(value, Iterable) else (value,)
+    if all(inspect.isclass(c) and issubclass(c, BaseException) for c in classes):
+        return None
+    return f"must be a tuple of exception classes, not {value!r}."
+
+
+def _words(value: object) -> str | None:
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        if all(isinstance(word, str) for word in value):
+            return None
+    return f"must be a tuple of names of parameters or keys, not {value!r}."
+
+
+def _combination(policy: Policy) -> str | None:
+    if policy.delivery == Delivery.AT_MOST_ONCE:
+        if policy.max_attempts not in (UNSET, 1):
+            return "delivery='at_most_once' allows one attempt, so max_attempts must be 1."
+        if policy.retry_for:
+            return "delivery='at_most_once' never retries, so retry_for has no effect."
+    return None
+
+
+def _to_duration(value: timedelta | float | None | Unset) -> timedelta | None | Unset:
+    if value is None or isinstance(value, timedelta | Unset):
+        return value
+    return timedelta(seconds=value)
+
+
+def _to_backoff(value: Any) -> Backoff:
+    if isinstance(value, str):
+        return retries.POLICIES[value]
+    if callable(value):
+        return value  # type: ignore[no-any-return]
+    return partial(retries.fixed, wait=_to_duration(value))
+
+
+def _to_classes(value: Any) -> tuple[type[BaseException], ...]:
+    return tuple(value) if isinstance(value, Iterable) else (value,)
+
+
+_PROBLEMS: Final[dict[str, Callable[[object], str | None]]] = {
+    "queue": queue_problem,
+    "priority": priority_problem,
+    "max_attempts": _whole(1, optional=True),
+    "backoff": _backoff,
+    "timeout": _duration,
+    "delivery": _delivery,
+    "concurrency": _whole(0, optional=True),
+    "atomic": _switch,
+    "expires_in": _duration,
+    "max_crashes": _whole(1),
+    "retry_for": _exceptions,
+    "permanent": _exceptions,
+    "takes_context": _switch,
+    "sensitive": _words,
+}
+_NORMAL: Final[dict[str, Callable[[Any], Any]]] = {
+    "backoff": _to_backoff,
+    "timeout": _to_duration,
+    "delivery": Delivery,
+    "expires_in": _to_duration,
+    "retry_for": _to_classes,
+    "permanent": _to_classes,
+    "sensitive": frozenset,
+}

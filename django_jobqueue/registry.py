@@ -1,0 +1,110 @@
+"""Which handler does the jobs of which type: filled by ``@job``, read by everybody."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import autodiscover_modules
+
+from django_jobqueue.arguments import Parameters
+from django_jobqueue.conf import conf
+from django_jobqueue.policy import NAME_LENGTH, Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """A handler as ``@job`` declared it."""
+
+    name: str  # of the job type
+    function: Callable[..., Any]
+    policy: Policy
+    parameters: Parameters
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the handler is a coroutine function."""
+        return inspect.iscoroutinefunction(self.function)
+
+    @property
+    def path(self) -> str:
+        """Where the handler is, for people: ``shop.jobs:send_receipt``."""
+        return f"{self.function.__module__}:{self.function.__qualname__}"
+
+    @property
+    def description(self) -> str:
+        """The first line of the handler's docstring."""
+        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+
+
+class Registry:
+    """Declarations by the name of their job type."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Declaration] = {}
+
+    def add(self, declaration: Declaration) -> None:
+        """Declare a handler. Raises ImproperlyConfigured if its name is taken."""
+        held = self._by_name.get(declaration.name)
+        if held is not None and held.path != declaration.path:
+            raise ImproperlyConfigured(
+                f"The job type {declaration.name!r} is declared twice, by {held.path} "
+                f"and by {declaration.path}. Give one of them another name: "
+                "@job(name=…)."
+            )
+        self._by_name[declaration.name] = declaration
+
+    def remove(self, name: str) -> None:
+        """Forget a declaration (for tests)."""
+        self._by_name.pop(name, None)
+
+    def get(self, name: str) -> Declaration | None:
+        """The declaration of this job type, or None."""
+        return self._by_name.get(name)
+
+    def __iter__(self) -> Iterator[Declaration]:
+        return iter(list(self._by_name.values()))
+
+    def near(self, name: str, others: list[str] | None = None) -> list[str]:
+        """Names most like this one, among those declared and ``others``."""
+        names = sorted({*self._by_name, *(others or [])})
+        return get_close_matches(name, names, n=3)
+
+
+registry = Registry()
+
+
+def autodiscover() -> None:
+    """Import each installed app's modules of handlers (``jobs``, or the setting)."""
+    autodiscover_modules(*conf.modules)
+
+
+def default_name(function: Callable[..., Any]) -> str:
+    """``shop.jobs.send_receipt`` is the job type ``shop.send_receipt``.
+
+    Raises ImproperlyConfigured for a function that no worker could find by import.
+    """
+    if "<locals>" in function.__qualname__ or "<lambda>" in function.__qualname__:
+        raise ImproperlyConfigured(
+            f"@job on {function.__module__}.{function.__qualname__}: a handler must be "
+            "a function of a module, so that a worker finds it."
+        )
+    module = function.__module__
+    for name in conf.modules:
+        module = module.removesuffix(f".{name}")
+    return f"{module}.{function.__qualname__}"
+
+
+def name_problem(name: object) -> str | None:
+    """What is wrong with this name of a job type, in words that follow "name"."""
+    if not isinstance(name, str) or not name:
+        return f"must be a string, not {name!r}."
+    if len(name) > NAME_LENGTH:
+        return f"must have at most {NAME_LENGTH} characters; {name[:30]!r}… has more."
+    if not name.isprintable() or any(c.isspace() for c in name):
+        return f"must have no space and no control character: {name!r}."
+    return None

@@ -1,0 +1,57 @@
+"""The only spelling of each state, delivery and outcome."""
+
+from __future__ import annotations
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+
+class QueuedStatus(TextChoices):
+    """What a job with a future is. "Ready" or "retrying" are views of ``queued``."""
+
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+
+
+class ArchivedStatus(TextChoices):
+    """What became of a job that is over."""
+
+    SUCCEEDED = "succeeded", _("succeeded")
+    FAILED = "failed", _("failed")
+    EXPIRED = "expired", _("expired")
+    CANCELLED = "cancelled", _("cancelled")
+
+
+class Delivery(TextChoices):
+    """What a job type promises about how often its handler is started."""
+
+    AT_LEAST_ONCE = "at_least_once", _("at least once")
+    AT_MOST_ONCE = "at_most_once", _("at most once")
+
+
+class AttemptEnd(TextChoices):
+    """How an attempt that did not succeed came to its end."""
+
+    FAILED = "failed", _("failed")
+    TIMED_OUT = "timed_out", _("timed out")
+    CRASHED = "crashed", _("crashed")
+    CANCELLED = "cancelled", _("cancelled")
+    SNOOZED = "snoozed", _("snoozed")
+    RELEASED = "released", _("released")
+
+
+class WorkerState(TextChoices):
+    """What a worker process is doing, as its row says."""
+
+    RUNNING = "running", _("running")
+    DRAINING = "draining", _("draining")
+    STOPPED = "stopped", _("stopped")
+    LOST = "lost", _("lost")
+
+
+class GroupState(TextChoices):
+    """What people decided about a failure group."""
+
+    OPEN = "open", _("open")
+    RESOLVED = "resolved", _("resolved")
+    IGNORED = "ignored", _("ignored")

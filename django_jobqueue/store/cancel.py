@@ -1,0 +1,71 @@
+"""Cancel: a queued job is archived at once; a running one is asked to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django_jobqueue.store.connection import Database
+
+CANCEL: Final = """
+WITH held AS MATERIALIZED (
+  SELECT id, status FROM jobqueue_queuedjob
+   WHERE id = ANY (%(ids)s::uuid[])
+     FOR UPDATE
+), gone AS (
+  DELETE FROM jobqueue_queuedjob AS job
+   USING held
+   WHERE job.id = held.id AND held.status = 'queued'
+  RETURNING job.id, job.job_type, job.queue, job.priority, job.data, job.run_after,
+            job.expires_at, job.created_at, job.attempts, job.max_attempts, job.crashes,
+            job.replay_of, job.root_id, job.bulk_operation_id, job.enqueued_by, job.tags
+), archived AS (
+  INSERT INTO jobqueue_archivedjob (
+         id, job_type, queue, priority, status, data, run_after, expires_at, created_at,
+         attempts, max_attempts, crashes, replay_of, root_id, bulk_operation_id,
+         enqueued_by, tags, finished_at, error_message)
+  SELECT id, job_type, queue, priority, 'cancelled', data, run_after, expires_at,
+         created_at, attempts, max_attempts, crashes, replay_of, root_id,
+         bulk_operation_id, enqueued_by, tags, statement_timestamp(), %(reason)s
+    FROM gone
+), asked AS (
+  UPDATE jobqueue_queuedjob AS job
+     SET cancel_requested_at = coalesce(job.cancel_requested_at, statement_timestamp())
+    FROM held
+   WHERE job.id = held.id AND held.status = 'running'
+  RETURNING job.id
+)
+SELECT id, true, NULL::text FROM gone
+UNION ALL
+SELECT id, false, pg_notify('jobqueue', 'c:' || id)::text FROM asked
+"""
+
+# Which of a worker's running jobs are to be cancelled: the net under the notification.
+REQUESTED: Final = """
+SELECT id FROM jobqueue_queuedjob
+ WHERE id = ANY (%(ids)s::uuid[]) AND cancel_requested_at IS NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Which jobs were cancelled, and which, running, were asked to stop."""
+
+    archived: list[UUID]
+    asked: list[UUID]
+
+
+def cancel(db: Database, ids: Sequence[UUID], *, reason: str) -> Cancelled:
+    """Cancel these jobs; ids that are not queued or running are left out."""
+    rows = db.fetch(CANCEL, {"ids": list(ids), "reason": reason})
+    return Cancelled(
+        archived=[id for id, gone, _ in rows if gone],
+        asked=[id for id, gone, _ in rows if not gone],
+    )
+
+
+def requested(db: Database, ids: Sequence[UUID]) -> list[UUID]:
+    """Those of these running jobs that somebody asked to cancel."""
+    return [row[0] for row in db.fetch(REQUESTED, {"ids": list(ids)})]

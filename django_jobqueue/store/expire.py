@@ -1,0 +1,54 @@
+"""Expire: queued → archived expired, also when nobody claims. A claim refuses them
+already."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django_jobqueue.store.connection import Database
+
+BATCH: Final = 500
+
+EXPIRE: Final = """
+WITH held AS MATERIALIZED (
+  SELECT id FROM jobqueue_queuedjob
+   WHERE status = 'queued' AND expires_at <= statement_timestamp()
+   ORDER BY expires_at
+   LIMIT %(batch)s
+     FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM jobqueue_queuedjob AS job
+   USING held
+   WHERE job.id = held.id
+  RETURNING job.id, job.job_type, job.queue, job.priority, job.data, job.run_after,
+            job.expires_at, job.created_at, job.attempts, job.max_attempts, job.crashes,
+            job.replay_of, job.root_id, job.bulk_operation_id, job.enqueued_by, job.tags
+), archived AS (
+  INSERT INTO jobqueue_archivedjob (
+         id, job_type, queue, priority, status, data, run_after, expires_at, created_at,
+         attempts, max_attempts, crashes, replay_of, root_id, bulk_operation_id,
+         enqueued_by, tags, finished_at)
+  SELECT id, job_type, queue, priority, 'expired', data, run_after, expires_at,
+         created_at, attempts, max_attempts, crashes, replay_of, root_id,
+         bulk_operation_id, enqueued_by, tags, statement_timestamp()
+    FROM gone
+)
+SELECT job_type, queue, count(*) FROM gone GROUP BY job_type, queue
+"""
+
+NEXT_EXPIRY: Final = """
+SELECT extract(epoch FROM min(expires_at) - clock_timestamp())::float8
+  FROM jobqueue_queuedjob
+ WHERE status = 'queued' AND expires_at IS NOT NULL
+"""
+
+
+def expire(db: Database) -> list[tuple[str, str, int]]:
+    """Archive a batch of expired jobs; return how many of each job type and queue."""
+    return [(t, q, n) for t, q, n in db.fetch(EXPIRE, {"batch": BATCH})]
+
+
+def next_expiry(db: Database) -> float | None:
+    """Seconds until the next queued job expires; None if none does."""
+    seconds: float | None = db.fetch(NEXT_EXPIRY)[0][0]
+    return seconds

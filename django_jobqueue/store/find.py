@@ -1,0 +1,65 @@
+"""One job, wherever it is: one read of both tables, so a move between them hides
+nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from django_jobqueue.arguments import from_json
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.rows import Job
+
+FIND: Final = """
+SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text,
+       job.run_after, job.expires_at, job.created_at, job.attempts, job.max_attempts,
+       job.crashes, job.started_at, NULL::timestamptz, coalesce(worker.name, ''), NULL,
+       '', '', NULL::uuid, job.replay_of
+  FROM jobqueue_queuedjob AS job
+  LEFT JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
+ WHERE job.id = %(id)s
+UNION ALL
+SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text,
+       job.run_after, job.expires_at, job.created_at, job.attempts, job.max_attempts,
+       job.crashes, job.started_at, job.finished_at, job.worker, job.result::text,
+       job.error_class, job.error_message, job.fingerprint, job.replay_of
+  FROM jobqueue_archivedjob AS job
+ WHERE job.id = %(id)s
+"""
+
+KNOWN_NAMES: Final = "SELECT name FROM jobqueue_jobtype ORDER BY name"
+
+
+def find(db: Database, id: UUID) -> Job | None:
+    """The job with this id, queued or archived; None if there is none."""
+    rows = db.fetch(FIND, {"id": id})
+    if not rows:
+        return None
+    row = rows[-1]
+    return Job(
+        id=row[0],
+        job_type=row[1],
+        queue=row[2],
+        priority=row[3],
+        status=row[4],
+        data=from_json(row[5]),
+        run_after=row[6],
+        expires_at=row[7],
+        created_at=row[8],
+        attempts=row[9],
+        max_attempts=row[10],
+        crashes=row[11],
+        started_at=row[12],
+        finished_at=row[13],
+        worker=row[14],
+        result=None if row[15] is None else from_json(row[15]),
+        error_class=row[16],
+        error_message=row[17],
+        fingerprint=row[18],
+        replay_of=row[19],
+    )
+
+
+def known_names(db: Database) -> list[str]:
+    """The names of all job types that have a row."""
+    return [name for (name,) in db.fetch(KNOWN_NAMES)]

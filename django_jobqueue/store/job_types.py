@@ -1,0 +1,152 @@
+"""Job types: declared by the code, overridden and paused by operators."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django_jobqueue.registry import Declaration
+from django_jobqueue.retries import describe
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.rows import Overrides
+
+# Written only where something differs, so that a start of a hundred workers writes
+# nothing. Overrides and pauses are never touched; nor is a row without a handler.
+DECLARE: Final = """
+INSERT INTO jobqueue_jobtype AS held (
+       name, handler, description, queue, priority, max_attempts, backoff, timeout,
+       delivery, concurrency, atomic, expires_in, max_crashes, sensitive)
+SELECT name, handler, description, queue, priority, max_attempts, backoff,
+       timeout * interval '1 second', delivery, concurrency, atomic,
+       expires_in * interval '1 second', max_crashes, sensitive
+  FROM jsonb_to_recordset(%(declared)s::jsonb) AS declared (
+         name text, handler text, description text, queue text, priority smallint,
+         max_attempts integer, backoff text, timeout float8, delivery text,
+         concurrency integer, atomic boolean, expires_in float8, max_crashes integer,
+         sensitive jsonb)
+ ORDER BY name
+    ON CONFLICT (name) DO UPDATE
+   SET handler = excluded.handler, description = excluded.description,
+       queue = excluded.queue, priority = excluded.priority,
+       max_attempts = excluded.max_attempts, backoff = excluded.backoff,
+       timeout = excluded.timeout, delivery = excluded.delivery,
+       concurrency = excluded.concurrency, atomic = excluded.atomic,
+       expires_in = excluded.expires_in, max_crashes = excluded.max_crashes,
+       sensitive = excluded.sensitive, declared_at = clock_timestamp()
+ WHERE (held.handler, held.description, held.queue, held.priority, held.max_attempts,
+        held.backoff, held.timeout, held.delivery, held.concurrency, held.atomic,
+        held.expires_in, held.max_crashes, held.sensitive)
+       IS DISTINCT FROM
+       (excluded.handler, excluded.description, excluded.queue, excluded.priority,
+        excluded.max_attempts, excluded.backoff, excluded.timeout, excluded.delivery,
+        excluded.concurrency, excluded.atomic, excluded.expires_in,
+        excluded.max_crashes, excluded.sensitive)
+"""
+
+OVERRIDES: Final = """
+SELECT name, priority_override, max_attempts_override, timeout_override,
+       CASE concurrency_override WHEN -1 THEN NULL
+            ELSE coalesce(concurrency_override, concurrency) END
+  FROM jobqueue_jobtype
+"""
+
+PAUSE: Final = """
+WITH changed AS (
+  UPDATE jobqueue_jobtype
+     SET paused = true, paused_at = clock_timestamp(), paused_by = %(by)s,
+         paused_reason = %(reason)s, resume_at = %(resume_at)s
+   WHERE name = ANY (%(names)s::text[])
+  RETURNING name)
+SELECT name, pg_notify('jobqueue', 't:') FROM changed
+"""
+
+RESUME: Final = """
+WITH changed AS (
+  UPDATE jobqueue_jobtype
+     SET paused = false, paused_at = NULL, paused_by = '', paused_reason = '',
+         resume_at = NULL
+   WHERE name = ANY (%(names)s::text[])
+  RETURNING name)
+SELECT name, pg_notify('jobqueue', 't:') FROM changed
+"""
+
+PAUSE_QUEUE: Final = """
+WITH changed AS (
+  INSERT INTO jobqueue_queue AS held (
+         name, paused, paused_at, paused_by, paused_reason, resume_at)
+  SELECT name, true, clock_timestamp(), %(by)s, %(reason)s, %(resume_at)s::timestamptz
+    FROM unnest(%(names)s::text[]) AS name
+      ON CONFLICT (name) DO UPDATE
+     SET paused = true, paused_at = excluded.paused_at, paused_by = excluded.paused_by,
+         paused_reason = excluded.paused_reason, resume_at = excluded.resume_at
+  RETURNING name)
+SELECT name, pg_notify('jobqueue', 't:') FROM changed
+"""
+
+RESUME_QUEUE: Final = """
+WITH changed AS (
+  UPDATE jobqueue_queue
+     SET paused = false, paused_at = NULL, paused_by = '', paused_reason = '',
+         resume_at = NULL
+   WHERE name = ANY (%(names)s::text[])
+  RETURNING name)
+SELECT name, pg_notify('jobqueue', 't:') FROM changed
+"""
+
+
+def declare(db: Database, declarations: Iterable[Declaration]) -> None:
+    """Write what the code says of these job types."""
+    rows = [_row(declaration) for declaration in declarations]
+    if rows:
+        db.run(DECLARE, {"declared": json.dumps(rows)})
+
+
+def overrides(db: Database) -> dict[str, Overrides]:
+    """What operators say of each job type, and its concurrency in force."""
+    return {name: Overrides(*rest) for name, *rest in db.fetch(OVERRIDES)}
+
+
+def pause(
+    db: Database,
+    names: Sequence[str],
+    *,
+    queues: bool = False,
+    by: str = "",
+    reason: str = "",
+    resume_at: datetime | None = None,
+) -> list[str]:
+    """Stop the claiming of these job types, or queues; return those that exist."""
+    rows = db.fetch(
+        PAUSE_QUEUE if queues else PAUSE,
+        {"names": list(names), "by": by, "reason": reason, "resume_at": resume_at},
+    )
+    return [row[0] for row in rows]
+
+
+def resume(db: Database, names: Sequence[str], *, queues: bool = False) -> list[str]:
+    """Let these job types, or queues, be claimed again; return those that exist."""
+    rows = db.fetch(RESUME_QUEUE if queues else RESUME, {"names": list(names)})
+    return [row[0] for row in rows]
+
+
+def _row(declaration: Declaration) -> dict[str, Any]:
+    policy = declaration.policy
+    timeout, expires_in = policy.time_allowed, policy.expires_in
+    return {
+        "name": declaration.name,
+        "handler": declaration.path[:300],
+        "description": declaration.description,
+        "queue": policy.queue,
+        "priority": policy.priority,
+        "max_attempts": policy.attempts_allowed,
+        "backoff": describe(policy.backoff)[:200],
+        "timeout": timeout and timeout.total_seconds(),
+        "delivery": policy.delivery.value,
+        "concurrency": policy.concurrency,
+        "atomic": policy.atomic,
+        "expires_in": expires_in and expires_in.total_seconds(),
+        "max_crashes": policy.crashes_allowed,
+        "sensitive": sorted(policy.sensitive),
+    }

@@ -1,0 +1,106 @@
+"""A look at the lanes: which have jobs, and when the first of each is due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.rows import Lane
+
+# Before and after every lane. The columns have the collation "C", so the index has
+# Python's order of strings.
+FIRST: Final = Lane("", -1_000, "")
+LAST: Final = Lane(chr(0x10FFFF), 1_000, "")
+
+# Looks only into the gaps between the lanes already known (both ends open), so the dead
+# entries that a long-open snapshot leaves in a known lane are not walked: one probe a
+# gap, and one for each new lane. 0.4 ms for 1 lane, 1 ms for 50, 2 ms for 200.
+FIND_LANES: Final = """
+SELECT found.queue, found.priority, found.job_type
+  FROM unnest(%(from_queue)s::text[], %(from_priority)s::smallint[],
+              %(from_type)s::text[], %(to_queue)s::text[], %(to_priority)s::smallint[],
+              %(to_type)s::text[])
+       AS gap (from_queue, from_priority, from_type, to_queue, to_priority, to_type),
+       LATERAL (
+         WITH RECURSIVE lane AS (
+           (SELECT job.queue, job.priority, job.job_type
+              FROM jobqueue_queuedjob AS job
+             WHERE job.status = 'queued' AND NOT job.alone
+               AND (job.queue, job.priority, job.job_type)
+                   > (gap.from_queue, gap.from_priority, gap.from_type)
+               AND (job.queue, job.priority, job.job_type)
+                   < (gap.to_queue, gap.to_priority, gap.to_type)
+             ORDER BY job.queue, job.priority, job.job_type
+             LIMIT 1)
+           UNION ALL
+           SELECT step.queue, step.priority, step.job_type
+             FROM lane,
+                  LATERAL (
+                    SELECT job.queue, job.priority, job.job_type
+                      FROM jobqueue_queuedjob AS job
+                     WHERE job.status = 'queued' AND NOT job.alone
+                       AND (job.queue, job.priority, job.job_type)
+                           > (lane.queue, lane.priority, lane.job_type)
+                       AND (job.queue, job.priority, job.job_type)
+                           < (gap.to_queue, gap.to_priority, gap.to_type)
+                     ORDER BY job.queue, job.priority, job.job_type
+                     LIMIT 1) AS step)
+         SELECT lane.queue, lane.priority, lane.job_type FROM lane) AS found
+"""
+
+# When the first job of each known lane is due: one index entry each.
+HEADS: Final = """
+SELECT lane.queue, lane.priority, lane.job_type,
+       extract(epoch FROM head.run_after - clock_timestamp())::float8
+  FROM unnest(%(queues)s::text[], %(priorities)s::smallint[], %(job_types)s::text[])
+       AS lane (queue, priority, job_type),
+       LATERAL (
+         SELECT job.run_after
+           FROM jobqueue_queuedjob AS job
+          WHERE job.status = 'queued' AND NOT job.alone
+            AND job.queue = lane.queue AND job.priority = lane.priority
+            AND job.job_type = lane.job_type
+          ORDER BY job.run_after, job.id
+          LIMIT 1) AS head
+"""
+
+LOOK: Final = f"""
+SELECT queue, priority, job_type, NULL::float8 FROM ({FIND_LANES}) AS found
+UNION ALL
+SELECT queue, priority, job_type, due_in
+  FROM ({HEADS}) AS heads (queue, priority, job_type, due_in)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What there is to do: lanes not known before, and when each known one is due."""
+
+    new: list[Lane]
+    due_in: dict[Lane, float]  # seconds; not positive: due now; empty lanes are missing
+
+
+def look(db: Database, known: Sequence[Lane]) -> Look:
+    """Look at all lanes, in one statement."""
+    ordered = sorted(known)
+    lower, upper = [FIRST, *ordered], [*ordered, LAST]
+    rows = db.fetch(
+        LOOK,
+        {
+            "from_queue": [lane.queue for lane in lower],
+            "from_priority": [lane.priority for lane in lower],
+            "from_type": [lane.job_type for lane in lower],
+            "to_queue": [lane.queue for lane in upper],
+            "to_priority": [lane.priority for lane in upper],
+            "to_type": [lane.job_type for lane in upper],
+            "queues": [lane.queue for lane in ordered],
+            "priorities": [lane.priority for lane in ordered],
+            "job_types": [lane.job_type for lane in ordered],
+        },
+    )
+    return Look(
+        new=[Lane(q, p, t) for q, p, t, seconds in rows if seconds is None],
+        due_in={Lane(q, p, t): s for q, p, t, s in rows if s is not None},
+    )

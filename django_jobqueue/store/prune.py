@@ -1,0 +1,160 @@
+"""Prune: archived → gone, by status and age, in small batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.store.connection import Database
+
+BATCH: Final = 1_000
+LAST: Final = UUID(int=(1 << 128) - 1)
+
+OVERRIDDEN: Final = """
+SELECT name, extract(epoch FROM keep_succeeded_override)::float8,
+       extract(epoch FROM keep_unsuccessful_override)::float8
+  FROM jobqueue_jobtype
+ WHERE keep_succeeded_override IS NOT NULL OR keep_unsuccessful_override IS NOT NULL
+"""
+
+CUTOFF: Final = "SELECT clock_timestamp() - %(keep)s * interval '1 second'"
+
+# A window of the archive from the oldest on, after a position, so that what is kept is
+# walked once a pass and not once a batch. The conditions that name a job type are filled
+# in where a type has a retention of its own, and take its index.
+_WINDOW = """
+  SELECT job.id, job.finished_at, job.status
+    FROM jobqueue_archivedjob AS job
+   WHERE job.finished_at < %(cutoff)s
+     AND (job.finished_at, job.id) > (%(after)s, %(after_id)s)
+     AND {condition}
+   ORDER BY job.finished_at, job.id
+   LIMIT %(batch)s
+"""
+_PRUNE = f"""
+WITH seen AS MATERIALIZED ({_WINDOW}
+     FOR UPDATE OF job SKIP LOCKED
+), gone AS (
+  DELETE FROM jobqueue_archivedjob AS job
+   USING seen
+   WHERE job.id = seen.id AND seen.status = %(status)s
+  RETURNING job.id
+), failures AS (
+  DELETE FROM jobqueue_failure AS failure
+   USING gone
+   WHERE failure.job_id = gone.id
+)
+SELECT (SELECT count(*) FROM gone), seen.finished_at, seen.id
+  FROM seen
+ ORDER BY seen.finished_at DESC, seen.id DESC
+ LIMIT 1
+"""
+_COUNT = """
+SELECT count(*) FROM jobqueue_archivedjob AS job
+ WHERE job.finished_at < %(cutoff)s AND job.status = %(status)s AND {condition}
+"""
+_OF_TYPE = "job.job_type = %(job_type)s"
+_OF_OTHERS = "job.job_type <> ALL (%(but_for)s::text[])"
+_UNSUCCESSFUL = "job.status <> 'succeeded' AND job.status = %(status)s AND "
+
+# Groups without a failure left, that nobody has decided anything about.
+FORGET_GROUPS: Final = """
+DELETE FROM jobqueue_failuregroup AS held
+ WHERE held.state = 'open' AND held.assignee = '' AND held.notes = ''
+   AND held.first_seen < clock_timestamp() - interval '1 day'
+   AND NOT EXISTS (SELECT FROM jobqueue_failure AS failure
+                    WHERE failure.fingerprint = held.fingerprint)
+   AND NOT EXISTS (SELECT FROM jobqueue_archivedjob AS job
+                    WHERE job.fingerprint = held.fingerprint)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Which archived jobs are old enough to go."""
+
+    status: str
+    keep: float  # seconds
+    job_type: str | None = None  # None is every type without a rule of its own
+    but_for: tuple[str, ...] = ()
+
+    @property
+    def condition(self) -> str:
+        """The part of the statement that makes the planner take the right index."""
+        own = _OF_TYPE if self.job_type is not None else _OF_OTHERS
+        succeeded = self.status == ArchivedStatus.SUCCEEDED
+        return own if succeeded else _UNSUCCESSFUL + own
+
+    def params(self, cutoff: datetime) -> dict[str, Any]:
+        """The parameters of the statements above."""
+        return {
+            "status": self.status,
+            "cutoff": cutoff,
+            "job_type": self.job_type,
+            "but_for": list(self.but_for),
+            "batch": BATCH,
+        }
+
+
+def rules(
+    db: Database,
+    retention: Mapping[str, float | None],
+    *,
+    only_type: str | None = None,
+) -> list[Rule]:
+    """The rules in force: the settings', and those of job types with their own."""
+    own: dict[str, dict[str, float]] = {}
+    for name, succeeded, unsuccessful in db.fetch(OVERRIDDEN, {}):
+        for status in ArchivedStatus.values:
+            keep = succeeded if status == ArchivedStatus.SUCCEEDED else unsuccessful
+            if keep is not None:
+                own.setdefault(status, {})[name] = keep
+    found = [
+        Rule(status=status, keep=keep, job_type=name)
+        for status, by_type in own.items()
+        for name, keep in by_type.items()
+        if only_type in (None, name)
+    ]
+    for status, general in retention.items():
+        exempt = own.get(status, {})
+        if general is None or (only_type is not None and only_type in exempt):
+            continue
+        found.append(
+            Rule(
+                status=status,
+                keep=general,
+                job_type=only_type,
+                but_for=tuple(exempt),
+            )
+        )
+    return found
+
+
+def prune(db: Database, rule: Rule) -> Iterator[int]:
+    """Delete what this rule lets go; yields the number of each batch."""
+    cutoff = db.fetch(CUTOFF, {"keep": rule.keep})[0][0]
+    statement = _PRUNE.format(condition=rule.condition)
+    position = {"after": datetime.min.replace(tzinfo=cutoff.tzinfo), "after_id": LAST}
+    while True:
+        rows = db.fetch(statement, {**rule.params(cutoff), **position})
+        if not rows:
+            return
+        gone, position["after"], position["after_id"] = rows[0]
+        yield gone
+
+
+def count(db: Database, rule: Rule) -> int:
+    """How many jobs this rule would delete."""
+    cutoff = db.fetch(CUTOFF, {"keep": rule.keep})[0][0]
+    statement = _COUNT.format(condition=rule.condition)
+    found: int = db.fetch(statement, rule.params(cutoff))[0][0]
+    return found
+
+
+def forget_groups(db: Database) -> None:
+    """Delete failure groups that have no failure left and that nobody cared about."""
+    db.run(FORGET_GROUPS)

@@ -1,0 +1,72 @@
+"""Replay: an archived job → a new queued one that remembers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django_jobqueue.store.connection import Database
+
+# Only inserts, so it is easy to undo; the old rows are not touched. A job whose type is
+# gone has no row to join and is left out.
+REPLAY: Final = """
+WITH made AS (
+  INSERT INTO jobqueue_queuedjob (
+         id, job_type, queue, priority, data, run_after, expires_at, max_attempts,
+         replay_of, root_id, bulk_operation_id, enqueued_by, tags)
+  SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
+         coalesce(%(priority)s, old.priority), coalesce(%(data)s::jsonb, old.data),
+         due.at,
+         CASE %(expiry)s
+              WHEN 'keep' THEN old.expires_at
+              WHEN 'none' THEN NULL
+              WHEN 'same' THEN due.at + (old.expires_at - old.created_at)
+              ELSE %(expires_at)s::timestamptz END,
+         old.max_attempts, old.id, coalesce(old.root_id, old.id),
+         %(bulk_operation_id)s::uuid, %(by)s, old.tags
+    FROM jobqueue_archivedjob AS old
+    JOIN jobqueue_jobtype AS type ON type.name = old.job_type,
+         LATERAL (SELECT coalesce(%(run_after)s::timestamptz, clock_timestamp()))
+         AS due (at)
+   WHERE old.id = ANY (%(ids)s::uuid[])
+   ORDER BY old.id
+  RETURNING id, replay_of, queue
+), notified AS (
+  SELECT count(pg_notify('jobqueue', 'q:' || queue)) AS sent
+    FROM (SELECT DISTINCT queue FROM made) AS queues
+)
+SELECT made.replay_of, made.id FROM made LEFT JOIN notified ON true
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """How to replay. None keeps what the archived job had."""
+
+    run_after: datetime | None = None  # None is now
+    queue: str | None = None
+    priority: int | None = None
+    data: str | None = None  # JSON text
+    # keep: the old moment, so that an expired job expires again; same: the same time to
+    # live, from now; none: never; new: expires_at.
+    expiry: str = "keep"
+    expires_at: datetime | None = None
+    by: str | None = None
+    bulk_operation_id: UUID | None = None
+
+    @classmethod
+    def expiring(cls, expires: str | datetime | timedelta | None) -> dict[str, object]:
+        """``expiry`` and ``expires_at`` for what people say."""
+        if isinstance(expires, datetime):
+            return {"expiry": "new", "expires_at": expires}
+        return {"expiry": expires or "none"}
+
+
+def replay(db: Database, ids: Sequence[UUID], how: Replay) -> dict[UUID, UUID]:
+    """Enqueue these archived jobs again; return the new id of each that could be."""
+    params = {name: getattr(how, name) for name in how.__slots__}
+    rows = db.fetch(REPLAY, {**params, "ids": list(ids)})
+    return dict(rows)  # type: ignore[arg-type]

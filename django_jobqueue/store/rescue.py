@@ -1,0 +1,151 @@
+"""Rescue: what a worker held when it died goes back to the queue, or to the archive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django_jobqueue.failures import Failure
+from django_jobqueue.store.connection import Database
+
+BATCH: Final = 500
+
+HELD_TYPES: Final = """
+SELECT DISTINCT job.job_type
+  FROM jobqueue_queuedjob AS job
+ WHERE job.status = 'running' AND job.worker_id = ANY (%(workers)s::bigint[])
+"""
+
+# A crash spends no attempt, and is counted. Archived as failed: at-most-once jobs, since
+# nobody knows how far they came, and those that reached their cap. The last crash that a
+# job is allowed happens alone, in a process of its own, so that it names the culprit.
+# SKIP LOCKED: an atomic job may be committing this very moment; the next round tells.
+RESCUE: Final = """
+WITH held AS MATERIALIZED (
+  SELECT job.id, job.fence,
+         CASE WHEN type.delivery = 'at_most_once' THEN 'failed'
+              WHEN job.cancel_requested_at IS NOT NULL THEN 'cancelled'
+              WHEN %(crashed)s AND job.crashes + 1 >= type.max_crashes THEN 'failed'
+         END AS status,
+         type.delivery, type.max_crashes, mark.fingerprint, mark.coarse,
+         worker.name AS worker, worker.release
+    FROM jobqueue_queuedjob AS job
+    JOIN jobqueue_jobtype AS type ON type.name = job.job_type
+    LEFT JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
+    LEFT JOIN jsonb_to_recordset(%(marks)s::jsonb)
+         AS mark (job_type text, fingerprint uuid, coarse uuid)
+         ON mark.job_type = job.job_type
+   WHERE job.status = 'running' AND job.worker_id = ANY (%(workers)s::bigint[])
+   LIMIT %(batch)s
+     FOR UPDATE OF job SKIP LOCKED
+), gone AS (
+  DELETE FROM jobqueue_queuedjob AS job
+   USING held
+   WHERE job.id = held.id AND job.fence = held.fence AND held.status IS NOT NULL
+  RETURNING job.id, job.job_type, job.queue, job.priority, job.data, job.run_after,
+            job.expires_at, job.created_at, job.attempts, job.max_attempts,
+            job.crashes + %(crashed)s::integer AS crashes, job.replay_of, job.root_id,
+            job.bulk_operation_id, job.enqueued_by, job.tags, job.started_at,
+            held.status, held.delivery, held.fingerprint, held.worker, held.release
+), archived AS (
+  INSERT INTO jobqueue_archivedjob (
+         id, job_type, queue, priority, status, data, run_after, expires_at, created_at,
+         attempts, max_attempts, crashes, replay_of, root_id, bulk_operation_id,
+         enqueued_by, tags, started_at, finished_at, wait_ms, run_ms, worker, release,
+         error_class, error_message, fingerprint)
+  SELECT id, job_type, queue, priority, status, data, run_after, expires_at, created_at,
+         attempts, max_attempts, crashes, replay_of, root_id, bulk_operation_id,
+         enqueued_by, tags, started_at, statement_timestamp(),
+         greatest(0, extract(epoch FROM started_at - run_after)) * 1000,
+         extract(epoch FROM statement_timestamp() - started_at) * 1000,
+         coalesce(worker, ''), coalesce(release, ''), %(error_class)s,
+         CASE WHEN delivery = 'at_most_once' THEN 'outcome unknown: ' ELSE '' END
+         || %(reason)s::text,
+         CASE WHEN status = 'failed' THEN fingerprint END
+    FROM gone
+), back AS (
+  UPDATE jobqueue_queuedjob AS job
+     SET status = 'queued', worker_id = NULL, started_at = NULL,
+         attempts = job.attempts - 1, crashes = job.crashes + %(crashed)s::integer,
+         alone = job.alone OR (%(crashed)s AND job.crashes + 2 >= held.max_crashes)
+    FROM held
+   WHERE job.id = held.id AND job.fence = held.fence AND held.status IS NULL
+  RETURNING job.id, job.job_type, job.queue, job.attempts + 1 AS attempts, job.alone
+), ended AS (
+  SELECT id, job_type, queue, attempts, status, crashes FROM gone
+  UNION ALL
+  SELECT id, job_type, queue, attempts, 'queued', 0 FROM back
+), failure AS (
+  INSERT INTO jobqueue_failure (
+         job_id, job_type, number, "end", reason, finished_at, worker, release,
+         error_class, error_message, fingerprint)
+  SELECT ended.id, ended.job_type, ended.attempts, %(ended)s, %(reason)s,
+         statement_timestamp(), coalesce(held.worker, ''), coalesce(held.release, ''),
+         %(error_class)s, %(reason)s, held.fingerprint
+    FROM ended
+    JOIN held USING (id)
+), failure_group AS (
+  INSERT INTO jobqueue_failuregroup (fingerprint, coarse, error_class, frame, template)
+  SELECT DISTINCT fingerprint, coarse, %(error_class)s, job_type, %(reason)s
+    FROM held
+    JOIN ended USING (id)
+   WHERE fingerprint IS NOT NULL
+      ON CONFLICT (fingerprint) DO NOTHING
+), notified AS (
+  SELECT count(pg_notify('jobqueue', 'b:' || queue)) AS sent
+    FROM (SELECT DISTINCT queue FROM back) AS queues
+)
+SELECT ended.id, ended.job_type, ended.status
+  FROM ended
+  LEFT JOIN notified ON true
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """A job that was taken from a dead worker, and what it is now."""
+
+    id: UUID
+    job_type: str
+    status: str  # queued, failed or cancelled
+
+
+def rescue(
+    db: Database, workers: Sequence[int], *, crashed: bool, reason: str
+) -> list[Rescued]:
+    """Take what these workers hold; they are dead, and so are their handlers.
+
+    ``crashed`` counts against the jobs; without it the workers were stopped on purpose.
+    ``reason`` is for people: "killed by signal 9 (SIGKILL)".
+    """
+    error_class = "WorkerLost" if crashed else "WorkerStopped"
+    rescued: list[Rescued] = []
+    while True:
+        types = [row[0] for row in db.fetch(HELD_TYPES, {"workers": list(workers)})]
+        if not types:
+            return rescued
+        params: dict[str, Any] = {
+            "workers": list(workers),
+            "crashed": crashed,
+            "ended": "crashed" if crashed else "released",
+            "reason": reason,
+            "error_class": f"jobqueue.{error_class}",
+            "marks": json.dumps([_mark(error_class, t) for t in types]),
+            "batch": BATCH,
+        }
+        rows = db.fetch(RESCUE, params)
+        rescued += [Rescued(*row) for row in rows]
+        if len(rows) < BATCH:
+            return rescued
+
+
+def _mark(error_class: str, job_type: str) -> dict[str, str]:
+    mark = Failure.synthetic(error_class, "", job_type=job_type).fingerprint
+    return {
+        "job_type": job_type,
+        "fingerprint": str(mark.value),
+        "coarse": str(mark.coarse),
+    }

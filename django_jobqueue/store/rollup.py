@@ -1,0 +1,130 @@
+"""The minute roll-ups: workers add what they counted, the pruner folds and drops."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from django_jobqueue.histogram import BUCKETS, bucket_of
+from django_jobqueue.store.connection import Database
+
+# Two histograms, added up place by place.
+_SUM = """(
+         SELECT jsonb_agg(coalesce(a.count::integer, 0) + coalesce(b.count::integer, 0)
+                          ORDER BY n)
+           FROM jsonb_array_elements_text(held.{name})
+                WITH ORDINALITY AS a (count, n)
+           FULL JOIN jsonb_array_elements_text(excluded.{name})
+                WITH ORDINALITY AS b (count, n) USING (n))"""
+_ADDED = f"""
+   SET succeeded = held.succeeded + excluded.succeeded,
+       failed = held.failed + excluded.failed,
+       retried = held.retried + excluded.retried,
+       other = held.other + excluded.other,
+       run_ms = held.run_ms + excluded.run_ms,
+       wait_ms = held.wait_ms + excluded.wait_ms,
+       run_histogram = {_SUM.format(name="run_histogram")},
+       wait_histogram = {_SUM.format(name="wait_histogram")}
+"""
+
+# In key order, so that two workers never wait for each other in a ring.
+ADD: Final = f"""
+INSERT INTO jobqueue_rollup AS held (
+       bucket, job_type, queue, succeeded, failed, retried, other, run_ms, wait_ms,
+       run_histogram, wait_histogram)
+SELECT date_trunc('minute', clock_timestamp()), job_type, queue, succeeded, failed,
+       retried, other, run_ms, wait_ms, run_histogram, wait_histogram
+  FROM jsonb_to_recordset(%(counts)s::jsonb) AS counted (
+         job_type text, queue text, succeeded integer, failed integer,
+         retried integer, other integer, run_ms bigint, wait_ms bigint,
+         run_histogram jsonb, wait_histogram jsonb)
+ ORDER BY job_type COLLATE "C", queue COLLATE "C"
+    ON CONFLICT (bucket, job_type, queue) DO UPDATE {_ADDED}
+"""
+
+_SUM_OF_ALL = """(
+         SELECT jsonb_agg(place.total ORDER BY place.n)
+           FROM (SELECT item.n, sum(item.count::integer) AS total
+                   FROM jsonb_array_elements({name}) AS part (histogram),
+                        jsonb_array_elements_text(part.histogram)
+                        WITH ORDINALITY AS item (count, n)
+                  GROUP BY item.n) AS place)"""
+FOLD: Final = f"""
+WITH old AS (
+  DELETE FROM jobqueue_rollup
+   WHERE ctid = ANY (ARRAY(
+           SELECT ctid FROM jobqueue_rollup
+            WHERE bucket < date_trunc('hour', clock_timestamp() - interval '2 days')
+              AND bucket <> date_trunc('hour', bucket)
+            ORDER BY bucket, job_type, queue
+            LIMIT 1000
+              FOR UPDATE SKIP LOCKED))
+  RETURNING date_trunc('hour', bucket) AS hour, job_type, queue, succeeded, failed,
+            retried, other, run_ms, wait_ms, run_histogram, wait_histogram
+), summed AS (
+  SELECT hour, job_type, queue, sum(succeeded) AS succeeded, sum(failed) AS failed,
+         sum(retried) AS retried, sum(other) AS other, sum(run_ms) AS run_ms,
+         sum(wait_ms) AS wait_ms, jsonb_agg(run_histogram) AS runs,
+         jsonb_agg(wait_histogram) AS waits
+    FROM old
+   GROUP BY hour, job_type, queue
+)
+INSERT INTO jobqueue_rollup AS held (
+       bucket, job_type, queue, succeeded, failed, retried, other, run_ms, wait_ms,
+       run_histogram, wait_histogram)
+SELECT hour, job_type, queue, succeeded, failed, retried, other, run_ms, wait_ms,
+       {_SUM_OF_ALL.format(name="runs")}, {_SUM_OF_ALL.format(name="waits")}
+  FROM summed
+ ORDER BY hour, job_type, queue
+    ON CONFLICT (bucket, job_type, queue) DO UPDATE {_ADDED}
+RETURNING bucket
+"""
+
+DROP: Final = """
+DELETE FROM jobqueue_rollup WHERE bucket < clock_timestamp() - interval '90 days'
+"""
+
+
+@dataclass(slots=True)
+class Count:
+    """What a worker counted of one job type in one queue since it last said so."""
+
+    job_type: str
+    queue: str
+    succeeded: int = 0
+    failed: int = 0
+    retried: int = 0
+    other: int = 0
+    run_ms: float = 0.0
+    wait_ms: float = 0.0
+    run_histogram: list[int] = field(default_factory=lambda: [0] * BUCKETS)
+    wait_histogram: list[int] = field(default_factory=lambda: [0] * BUCKETS)
+
+    def attempt(self, *, ran: float, waited: float) -> None:
+        """Count the times, in seconds, of one attempt."""
+        self.run_ms += ran * 1_000
+        self.wait_ms += waited * 1_000
+        self.run_histogram[bucket_of(ran)] += 1
+        self.wait_histogram[bucket_of(waited)] += 1
+
+    def row(self) -> dict[str, object]:
+        """This count as the statement takes it."""
+        row = {name: getattr(self, name) for name in self.__slots__}
+        return {**row, "run_ms": round(self.run_ms), "wait_ms": round(self.wait_ms)}
+
+
+def add(db: Database, counts: Sequence[Count]) -> None:
+    """Add these counts to the current minute."""
+    db.run(ADD, {"counts": json.dumps([count.row() for count in counts])})
+
+
+def fold(db: Database) -> bool:
+    """Fold minutes older than two days into hours; True if there may be more."""
+    return bool(db.fetch(FOLD))
+
+
+def drop(db: Database) -> None:
+    """Delete roll-ups older than 90 days."""
+    db.run(DROP)

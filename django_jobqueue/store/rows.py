@@ -1,0 +1,81 @@
+"""What crosses the wall of the store: frozen rows, never models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job as it was when it was read, wherever it is."""
+
+    id: UUID
+    job_type: str
+    queue: str
+    priority: int
+    status: str  # queued, running, succeeded, failed, expired or cancelled
+    data: Any
+    run_after: datetime
+    expires_at: datetime | None
+    created_at: datetime
+    attempts: int = 0
+    max_attempts: int | None = None  # of this job alone; None is what its type says
+    crashes: int = 0
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    worker: str = ""
+    result: Any = None
+    error_class: str = ""
+    error_message: str = ""
+    fingerprint: UUID | None = None
+    replay_of: UUID | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the job is archived."""
+        return self.status not in ("queued", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedJob:
+    """A job that this worker may run. ``fence`` proves the claim."""
+
+    id: UUID
+    job_type: str
+    queue: str
+    priority: int
+    data: str  # JSON text; read in the attempt, where an error is that attempt's
+    attempts: int  # this one included
+    max_attempts: int | None
+    crashes: int
+    fence: int
+    run_after: datetime
+    created_at: datetime
+    waited: timedelta  # from run_after to the claim
+    expires_in: timedelta | None  # counted from the claim
+
+    @property
+    def lane(self) -> Lane:
+        """The lane that it was claimed from."""
+        return Lane(self.queue, self.priority, self.job_type)
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What operators say about a job type instead of the code; None is nothing."""
+
+    priority: int | None
+    max_attempts: int | None
+    timeout: timedelta | None
+    concurrency: int | None
+
+
+class Lane(NamedTuple):
+    """A queue, a priority and a job type: what a claim reads in order."""
+
+    queue: str
+    priority: int
+    job_type: str

@@ -1,0 +1,193 @@
+"""Workers' rows: registered by the worker, renewed by its supervisor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django_jobqueue.store.connection import Database
+
+REGISTER: Final = """
+INSERT INTO jobqueue_worker (
+       name, host, pid, identity, supervisor, release, queues, job_types, threads,
+       async_slots, versions, lease_until)
+VALUES (%(name)s, %(host)s, %(pid)s, %(identity)s, %(supervisor)s, %(release)s,
+        %(queues)s::jsonb, %(job_types)s::jsonb, %(threads)s, %(async_slots)s,
+        %(versions)s::jsonb, clock_timestamp() + %(lease)s * interval '1 second')
+RETURNING id
+"""
+
+# One statement for all workers of a host, by the database's clock. A worker that was
+# given up is not renewed, and so learns that it was.
+RENEW: Final = """
+UPDATE jobqueue_worker AS worker
+   SET renewed_at = clock_timestamp(),
+       lease_until = clock_timestamp() + %(lease)s * interval '1 second',
+       running = beat.running, rss = beat.rss,
+       state = CASE WHEN beat.draining THEN 'draining' ELSE 'running' END
+  FROM unnest(%(ids)s::bigint[], %(running)s::integer[], %(rss)s::bigint[],
+              %(draining)s::boolean[]) AS beat (id, running, rss, draining)
+ WHERE worker.id = beat.id AND worker.state IN ('running', 'draining')
+RETURNING worker.id, worker.desired
+"""
+
+STOPPED: Final = """
+UPDATE jobqueue_worker
+   SET state = %(state)s, stopped_at = clock_timestamp(), listening = false,
+       running = 0, "end" = %(end)s
+ WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
+"""
+
+# The lease is looked at again under the row's lock, so a renewal that comes first wins.
+GIVE_UP: Final = """
+UPDATE jobqueue_worker
+   SET state = 'lost', stopped_at = clock_timestamp(), listening = false, running = 0,
+       "end" = 'its lease lapsed'
+ WHERE state IN ('running', 'draining') AND lease_until < clock_timestamp()
+RETURNING id, name
+"""
+
+OUTLOOK: Final = """
+SELECT (SELECT extract(epoch FROM min(lease_until) - clock_timestamp())::float8
+          FROM jobqueue_worker
+         WHERE state IN ('running', 'draining')),
+       (SELECT extract(epoch FROM min(run_after) - clock_timestamp())::float8
+          FROM jobqueue_queuedjob
+         WHERE status = 'queued' AND alone
+           AND job_type = ANY (%(job_types)s)
+           AND (%(queues)s::text[] IS NULL OR queue = ANY (%(queues)s)))
+"""
+
+# Running jobs of workers that are not alive: what a rescue was interrupted at, and claims
+# that a worker committed after it had been given up.
+STRAYS: Final = """
+SELECT DISTINCT job.worker_id
+  FROM jobqueue_queuedjob AS job
+ WHERE job.status = 'running'
+   AND NOT EXISTS (SELECT FROM jobqueue_worker AS worker
+                    WHERE worker.id = job.worker_id
+                      AND worker.state IN ('running', 'draining'))
+"""
+
+PREDECESSORS: Final = """
+SELECT id, identity FROM jobqueue_worker
+ WHERE host = %(host)s AND state IN ('running', 'draining')
+"""
+
+LISTENING: Final = """
+UPDATE jobqueue_worker SET listening = %(listening)s WHERE id = %(id)s
+"""
+
+ASK: Final = """
+UPDATE jobqueue_worker SET desired = %(desired)s
+ WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
+RETURNING id, pg_notify('jobqueue', 'w:' || id)
+"""
+
+FORGET: Final = """
+DELETE FROM jobqueue_worker
+ WHERE state IN ('stopped', 'lost') AND stopped_at < clock_timestamp() - interval '1 day'
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewWorker:
+    """What a worker says about itself when it starts."""
+
+    name: str  # host:pid
+    host: str
+    pid: int
+    identity: str
+    supervisor: str
+    release: str
+    queues: Sequence[str] | None
+    job_types: Sequence[str]
+    threads: int
+    async_slots: int
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What the supervisor knows of a living worker when it renews the lease."""
+
+    id: int
+    running: int
+    rss: int  # bytes
+    draining: bool
+
+
+def register(db: Database, new: NewWorker, lease: float) -> int:
+    """Write the row of a worker that starts; return its id, which is never reused."""
+    params: dict[str, Any] = {name: getattr(new, name) for name in new.__slots__}
+    params |= {
+        "queues": None if new.queues is None else json.dumps(list(new.queues)),
+        "job_types": json.dumps(list(new.job_types)),
+        "versions": json.dumps(dict(new.versions)),
+        "lease": lease,
+    }
+    worker: int = db.fetch(REGISTER, params)[0][0]
+    return worker
+
+
+def renew(db: Database, beats: Sequence[Beat], lease: float) -> dict[int, str]:
+    """Renew the leases of these; return what each renewed one is asked to do, or ""."""
+    rows = db.fetch(
+        RENEW,
+        {
+            "ids": [beat.id for beat in beats],
+            "running": [beat.running for beat in beats],
+            "rss": [beat.rss for beat in beats],
+            "draining": [beat.draining for beat in beats],
+            "lease": lease,
+        },
+    )
+    return dict(rows)  # type: ignore[arg-type]
+
+
+def stopped(db: Database, ids: Sequence[int], *, end: str, lost: bool = False) -> None:
+    """Record that these workers are no more, and how they ended."""
+    state = "lost" if lost else "stopped"
+    db.run(STOPPED, {"ids": list(ids), "end": end, "state": state})
+
+
+def give_up(db: Database) -> dict[int, str]:
+    """Give up the workers whose lease lapsed; return their ids and names."""
+    return dict(db.fetch(GIVE_UP))  # type: ignore[arg-type]
+
+
+def outlook(
+    db: Database, job_types: Sequence[str], queues: Sequence[str] | None
+) -> tuple[float | None, float | None]:
+    """Seconds until the first lease lapses unless it is renewed, and until the first job
+    of these types and queues is due that must run alone; None where there is none."""
+    params = {"job_types": list(job_types), "queues": queues and list(queues)}
+    lapse, alone = db.fetch(OUTLOOK, params)[0]
+    return lapse, alone
+
+
+def strays(db: Database) -> list[int]:
+    """Ids of workers that hold running jobs and are not alive."""
+    return [row[0] for row in db.fetch(STRAYS)]
+
+
+def predecessors(db: Database, host: str) -> dict[int, str]:
+    """Ids and identities of the workers of this host that count as alive."""
+    return dict(db.fetch(PREDECESSORS, {"host": host}))  # type: ignore[arg-type]
+
+
+def set_listening(db: Database, worker: int, listening: bool) -> None:
+    """Say whether this worker wants to be notified of new jobs."""
+    db.run(LISTENING, {"id": worker, "listening": listening})
+
+
+def ask(db: Database, ids: Sequence[int], desired: str) -> list[int]:
+    """Ask these workers for something; return those that are alive to hear it."""
+    return [row[0] for row in db.fetch(ASK, {"ids": list(ids), "desired": desired})]
+
+
+def forget(db: Database) -> None:
+    """Delete the rows of workers that ended more than a day ago."""
+    db.run(FORGET)

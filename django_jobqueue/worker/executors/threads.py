@@ -1,0 +1,91 @@
+"""Threads for sync handlers."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from django.db import connections
+
+from django_jobqueue.store.finish import Finished
+from django_jobqueue.worker import hygiene
+from django_jobqueue.worker.attempt import Attempt
+from django_jobqueue.worker.executors.base import Done, Executor, in_thread
+
+logger = logging.getLogger(__name__)
+
+Run = Callable[[Attempt], Finished]
+
+
+class Threads(Executor):
+    """A pool of threads, made as they are needed; a slot is a thread."""
+
+    def __init__(
+        self, slots: int, *, run: Run, done: Done, wanting: Callable[[], None]
+    ) -> None:
+        super().__init__(slots, done=done, wanting=wanting)
+        self._run = run
+        self._idle = 0
+        self._wake = threading.Condition(threading.Lock())
+        self._stopping = False
+        self._threads: list[threading.Thread] = []
+
+    def put(self, attempts: Sequence[Attempt]) -> None:
+        """Run these as threads come free, in this order."""
+        with self._wake:
+            self._buffer.extend(attempts)
+            self._wake.notify(len(attempts))
+            missing = min(len(self._buffer) - self._idle, self.slots - self._count())
+        for _ in range(missing):
+            name = f"jobs-{len(self._threads) + 1}"
+            self._threads.append(in_thread(name, self._work))
+
+    def stop(self, timeout: float) -> bool:
+        """Stop after what runs; True if every thread ended in time."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify_all()
+        deadline = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return self._count() == 0
+
+    def _count(self) -> int:
+        return sum(thread.is_alive() for thread in self._threads)
+
+    def _work(self) -> None:
+        while (attempt := self._next()) is not None:
+            try:
+                finished = self._run(attempt)
+                hygiene.after_job()
+            except BaseException:
+                logger.exception("Running job %s failed in the worker", attempt.job.id)
+                self._running.discard(attempt)
+                continue
+            self._finished(attempt, finished)
+        connections.close_all()
+
+    def _next(self) -> Attempt | None:
+        try:
+            attempt = self._buffer.popleft()
+        except IndexError:
+            waited = self._wait()
+            if waited is None:
+                return None
+            attempt = waited
+        self._running.add(attempt)
+        return attempt
+
+    def _wait(self) -> Attempt | None:
+        with self._wake:
+            self._idle += 1
+            try:
+                while not self._buffer:
+                    if self._stopping:
+                        return None
+                    self._wake.wait()
+                return self._buffer.popleft()
+            finally:
+                self._idle -= 1

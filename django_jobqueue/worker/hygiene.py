@@ -1,0 +1,118 @@
+"""Connections between jobs: what a handler left behind must not reach the next one."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import connections, reset_queries
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+
+logger = logging.getLogger(__name__)
+
+# Everything of a session that outlives a transaction, in one round trip; the settings
+# that Django made when it connected are made again after it.
+RESET: Final = (
+    "RESET SESSION AUTHORIZATION; RESET ALL; SELECT pg_advisory_unlock_all(); "
+    "UNLISTEN *; DISCARD TEMP"
+)
+
+
+class _Used:
+    """Notes on a connection whether a handler used it."""
+
+    def __init__(self) -> None:
+        self.used = False
+
+    def __call__(
+        self, execute: Any, statement: Any, params: Any, many: bool, context: Any
+    ) -> Any:
+        self.used = True
+        return execute(statement, params, many, context)
+
+
+def keep_connections() -> None:
+    """Let this process keep its handlers' connections from job to job.
+
+    CONN_MAX_AGE says how long a connection may live; with Django's default of 0 each job
+    would make a new one, which costs more than most jobs.
+    """
+    for alias in connections:
+        database = connections.settings[alias]
+        pooled = database.get("OPTIONS", {}).get("pool")
+        if database.get("CONN_MAX_AGE") == 0 and not pooled:
+            database["CONN_MAX_AGE"] = None
+    connection_created.connect(_watch, dispatch_uid="jobqueue.hygiene")
+
+
+def after_job() -> None:
+    """Leave every connection of this thread as a job expects to find it."""
+    if settings.DEBUG:
+        reset_queries()
+    for wrapper in connections.all(initialized_only=True):
+        if wrapper.connection is None:
+            continue
+        try:
+            _clean(wrapper)
+        except Exception:
+            logger.debug("A connection could not be reset", exc_info=True)
+            _drop(wrapper)
+
+
+def _clean(wrapper: BaseDatabaseWrapper) -> None:
+    if _is_open(wrapper):
+        logger.warning("A handler left a transaction open; its connection is closed")
+        _drop(wrapper)
+        return
+    if wrapper.vendor == "postgresql" and _was_used(wrapper):
+        _reset(wrapper)
+    wrapper.close_if_unusable_or_obsolete()
+    if getattr(wrapper, "pool", None):
+        wrapper.close()  # back to the pool
+
+
+def _is_open(wrapper: Any) -> bool:
+    if wrapper.in_atomic_block or wrapper.needs_rollback or not wrapper.autocommit:
+        return True
+    return (
+        wrapper.vendor == "postgresql"
+        and wrapper.connection.info.transaction_status != TransactionStatus.IDLE
+    )
+
+
+def _reset(wrapper: Any) -> None:
+    statement = sql.SQL(RESET)
+    if wrapper.timezone_name:
+        zone = sql.Literal(wrapper.timezone_name)
+        statement = sql.SQL("{}; SET TIME ZONE {}").format(statement, zone)
+    wrapper.connection.execute(statement, prepare=False)
+    wrapper._configure_role(wrapper.connection)
+
+
+def _drop(wrapper: BaseDatabaseWrapper) -> None:
+    """Close, whatever state it is in; the next use connects anew."""
+    wrapper.needs_rollback = False
+    wrapper.in_atomic_block = False
+    wrapper.savepoint_ids = []
+    wrapper.run_on_commit = []
+    wrapper.closed_in_transaction = False
+    wrapper.close()
+
+
+def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    wrappers = connection.execute_wrappers
+    if not any(isinstance(wrapper, _Used) for wrapper in wrappers):
+        wrappers.append(_Used())
+
+
+def _was_used(wrapper: BaseDatabaseWrapper) -> bool:
+    """Whether a handler ran a statement since this was last asked."""
+    for watcher in wrapper.execute_wrappers:
+        if isinstance(watcher, _Used):
+            used, watcher.used = watcher.used, False
+            return used
+    return True

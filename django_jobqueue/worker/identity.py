@@ -1,0 +1,83 @@
+"""Which process of which machine this is, so that a dead predecessor is known for
+certain."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+@lru_cache(maxsize=1)
+def host() -> str:
+    """The name of this host."""
+    return socket.gethostname()[:150]
+
+
+def name_of(pid: int) -> str:
+    """A worker's name for people: ``web-3:4112``."""
+    return f"{host()}:{pid}"
+
+
+def identity(pid: int) -> str:
+    """The start of this machine, the process namespace, the process and its start.
+
+    Two processes that share all four are one. Empty where /proc does not tell; then a
+    dead predecessor is only known by its lease.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        namespace = os.stat("/proc/self/ns/pid").st_ino
+        return f"{boot}/{namespace}/{pid}/{_started(pid)}"
+    except (OSError, IndexError, ValueError):
+        return ""
+
+
+def is_dead(other: str) -> bool:
+    """Whether the process with this identity surely does not run any more.
+
+    Only a process of this machine's present start and of our process namespace can be
+    judged; of all others only the lease tells.
+    """
+    mine = identity(os.getpid())
+    if not mine or not other:
+        return False
+    boot, namespace, pid, started = other.split("/")
+    if mine.split("/")[:2] != [boot, namespace]:
+        return False
+    try:
+        return _started(int(pid)) != started
+    except (OSError, IndexError):
+        return True
+
+
+def rss(pid: int) -> int:
+    """Resident memory of a process, in bytes; 0 where /proc does not tell."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Versions of what matters when something behaves oddly."""
+    found = {"python": platform.python_version()}
+    for package in ("Django", "psycopg", "django-jobqueue"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "?"
+    return found
+
+
+def _started(pid: int) -> str:
+    """When a process started, in clock ticks since boot; a zombie runs no more."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    if fields[0] in "ZX":
+        raise OSError("it has ended")
+    return fields[19]

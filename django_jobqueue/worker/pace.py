@@ -1,0 +1,41 @@
+"""How long the jobs of each type take here: what may be claimed ahead of free slots."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django_jobqueue.conf import conf
+
+MOST_AHEAD: Final = 500  # jobs
+SHORT: Final = 0.01  # seconds; what takes longer is not claimed ahead
+SAMPLES: Final = 10  # before a type is believed to be short
+WEIGHT: Final = 0.05  # of the newest run
+
+
+class Pace:
+    """Moving averages of run times, by job type."""
+
+    def __init__(self) -> None:
+        self._mean: dict[str, float] = {}
+        self._seen: dict[str, int] = {}
+
+    def ran(self, job_type: str, seconds: float) -> None:
+        """Take note of one run."""
+        seen = self._seen.get(job_type, 0)
+        if seen < SAMPLES:
+            self._seen[job_type] = seen + 1
+        mean = self._mean.get(job_type, seconds)
+        self._mean[job_type] = mean + (seconds - mean) * WEIGHT
+
+    def is_short(self, job_type: str) -> bool:
+        """Whether jobs of this type are known to be short."""
+        return (
+            self._seen.get(job_type, 0) >= SAMPLES and self._mean[job_type] <= SHORT
+        )
+
+    def ahead(self, job_type: str, slots: int) -> int:
+        """How many jobs of this type this many slots do in the time of PREFETCH."""
+        if not self.is_short(job_type):
+            return 0
+        each = max(self._mean[job_type], 1e-6)
+        return min(MOST_AHEAD, int(conf.prefetch * slots / each))

@@ -1,0 +1,70 @@
+"""The policies in force: what the code says, and operators override."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from django_jobqueue.policy import NO_LIMIT
+from django_jobqueue.registry import Declaration
+from django_jobqueue.states import Delivery
+from django_jobqueue.store.rows import ClaimedJob, Overrides
+
+NOTHING = Overrides(None, None, None, None)
+
+
+class Policies:
+    """The job types that this worker runs, with their effective policies."""
+
+    def __init__(self, declarations: Iterable[Declaration]) -> None:
+        self._declared = {d.name: d for d in declarations}
+        self._overrides: Mapping[str, Overrides] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The job types that have a handler here."""
+        return sorted(self._declared)
+
+    def update(self, overrides: Mapping[str, Overrides]) -> None:
+        """Take what operators say now."""
+        self._overrides = overrides
+
+    def declaration(self, job_type: str) -> Declaration:
+        """The handler of this job type."""
+        return self._declared[job_type]
+
+    def runs(self, job_type: str, *, is_async: bool) -> bool:
+        """Whether this job type has a handler here, of this kind."""
+        declaration = self._declared.get(job_type)
+        return declaration is not None and declaration.is_async is is_async
+
+    def is_limited(self, job_type: str) -> bool:
+        """Whether only so many of these may run at once in the whole cluster."""
+        overrides = self._overrides.get(job_type)
+        if overrides is None:
+            return self._declared[job_type].policy.concurrency is not None
+        return overrides.concurrency is not None
+
+    def is_careful(self, job_type: str) -> bool:
+        """Whether these are claimed only for slots that are free: a claim is a start."""
+        policy = self._declared[job_type].policy
+        return policy.delivery == Delivery.AT_MOST_ONCE or self.is_limited(job_type)
+
+    def max_attempts(self, job: ClaimedJob) -> int | None:
+        """How many attempts this job has; None is without end."""
+        declared = self._declared[job.job_type].policy
+        if declared.delivery == Delivery.AT_MOST_ONCE:
+            return 1
+        if job.max_attempts is not None:
+            return job.max_attempts
+        override = self._overrides.get(job.job_type, NOTHING).max_attempts
+        if override is None:
+            return declared.attempts_allowed
+        return None if override == NO_LIMIT else override
+
+    def timeout(self, job_type: str) -> float | None:
+        """How many seconds an attempt may run; None is without end."""
+        override = self._overrides.get(job_type, NOTHING).timeout
+        if override is not None:
+            return override.total_seconds() or None
+        allowed = self._declared[job_type].policy.time_allowed
+        return None if allowed is None else allowed.total_seconds()

@@ -1,0 +1,241 @@
+"""One worker process: a dispatcher, a completer, a listener, a timer, and executors."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.outcomes import Asked
+from django_jobqueue.registry import registry
+from django_jobqueue.store import workers
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.store.notify import News
+from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.worker import attempt as attempts
+from django_jobqueue.worker import identity
+from django_jobqueue.worker.alone import AloneDispatcher
+from django_jobqueue.worker.atomic import run_atomically
+from django_jobqueue.worker.attempt import Attempt
+from django_jobqueue.worker.completer import Completer
+from django_jobqueue.worker.dispatcher import Dispatcher
+from django_jobqueue.worker.executors.base import Executor
+from django_jobqueue.worker.executors.coroutines import Coroutines
+from django_jobqueue.worker.executors.threads import Threads
+from django_jobqueue.worker.listener import Listener
+from django_jobqueue.worker.loop import Loop
+from django_jobqueue.worker.policies import Policies
+from django_jobqueue.worker.timer import Timer
+
+logger = logging.getLogger("django_jobqueue.worker")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a worker process is to do."""
+
+    queues: tuple[str, ...] | None = None  # None is every queue
+    threads: int = 4
+    async_slots: int = 100
+    drain: bool = False  # end when nothing can be run now
+    alone: bool = False  # run only jobs that must run alone, one at a time
+    listen: bool = True  # LISTEN works
+    supervisor: str = ""
+
+
+class Worker:
+    """Claims jobs and runs them, until it is told to stop."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.id = 0
+        self.name = identity.name_of(os.getpid())
+        self.held: dict[UUID, Attempt] = {}
+        self.hung: list[Attempt] = []
+        self.policies = Policies(registry)
+        self.executors: list[Executor] = []
+        self._loops: list[Loop] = []
+        self._is_open = True
+
+    # Its life, step by step.
+
+    def register(self) -> int:
+        """Write this worker's row. Raises StoreUnavailable."""
+        connection = OwnConnection("register", pooled=not self.plan.listen)
+        try:
+            self.id = workers.register(connection, self._row(), conf.lease)
+        finally:
+            connection.close()
+        return self.id
+
+    def build(self) -> None:
+        """Make the parts; nothing runs yet."""
+        holder = Holder(self.id, self.name, conf.release)
+        pooled = not self.plan.listen
+        self.dispatcher = self._make_dispatcher(pooled)
+        self.completer = Completer(
+            holder,
+            OwnConnection("completer", pinned=True, pooled=pooled),
+            busy=self._more_will_end,
+            finished=self._written,
+        )
+        self._make_executors(holder)
+        self.dispatcher.executors = self.executors
+        self.timer = Timer(self.executors, self._give_up)
+        self._loops = [self.completer, self.timer, self.dispatcher]
+        if self.plan.listen:
+            self.listener = Listener(OwnConnection("listener"), self._hear)
+            self._loops.append(self.listener)
+
+    def start(self) -> None:
+        """Start everything."""
+        for loop in self._loops:
+            loop.start()
+
+    def drain(self) -> None:
+        """Claim nothing more; what was not started is given back."""
+        if self._is_open:
+            self._is_open = False
+            self.dispatcher.close_doors()
+
+    def resume(self) -> None:
+        """Claim again."""
+        if not self._is_open:
+            self._is_open = True
+            self.dispatcher.open_doors()
+
+    def interrupt(self) -> None:
+        """Tell every running handler to stop."""
+        for executor in self.executors:
+            for attempt in executor.running:
+                attempt.interrupt(Asked.STOP)
+
+    def stop(self, timeout: float) -> None:
+        """End the loops; write what is known."""
+        for loop in (self.dispatcher, self.timer):
+            loop.stop(0)
+        if self.plan.listen:
+            self.listener.stop(0)
+        self.completer.stop(timeout)
+        self.dispatcher.stop(min(timeout, 1.0))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds no job any more."""
+        return not self.held and self.completer.is_done
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it holds no job and could claim none."""
+        return self.is_empty and self.dispatcher.is_idle
+
+    @property
+    def only_hung_are_left(self) -> bool:
+        """Whether whatever it still holds will never end by itself."""
+        hung = {attempt.job.id for attempt in self.hung}
+        return bool(hung) and set(self.held) <= hung
+
+    def record_hung(self) -> None:
+        """Record the attempts that hang as timed out; this process is about to end."""
+        for attempt in self.hung:
+            if not attempt.over:
+                self.completer.add(attempt, attempt.finish_hopeless())
+
+    # How the parts speak with each other.
+
+    def _more_will_end(self) -> bool:
+        return any(executor.buffered for executor in self.executors)
+
+    def _written(self, done: Sequence[Attempt]) -> None:
+        for attempt in done:
+            self.held.pop(attempt.job.id, None)
+        self.dispatcher.ended(done)
+
+    def _done(self, attempt: Attempt, finished: Finished) -> None:
+        self.completer.add(attempt, finished)
+
+    def _give_up(self, hung: list[Attempt]) -> None:
+        for attempt in hung:
+            if attempt not in self.hung:
+                self.hung.append(attempt)
+                logger.error(
+                    "Job %s (%s) does not stop; this worker will be replaced",
+                    attempt.job.id,
+                    attempt.job.job_type,
+                )
+        self.drain()
+
+    def _hear(self, news: News, about: str) -> None:
+        match news:
+            case News.JOBS | News.BEHIND:
+                if self.plan.queues is None or about in self.plan.queues:
+                    self.dispatcher.jobs_arrived(behind=news is News.BEHIND)
+            case News.JOB_TYPES:
+                self.dispatcher.policies_changed()
+            case News.CANCEL:
+                self.cancel(about)
+
+    def cancel(self, id: str) -> None:
+        """An operator cancels a job that may be running here."""
+        attempt = self.held.get(UUID(id))
+        if attempt is not None:
+            attempt.interrupt(Asked.CANCEL)
+
+    def _make(self, job: ClaimedJob, now: float) -> Attempt:
+        return Attempt(
+            job=job,
+            declaration=self.policies.declaration(job.job_type),
+            max_attempts=self.policies.max_attempts(job),
+            timeout=self.policies.timeout(job.job_type),
+            worker=self.name,
+            claimed=now,
+        )
+
+    def _make_dispatcher(self, pooled: bool) -> Dispatcher:
+        kind = AloneDispatcher if self.plan.alone else Dispatcher
+        return kind(
+            self.id,
+            OwnConnection("dispatcher", pinned=True, pooled=pooled),
+            policies=self.policies,
+            queues=self.plan.queues,
+            make=self._make,
+            held=self.held,
+            heard=lambda: self.plan.listen and self.listener.hears,
+        )
+
+    def _make_executors(self, holder: Holder) -> None:
+        def run(attempt: Attempt) -> Finished:
+            if attempt.declaration.policy.atomic:
+                return run_atomically(attempt, holder)
+            return attempts.run(attempt)
+
+        wanting = self.dispatcher.slot_free
+        if self.plan.threads:
+            self.executors.append(
+                Threads(self.plan.threads, run=run, done=self._done, wanting=wanting)
+            )
+        if self.plan.async_slots:
+            self.executors.append(
+                Coroutines(self.plan.async_slots, done=self._done, wanting=wanting)
+            )
+
+    def _row(self) -> workers.NewWorker:
+        pid = os.getpid()
+        return workers.NewWorker(
+            name=self.name,
+            host=identity.host(),
+            pid=pid,
+            identity=identity.identity(pid),
+            supervisor=self.plan.supervisor,
+            release=conf.release,
+            queues=self.plan.queues,
+            job_types=self.policies.names,
+            threads=self.plan.threads,
+            async_slots=self.plan.async_slots,
+            versions=identity.versions(),
+        )

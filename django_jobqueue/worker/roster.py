@@ -1,0 +1,122 @@
+"""A page of memory that the processes of one runworkers share: who is there.
+
+Each field is written by one process only: a worker writes its row, the supervisor says
+which seats are to be renewed, the keeper says when it renewed. Reading needs no lock.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+_HEAD: Final = struct.Struct("=dqqq")  # renewed at, keeper is ready, LISTEN works, alone
+_SEAT: Final = struct.Struct("=9q")
+_FIELDS: Final = (
+    "pid",  # supervisor: the process in this seat; 0 is none
+    "renewable",  # supervisor: whether it runs, so that its lease is to be renewed
+    "paused",  # supervisor: drained by an operator, and to stay
+    "worker",  # worker: its id in the database; 0 is not yet
+    "running",  # worker: jobs that it holds
+    "draining",  # worker: claims nothing more
+    "condemned",  # worker: a handler hangs; it will end, and wants a successor
+    "lost",  # keeper: its lease was not renewed, because somebody rescued its jobs
+    "desired",  # keeper: what an operator asks for, an index into DESIRES
+)
+DESIRES: Final = ("", "drain", "resume", "stop", "restart")
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """One worker process of this host, as the others see it."""
+
+    number: int
+    pid: int
+    renewable: int
+    paused: int
+    worker: int
+    running: int
+    draining: int
+    condemned: int
+    lost: int
+    desired: int
+
+
+class Roster:
+    """Seats for worker processes, in memory that forked processes share."""
+
+    def __init__(self, seats: int) -> None:
+        self.size = seats
+        self._memory = mmap.mmap(-1, _HEAD.size + seats * _SEAT.size)
+
+    def __iter__(self) -> Iterator[Seat]:
+        for number in range(self.size):
+            seat = self.seat(number)
+            if seat.pid:
+                yield seat
+
+    def seat(self, number: int) -> Seat:
+        """What is known of this seat."""
+        return Seat(number, *_SEAT.unpack_from(self._memory, self._offset(number)))
+
+    def free(self) -> int | None:
+        """The number of a seat that nobody has."""
+        for number in range(self.size):
+            if not self.seat(number).pid:
+                return number
+        return None
+
+    def clear(self, number: int) -> None:
+        """Nobody has this seat."""
+        _SEAT.pack_into(self._memory, self._offset(number), *([0] * len(_FIELDS)))
+
+    def write(self, number: int, **values: int) -> None:
+        """Write fields of a seat."""
+        for name, value in values.items():
+            place = self._offset(number) + 8 * _FIELDS.index(name)
+            struct.pack_into("=q", self._memory, place, int(value))
+
+    @property
+    def renewed_at(self) -> float:
+        """time.monotonic() of the last renewal of the leases."""
+        return float(self._head()[0])
+
+    @renewed_at.setter
+    def renewed_at(self, moment: float) -> None:
+        struct.pack_into("=d", self._memory, 0, moment)
+
+    @property
+    def keeper_is_ready(self) -> bool:
+        """Whether the keeper has done what must come before the first claim."""
+        return bool(self._head()[1])
+
+    @keeper_is_ready.setter
+    def keeper_is_ready(self, ready: bool) -> None:
+        struct.pack_into("=q", self._memory, 8, int(ready))
+
+    @property
+    def can_listen(self) -> bool:
+        """Whether LISTEN works here."""
+        return bool(self._head()[2])
+
+    @can_listen.setter
+    def can_listen(self, works: bool) -> None:
+        struct.pack_into("=q", self._memory, 16, int(works))
+
+    @property
+    def alone_waiting(self) -> bool:
+        """Whether a job waits that must run in a process of its own."""
+        return bool(self._head()[3])
+
+    @alone_waiting.setter
+    def alone_waiting(self, waiting: bool) -> None:
+        struct.pack_into("=q", self._memory, 24, int(waiting))
+
+    def _head(self) -> tuple[Any, ...]:
+        return _HEAD.unpack_from(self._memory, 0)
+
+    @staticmethod
+    def _offset(number: int) -> int:
+        return _HEAD.size + number * _SEAT.size

@@ -1,0 +1,57 @@
+"""How a stop proceeds: what is to be done when, given signals and the time."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+LAST_WORDS: Final = 1.0  # seconds that a worker has to write what it knows
+
+
+class Step(Enum):
+    """What the supervisor tells its workers."""
+
+    DRAIN = "drain"  # claim nothing more, finish what runs
+    CANCEL = "cancel"  # tell the handlers to stop
+    QUIT = "quit"  # write what is known, and end
+    KILL = "kill"
+
+
+class Stopping:
+    """First signal: drain; after the grace cancel, then quit, then kill. Second signal:
+    quit at once. Each step is given once."""
+
+    def __init__(self, *, grace: float, cancel_grace: float) -> None:
+        self._grace = grace
+        self._cancel_grace = cancel_grace
+        self._plan: list[tuple[float, Step]] = []
+        self.signals = 0
+
+    def __bool__(self) -> bool:
+        return self.signals > 0
+
+    def signal(self, now: float) -> None:
+        """A stop signal arrived."""
+        self.signals += 1
+        if self.signals == 1:
+            cancel = now + self._grace
+            leave = cancel + self._cancel_grace
+            self._plan = [
+                (now, Step.DRAIN),
+                (cancel, Step.CANCEL),
+                (leave, Step.QUIT),
+                (leave + LAST_WORDS, Step.KILL),
+            ]
+        elif self.signals == 2:
+            self._plan = [(now, Step.QUIT), (now + LAST_WORDS, Step.KILL)]
+
+    def due(self, now: float) -> list[Step]:
+        """The steps to be taken now."""
+        due = [step for moment, step in self._plan if moment <= now]
+        self._plan = [entry for entry in self._plan if entry[0] > now]
+        return due
+
+    @property
+    def next_at(self) -> float | None:
+        """When the next step is due; None if there is none."""
+        return self._plan[0][0] if self._plan else None

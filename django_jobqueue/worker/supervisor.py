@@ -1,0 +1,404 @@
+"""The parent of the worker processes of one host: spawns, reaps, replaces, stops them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from django.db import connections
+
+from django_jobqueue.conf import conf
+from django_jobqueue.worker import identity
+from django_jobqueue.worker.keeper import Keeper
+from django_jobqueue.worker.life import (
+    CANCEL,
+    DRAIN,
+    ENDED,
+    QUIT,
+    RELEASED,
+    REPLACE,
+    RESUME,
+    Life,
+    settle_in,
+)
+from django_jobqueue.worker.process import Plan
+from django_jobqueue.worker.roster import DESIRES, Roster
+from django_jobqueue.worker.stopping import Step, Stopping
+
+logger = logging.getLogger("django_jobqueue.supervisor")
+
+PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is killed
+FENCE_AT: Final = 0.8  # of a lease without renewal
+SHORT_LIFE: Final = 10.0  # seconds; children that die younger are replaced later and later
+LONGEST_REST: Final = 5.0
+
+
+@dataclass(slots=True)
+class Child:
+    """A process that the supervisor forked."""
+
+    pid: int
+    control: int  # the end of a pipe that is written to
+    seat: int  # -1 for the keeper
+    born: float
+    alone: bool = False
+    paused_since: float | None = None
+    fenced: bool = False  # killed because its lease could not be renewed
+    replaced: bool = False  # its successor runs already
+    last: bool = False  # an operator wants no successor
+
+
+class Supervisor:
+    """Runs no handler, has no thread and no database connection, and therefore may fork.
+
+    Its children: the worker processes, and a keeper that does what needs the database.
+    """
+
+    def __init__(self, plan: Plan, processes: int) -> None:
+        self.plan = replace(plan, supervisor=identity.name_of(os.getpid()))
+        self.processes = processes
+        self.roster = Roster(2 * processes + 4)
+        self.children: dict[int, Child] = {}
+        self.keeper: Child | None = None
+        self.stopping = Stopping(grace=conf.grace, cancel_grace=conf.cancel_grace)
+        self._deaths_in_row = 0
+        self._spawn_at = 0.0
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        name = f"jobqueue-unfinished-{identity.host()}-{os.getpid()}-{stamp}.json"
+        self.dump = Path(conf.dump_dir).resolve() / name
+        self._wakeup, self._waker = os.pipe()
+
+    def run(self) -> int:
+        """Run until told to stop, or until the queue is drained; returns the exit code."""
+        connections.close_all()
+        self._listen_to_signals()
+        self.roster.renewed_at = time.monotonic()
+        self._start_keeper()
+        while not self._is_over():
+            self._sleep()
+            self._reap()
+            self._fence()
+            self._obey()
+            self._proceed()
+            self._fill()
+        self._end_keeper()
+        self._merge_dump()
+        logger.info("Stopped")
+        return 1 if self.stopping.signals > 1 else 0
+
+    # Signals and time.
+
+    def _listen_to_signals(self) -> None:
+        for end in (self._wakeup, self._waker):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop_signal)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+
+    def _stop_signal(self, number: int, frame: FrameType | None) -> None:
+        self.stopping.signal(time.monotonic())
+        name = signal.Signals(number).name
+        if self.stopping.signals == 1:
+            logger.info(
+                "%s: stopping. No job is claimed any more; running jobs have %g s to "
+                "finish. A second signal stops at once.",
+                name,
+                conf.grace,
+            )
+        elif self.stopping.signals == 2:
+            logger.warning(
+                "%s again: stopping at once. Unfinished jobs are released and listed "
+                "in %s",
+                name,
+                self.dump,
+            )
+
+    def _sleep(self) -> None:
+        rest = 0.5
+        if self.stopping.next_at is not None:
+            rest = min(rest, max(0.0, self.stopping.next_at - time.monotonic()))
+        if self.stopping or self.plan.drain or not self.roster.keeper_is_ready:
+            rest = min(rest, 0.02)
+        ready, _, _ = select.select([self._wakeup], [], [], rest)
+        if ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._wakeup, 1_024)
+
+    def _is_over(self) -> bool:
+        if self.children:
+            return False
+        if self.stopping:
+            return True
+        if self.plan.drain and self.roster.keeper_is_ready and self._spawned_all:
+            return not self.roster.alone_waiting
+        return False
+
+    # Children.
+
+    def _fork(self, seat: int, live: Callable[[int], int]) -> Child:
+        """Fork a process that does ``live`` and exits with what it returns."""
+        parent = os.getpid()
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                settle_in(parent)
+                self._close_inherited(writer)
+                code = live(reader)
+            except BaseException:
+                logger.exception("A process of runworkers failed")
+            finally:
+                logging.shutdown()
+                os._exit(code)
+        os.close(reader)
+        return Child(pid, writer, seat, time.monotonic())
+
+    def _close_inherited(self, writer: int) -> None:
+        """A child must not hold the pipes of others open: their end says that the
+        supervisor died."""
+        others = [child.control for child in self._everybody()]
+        for end in (writer, self._wakeup, self._waker, *others):
+            os.close(end)
+
+    def _everybody(self) -> list[Child]:
+        return [*self.children.values(), *([self.keeper] if self.keeper else [])]
+
+    def _start_keeper(self) -> None:
+        def live(control: int) -> int:
+            keeper = Keeper(
+                roster=self.roster,
+                control=control,
+                queues=self.plan.queues,
+                dump=self.dump,
+            )
+            return keeper.live()
+
+        self.keeper = self._fork(-1, live)
+
+    _spawned_all = False
+
+    def _fill(self) -> None:
+        """Start what is missing."""
+        if self.stopping or not self.roster.keeper_is_ready:
+            return
+        if self.keeper is None:
+            self._start_keeper()
+        if self.roster.alone_waiting and not any(
+            child.alone for child in self.children.values()
+        ):
+            self._spawn(alone=True)
+        if self.plan.drain and self._spawned_all:
+            return
+        ordinary = [c for c in self.children.values() if not c.alone and not c.replaced]
+        while len(ordinary) < self.processes and time.monotonic() >= self._spawn_at:
+            child = self._spawn(alone=False)
+            if child is None:
+                break
+            ordinary.append(child)
+        self._spawned_all = len(ordinary) >= self.processes
+
+    def _spawn(self, *, alone: bool) -> Child | None:
+        seat = self.roster.free()
+        if seat is None:
+            return None
+        plan = replace(self.plan, listen=self.roster.can_listen)
+        if alone:
+            plan = replace(plan, alone=True, drain=True, threads=1, async_slots=1)
+
+        def live(control: int) -> int:
+            life = Life(
+                plan, roster=self.roster, seat=seat, control=control, dump=self.dump
+            )
+            return life.live()
+
+        self.roster.clear(seat)
+        child = self._fork(seat, live)
+        child.alone = alone
+        self.roster.write(seat, pid=child.pid, renewable=1)
+        self.children[child.pid] = child
+        return child
+
+    def _tell(self, child: Child, order: bytes) -> None:
+        with contextlib.suppress(OSError):  # it has ended; it will be reaped
+            os.write(child.control, order)
+
+    def _kill(self, child: Child) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child.pid, signal.SIGKILL)
+
+    def _reap(self) -> None:
+        """Learn which children ended, were paused, or go on."""
+        flags = os.WNOHANG | os.WUNTRACED | os.WCONTINUED
+        while True:
+            try:
+                pid, status = os.waitpid(-1, flags)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            child = self.children.get(pid)
+            if os.WIFSTOPPED(status) or os.WIFCONTINUED(status):
+                if child is not None:
+                    self._pause(child, os.WIFSTOPPED(status))
+            elif child is not None:
+                self._ended(child, os.waitstatus_to_exitcode(status))
+            elif self.keeper is not None and pid == self.keeper.pid:
+                self._keeper_ended(os.waitstatus_to_exitcode(status))
+
+    def _pause(self, child: Child, paused: bool) -> None:
+        child.paused_since = time.monotonic() if paused else None
+        self.roster.write(child.seat, renewable=not paused)
+
+    def _ended(self, child: Child, code: int) -> None:
+        """A worker ended: have its jobs looked after, and make room for a successor."""
+        seat = self.roster.seat(child.seat)
+        self.roster.clear(child.seat)
+        os.close(child.control)
+        del self.children[child.pid]
+        crashed = code not in (ENDED, RELEASED, REPLACE) and not child.fenced
+        if self.stopping and code == -signal.SIGKILL:
+            crashed = False  # by us, at the end of its time
+        reason = _how(code)
+        if child.fenced:
+            reason = "its lease could not be renewed"
+        if crashed:
+            logger.error("Worker %s: %s", identity.name_of(child.pid), reason)
+        if seat.worker:
+            self._tell_keeper(
+                {
+                    "do": "bury",
+                    "worker": seat.worker,
+                    "name": identity.name_of(child.pid),
+                    "crashed": crashed,
+                    "reason": reason,
+                }
+            )
+        if child.last:
+            self.processes -= 1
+        self._slow_down(child, crashed)
+
+    def _slow_down(self, child: Child, crashed: bool) -> None:
+        """A job that kills its worker at once must not make the host fork all day."""
+        if not crashed or time.monotonic() - child.born > SHORT_LIFE:
+            self._deaths_in_row = 0
+            return
+        self._deaths_in_row += 1
+        if self._deaths_in_row > 1:
+            rest = min(LONGEST_REST, 0.1 * 2 ** min(self._deaths_in_row, 10))
+            self._spawn_at = time.monotonic() + rest
+
+    def _keeper_ended(self, code: int) -> None:
+        logger.error("The keeper ended (%s); starting another", _how(code))
+        assert self.keeper is not None
+        os.close(self.keeper.control)
+        self.keeper = None
+
+    def _tell_keeper(self, order: dict[str, Any]) -> None:
+        if self.keeper is not None:
+            with contextlib.suppress(OSError):
+                os.write(self.keeper.control, json.dumps(order).encode() + b"\n")
+
+    # Leases.
+
+    def _fence(self) -> None:
+        """Kill what may no longer run: others may start its jobs any moment."""
+        now = time.monotonic()
+        cut_off = now - self.roster.renewed_at > conf.lease * FENCE_AT
+        for child in list(self.children.values()):
+            seat = self.roster.seat(child.seat)
+            paused = child.paused_since is not None
+            if paused and now - (child.paused_since or now) > PAUSED_TOO_LONG:
+                logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
+                self._kill(child)
+            elif seat.lost or (cut_off and seat.running and not child.fenced):
+                why = "was given up" if seat.lost else "could not be renewed in time"
+                logger.error("Worker %s: its lease %s; killing it", child.pid, why)
+                child.fenced = True
+                self._kill(child)
+
+    def _obey(self) -> None:
+        """Do what operators ask of single workers, and replace those that hang."""
+        for child in list(self.children.values()):
+            seat = self.roster.seat(child.seat)
+            if seat.condemned and not child.replaced:
+                child.replaced = True  # its successor starts while it ends
+            desire = DESIRES[seat.desired]
+            if desire == "drain" and not seat.paused:
+                self.roster.write(child.seat, paused=1)
+                self._tell(child, DRAIN)
+            elif desire == "resume" and seat.paused:
+                self.roster.write(child.seat, paused=0)
+                self._tell(child, RESUME)
+            elif desire in ("stop", "restart") and not child.replaced:
+                child.replaced, child.last = True, desire == "stop"
+                self.roster.write(child.seat, paused=0)
+                self._tell(child, DRAIN)
+
+    # Stopping.
+
+    def _proceed(self) -> None:
+        """Take the next steps of a stop."""
+        for step in self.stopping.due(time.monotonic()):
+            left = list(self.children.values())
+            if step is Step.CANCEL and left:
+                logger.warning("%d workers still run jobs: cancelling them", len(left))
+            for child in left:
+                if step is Step.KILL:
+                    self._kill(child)
+                else:
+                    self.roster.write(child.seat, paused=0)
+                    order = {Step.DRAIN: DRAIN, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
+                    self._tell(child, order[step])
+
+    def _end_keeper(self) -> None:
+        """Let the keeper deal with the last deaths, and end."""
+        if self.keeper is None:
+            return
+        self._tell_keeper({"do": "stop"})
+        deadline = time.monotonic() + 2.5
+        while time.monotonic() < deadline:
+            if os.waitpid(self.keeper.pid, os.WNOHANG)[0]:
+                return
+            time.sleep(0.005)
+        self._kill(self.keeper)
+
+    def _merge_dump(self) -> None:
+        """One file of what the workers and the keeper wrote about unfinished jobs."""
+        unfinished: dict[str, dict[str, Any]] = {}
+        for part in sorted(self.dump.parent.glob(f"{self.dump.stem}.*.part")):
+            for job in json.loads(part.read_text()):
+                unfinished.setdefault(job["id"], {}).update(job)
+            part.unlink()
+        if unfinished:
+            content = {"stopped_at": str(datetime.now(UTC)), "jobs": unfinished}
+            self.dump.write_text(json.dumps(content, indent=2) + "\n")
+            logger.warning(
+                "%d unfinished jobs were released; see %s", len(unfinished), self.dump
+            )
+
+
+def _how(code: int) -> str:
+    """An exit code for people."""
+    if code < 0:
+        try:
+            return f"killed by signal {-code} ({signal.Signals(-code).name})"
+        except ValueError:
+            return f"killed by signal {-code}"
+    if code == RELEASED:
+        return "stopped with jobs unfinished"
+    if code == REPLACE:
+        return "replaced, because a job did not stop"
+    return "ended" if code == ENDED else f"exited with code {code}"
