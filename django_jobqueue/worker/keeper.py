@@ -164,9 +164,9 @@ class Keeper:
                 "their lease of %g s has lapsed",
                 conf.lease,
             )
-        rescued = [
+        released = [
             {"id": str(job.id), "job_type": job.job_type, "became": job.status}
-            for job in self._rescuer.rescued
+            for job in self._rescuer.released
         ]
-        if rescued:
-            self._dump.with_suffix(".keeper.part").write_text(json.dumps(rescued))
+        if released:
+            self._dump.with_suffix(".keeper.part").write_text(json.dumps(released))

@@ -51,7 +51,7 @@ class Rescuer(Loop):
         alone: Callable[[bool], None],
     ) -> None:
         super().__init__()
-        self.rescued: list[Rescued] = []  # of our own children
+        self.released: list[Rescued] = []  # of children that were stopped on purpose
         self._connection = connection
         self._job_types = job_types
         self._queues = queues
@@ -104,7 +104,8 @@ class Rescuer(Loop):
                 crashed=death.crashed,
                 reason=death.reason,
             )
-            self.rescued += rescued
+            if not death.crashed:
+                self.released += rescued
             self._tell(death.name, death.reason, rescued)
             self._deaths.popleft()
 
