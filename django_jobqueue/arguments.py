@@ -22,6 +22,7 @@ MAX_DEPTH: Final = 100
 _encode = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, separators=(",", ":")
 ).encode
+_decode = json.JSONDecoder().decode
 _SCALARS = frozenset((str, int, bool, type(None)))
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -149,7 +150,7 @@ def result_to_json(value: Any, *, limit: int) -> str:
 def from_json(text: str) -> Any:
     """The value of a JSON text from the database. Raises ValueError if it is too odd."""
     try:
-        return json.loads(text)
+        return _decode(text)
     except RecursionError as error:
         raise ValueError("the data is nested too deep") from error
 

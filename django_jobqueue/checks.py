@@ -1,1 +1,163 @@
+"""System checks: every mistake in the settings has an id, a sentence and a hint."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any, Final
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import Error as DatabaseError
+from django.db import connections
+
+from django_jobqueue.conf import Conf, conf
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.worker.listener import can_listen
+
+TAG: Final = "jobqueue"
+OLDEST: Final = 14
+DOCS: Final = "See docs/reference/checks.md"
+
+
+@register(TAG)
+def check_settings(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """E001–E004: the JOBQUEUE dict."""
+    given = getattr(settings, "JOBQUEUE", {})
+    if not isinstance(given, dict):
+        return [
+            Error(
+                f"JOBQUEUE must be a dict, not {given!r}.",
+                hint='For example JOBQUEUE = {"LEASE": 15}.',
+                id="jobqueue.E001",
+            )
+        ]
+    found = [message for name, value in given.items() for message in _one(name, value)]
+    return found or list(_combinations())
+
+
+def _one(name: object, value: object) -> Iterator[CheckMessage]:
+    setting = Conf.settings.get(str(name))
+    if setting is None:
+        near = get_close_matches(str(name).upper(), Conf.settings, n=1)
+        known = f"The settings are {', '.join(sorted(Conf.settings))}."
+        yield Error(
+            f"JOBQUEUE[{name!r}] is no setting of the job queue.",
+            hint=f"Did you mean {near[0]!r}?" if near else known,
+            id="jobqueue.E002",
+        )
+    elif problem := setting.problem(value):
+        yield Error(
+            f"JOBQUEUE[{name!r}] {problem}.", hint=setting.help, id="jobqueue.E003"
+        )
+
+
+def _combinations() -> Iterator[CheckMessage]:
+    """E004: settings that contradict each other."""
+    if conf.threads == 0 and conf.async_slots == 0:
+        yield Error(
+            "JOBQUEUE['THREADS'] and JOBQUEUE['ASYNC_SLOTS'] are both 0, so a worker "
+            "could run nothing.",
+            hint="Leave one of them above 0.",
+            id="jobqueue.E004",
+        )
+    if conf.statement_timeout >= conf.lease:
+        yield Warning(
+            f"JOBQUEUE['STATEMENT_TIMEOUT'] ({conf.statement_timeout:g} s) is not below "
+            f"JOBQUEUE['LEASE'] ({conf.lease:g} s): one slow statement could cost a "
+            "worker its claims.",
+            hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
+            id="jobqueue.W001",
+        )
+
+
+@register(TAG)
+def check_database_setting(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """E005, E006: the database of the jobs exists in DATABASES, and is PostgreSQL."""
+    alias = conf.database
+    if alias not in connections.settings:
+        near = get_close_matches(alias, list(connections.settings), n=1)
+        return [
+            Error(
+                f"JOBQUEUE['DATABASE'] is {alias!r}, which is not in DATABASES.",
+                hint=f"Did you mean {near[0]!r}?" if near else None,
+                id="jobqueue.E005",
+            )
+        ]
+    vendor = connections[alias].vendor
+    if vendor != "postgresql":
+        return [
+            Error(
+                f"The job queue needs PostgreSQL, but the database {alias!r} is {vendor}.",
+                hint="Use django.db.backends.postgresql for it, or name another alias "
+                "in JOBQUEUE['DATABASE'].",
+                id="jobqueue.E006",
+            )
+        ]
+    return _check_driver()
+
+
+def _check_driver() -> list[CheckMessage]:
+    from django.db.backends.postgresql.psycopg_any import is_psycopg3
+
+    if is_psycopg3:
+        return []
+    return [
+        Error(
+            "The job queue needs psycopg 3, but Django uses psycopg2.",
+            hint='Install "psycopg[binary]"; Django prefers it when both are there.',
+            id="jobqueue.E007",
+        )
+    ]
+
+
+@register(TAG, Tags.database)
+def check_server(
+    app_configs: Sequence[AppConfig] | None,
+    databases: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> Iterable[CheckMessage]:
+    """E008, W002, W003: the server itself, with ``manage.py check --database …``."""
+    alias = conf.database
+    if alias not in (databases or ()) or connections[alias].vendor != "postgresql":
+        return []
+    try:
+        with connections[alias].cursor() as cursor:
+            cursor.execute("SHOW server_version_num")
+            version = int(cursor.fetchone()[0])
+        if version < OLDEST * 10_000:
+            return [_too_old(version)]
+        listens = conf.listen is not None or can_listen()
+    except (DatabaseError, StoreUnavailable) as error:
+        return [
+            Warning(
+                f"The database {alias!r} cannot be asked: {error}",
+                hint="Workers wait for it and enqueues raise until it can be reached.",
+                id="jobqueue.W002",
+            )
+        ]
+    return [] if listens else [_POOLER]
+
+
+def _too_old(version: int) -> CheckMessage:
+    return Error(
+        f"The job queue needs PostgreSQL {OLDEST} or later; this server is "
+        f"{version // 10_000}.",
+        hint="Upgrade the server.",
+        id="jobqueue.E008",
+    )
+
+
+_POOLER: Final = Warning(
+    "LISTEN hears nothing on this connection: it looks like a transaction pooler, such as "
+    "PgBouncer in transaction mode.",
+    hint="Workers poll instead, up to once a second. For pickup within milliseconds name "
+    "an alias with a direct connection in JOBQUEUE['DATABASE'] of the workers, or set "
+    "JOBQUEUE['LISTEN'] = False to accept polling.",
+    id="jobqueue.W003",
+)

@@ -208,7 +208,7 @@ class Conf:
         "How long archived jobs are kept, by status; None is for ever.",
     )
     prune_interval = Seconds[float](
-        60.0, "Rest of the pruner between two passes over the archive.", minimum=1
+        300.0, "Rest of the pruner between two passes over the archive.", minimum=1
     )
     release = Text[str](
         "", "Version of your project; recorded with attempts and workers."

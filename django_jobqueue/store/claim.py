@@ -89,7 +89,8 @@ UPDATE jobqueue_queuedjob AS job
  WHERE job.ctid = ANY (ARRAY ({pick}))
 RETURNING job.id, job.job_type, job.queue, job.priority, job.data::text, job.attempts,
           job.max_attempts, job.crashes, job.fence, job.run_after, job.created_at,
-          statement_timestamp() - job.run_after, job.expires_at - statement_timestamp()
+          extract(epoch FROM statement_timestamp() - job.run_after)::float8,
+          extract(epoch FROM job.expires_at - statement_timestamp())::float8
 """
 
 CLAIM: Final = _CLAIM.format(
@@ -142,7 +143,7 @@ def claim(
     Lanes of paused and of limited job types give nothing.
     """
     rows = db.fetch(CLAIM, {**_lane_params(lanes), "worker": worker, "limit": limit})
-    return [ClaimedJob(*row) for row in rows]
+    return [ClaimedJob._make(row) for row in rows]
 
 
 def claim_limited(
@@ -156,7 +157,7 @@ def claim_limited(
         "job_type": lanes[0].lane.job_type,
     }
     rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_LIMITED, params)])[1]
-    return [ClaimedJob(*row) for row in rows]
+    return [ClaimedJob._make(row) for row in rows]
 
 
 def claim_alone(
@@ -171,7 +172,7 @@ def claim_alone(
         params = {"worker": worker, "limit": 1, "job_type": job_type, "queues": queues}
         rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_ALONE, params)])[1]
         if rows:
-            return [ClaimedJob(*row) for row in rows]
+            return [ClaimedJob._make(row) for row in rows]
     return []
 
 

@@ -39,8 +39,7 @@ class Job:
         return self.status not in ("queued", "running")
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedJob:
+class ClaimedJob(NamedTuple):
     """A job that this worker may run. ``fence`` proves the claim."""
 
     id: UUID
@@ -54,8 +53,8 @@ class ClaimedJob:
     fence: int
     run_after: datetime
     created_at: datetime
-    waited: timedelta  # from run_after to the claim
-    expires_in: timedelta | None  # counted from the claim
+    waited: float  # seconds from run_after to the claim
+    expires_in: float | None  # seconds, counted from the claim
 
     @property
     def lane(self) -> Lane:

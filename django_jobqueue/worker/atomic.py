@@ -46,6 +46,6 @@ def _transaction(attempt: Attempt, holder: Holder) -> None:
         now = time.monotonic()
         outcome = Outcome(verb=Verb.SUCCEED, result=result)
         done = Finished(job.id, job.fence, outcome, now - attempt.started, now)
-        if not finish.succeed(db, holder, [done], now):
+        if finish.succeed(db, holder, [done], now):
             raise LeaseLost(job.id)
     attempt.result, attempt.settled = result, True

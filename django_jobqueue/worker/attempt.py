@@ -59,7 +59,7 @@ class Attempt:
     @property
     def waited(self) -> float:
         """Seconds from when the job was due to its start."""
-        return self.job.waited.total_seconds() + self.started - self.claimed
+        return self.job.waited + self.started - self.claimed
 
     @property
     def is_too_late(self) -> bool:
@@ -67,7 +67,7 @@ class Attempt:
         expires_in = self.job.expires_in
         if expires_in is None:
             return False
-        return time.monotonic() - self.claimed >= expires_in.total_seconds()
+        return time.monotonic() - self.claimed >= expires_in
 
     @property
     def unwanted(self) -> Outcome | None:

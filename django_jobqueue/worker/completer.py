@@ -120,14 +120,14 @@ class Completer(Loop):
         succeeded = [f for _, f in written if f.outcome.verb is Verb.SUCCEED]
         others = [f for _, f in written if f.outcome.verb is not Verb.SUCCEED]
         try:
-            accepted = self._send(finish.succeed, succeeded)
-            accepted |= self._send(finish.end, others)
+            refused = self._send(finish.succeed, succeeded)
+            refused |= self._send(finish.end, others)
         except StoreUnavailable:
             self._doubtful = True
             raise
         self._writing = []
         for attempt, finished in items:
-            if attempt.settled or finished.id in accepted:
+            if finished.id not in refused:
                 self._tally.add(attempt, finished)
             elif not self._doubtful:
                 logger.info(
@@ -141,7 +141,8 @@ class Completer(Loop):
     def _send(
         self, verb: Callable[..., set[UUID]], batch: list[Finished]
     ) -> set[UUID]:
-        """Write a batch; if something in it is refused, write each by itself."""
+        """Write a batch, each by itself if the database refuses something in it; return
+        the ids of jobs that are ours no more."""
         if not batch:
             return set()
         try:
@@ -150,10 +151,10 @@ class Completer(Loop):
             if len(batch) == 1:
                 return self._send_plainly(batch[0])
             logger.warning("A batch of outcomes was refused; writing each by itself")
-        accepted: set[UUID] = set()
+        lost: set[UUID] = set()
         for finished in batch:
-            accepted |= self._send(verb, [finished])
-        return accepted
+            lost |= self._send(verb, [finished])
+        return lost
 
     def _send_plainly(self, finished: Finished) -> set[UUID]:
         """The last resort for an outcome that the database refuses: a bare failure."""

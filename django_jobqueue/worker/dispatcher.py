@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Final
 from uuid import UUID
 
@@ -28,6 +29,8 @@ LOOK_EVERY: Final = 1.0  # seconds, while busy
 SHARE_OF_SWEEPS: Final = 20  # a sweep that takes long is made this much rarer
 BUSY_AFTER: Final = 1.0  # seconds of full claims after which no notification is wanted
 STALE: Final = 0.5  # seconds that a job may wait in the buffer before it is given back
+NUDGE: Final = 0.02  # seconds between looks whether the buffer moves
+POSITION: Final = attrgetter("run_after", "id")  # in a lane
 LIMIT_RETRY: Final = 1.0  # seconds until a type at its limit is asked for again
 RELOAD_EVERY: Final = 30.0  # seconds between looks at overrides, besides notifications
 POLL_UNHEARD: Final = 1.0  # seconds; the longest rest without LISTEN
@@ -71,6 +74,7 @@ class Dispatcher(Loop):
         self._sweep = True
         self._reload = True
         self._in_doubt = False  # the answer of a claim was lost
+        self._is_new = True
         self._listening = False
         self._quiet = 0
         self._due_in: float | None = None
@@ -127,6 +131,10 @@ class Dispatcher(Loop):
             return FOREVER
         if self._reload or time.monotonic() >= self._next_reload:
             self._load_policies()
+        if self._is_new:
+            # The first claim would plan the statement (5 ms) while a job waits for it.
+            self._is_new = False
+            claim.claim(self._connection, self._worker, [], 0)
         taken = 0
         if self._hungry or self._news:
             self._news = False
@@ -155,6 +163,7 @@ class Dispatcher(Loop):
         for executor in self.executors:
             if not self._open or executor.oldest_wait(now) > STALE:
                 self._give_back(executor.take_back())
+            executor.nudge()
 
     def _give_back(self, attempts: list[Attempt]) -> None:
         if attempts:
@@ -300,8 +309,10 @@ class Dispatcher(Loop):
         sweep: bool,
     ) -> tuple[int, Known | None]:
         now = time.monotonic()
-        order = {known.lane: index for index, known in enumerate(part)}
-        jobs.sort(key=lambda job: (order[job.lane], job.run_after, job.id))
+        jobs.sort(key=POSITION)
+        if len(part) > 1:
+            order = {known.lane: index for index, known in enumerate(part)}
+            jobs.sort(key=lambda job: order[job.lane])
         attempts = [self._make(job, now) for job in jobs]
         self._held.update((attempt.job.id, attempt) for attempt in attempts)
         executor.put(attempts)
@@ -329,7 +340,7 @@ class Dispatcher(Loop):
             self._quiet, self.is_idle = 0, False
             self._say_busy()
             if any(executor.buffered for executor in self.executors):
-                return STALE
+                return NUDGE
             return FOREVER if not self._has_room() else self._until_look()
         if taken:
             self._quiet = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from typing import Any, Final
 
 from django.conf import settings
@@ -20,6 +21,9 @@ RESET: Final = (
     "RESET SESSION AUTHORIZATION; RESET ALL; SELECT pg_advisory_unlock_all(); "
     "UNLISTEN *; DISCARD TEMP"
 )
+
+
+_here = threading.local()  # whether this thread ever connected to a database
 
 
 class _Used:
@@ -51,6 +55,8 @@ def keep_connections() -> None:
 
 def after_job() -> None:
     """Leave every connection of this thread as a job expects to find it."""
+    if not getattr(_here, "connected", False):
+        return
     if settings.DEBUG:
         reset_queries()
     for wrapper in connections.all(initialized_only=True):
@@ -104,6 +110,7 @@ def _drop(wrapper: BaseDatabaseWrapper) -> None:
 
 
 def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    _here.connected = True
     wrappers = connection.execute_wrappers
     if not any(isinstance(wrapper, _Used) for wrapper in wrappers):
         wrappers.append(_Used())

@@ -56,14 +56,12 @@ class Lanes:
     ) -> Known | None:
         """Learn from a claim on these lanes, in this order; return where it stopped.
 
+        The jobs are in the order of their lanes and their positions there.
+
         ``full``: it was ended by its limit, so the last lane that gave a job may have
         more. ``swept``: it ignored the marks.
         """
-        last: dict[Lane, Mark] = {}
-        for job in jobs:
-            lane = job.lane
-            position = (job.run_after, job.id)
-            last[lane] = max(last.get(lane, START), position)
+        last = {job.lane: job for job in (jobs if len(asked) > 1 else jobs[-1:])}
         gave = [index for index, known in enumerate(asked) if known.lane in last]
         stop = gave[-1] if full and gave else len(asked)
         for index, known in enumerate(asked):
@@ -72,7 +70,7 @@ class Lanes:
             if known.lane in last:
                 self._served += 1
                 known.served = self._served
-                mark = last[known.lane]
+                mark = (last[known.lane].run_after, last[known.lane].id)
                 exhausted = swept and index < stop
                 known.mark = max(known.mark, mark) if exhausted else mark
         if stop == len(asked):

@@ -38,7 +38,8 @@ class Loop:
 
     def wake(self) -> None:
         """End the rest, or make the next one short."""
-        self._woken.set()
+        if not self._woken.is_set():
+            self._woken.set()
 
     def start(self) -> None:
         """Begin, in a thread of its own."""

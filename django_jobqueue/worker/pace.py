@@ -33,6 +33,10 @@ class Pace:
             self._seen.get(job_type, 0) >= SAMPLES and self._mean[job_type] <= SHORT
         )
 
+    def mean(self, job_type: str) -> float:
+        """The moving average, in seconds; 0 if nothing is known."""
+        return self._mean.get(job_type, 0.0)
+
     def ahead(self, job_type: str, slots: int) -> int:
         """How many jobs of this type this many slots do in the time of PREFETCH."""
         if not self.is_short(job_type):

@@ -18,6 +18,7 @@ class Policies:
     def __init__(self, declarations: Iterable[Declaration]) -> None:
         self._declared = {d.name: d for d in declarations}
         self._overrides: Mapping[str, Overrides] = {}
+        self._timeouts: dict[str, float | None] = {}
 
     @property
     def names(self) -> list[str]:
@@ -27,6 +28,7 @@ class Policies:
     def update(self, overrides: Mapping[str, Overrides]) -> None:
         """Take what operators say now."""
         self._overrides = overrides
+        self._timeouts = {}
 
     def declaration(self, job_type: str) -> Declaration:
         """The handler of this job type."""
@@ -63,8 +65,9 @@ class Policies:
 
     def timeout(self, job_type: str) -> float | None:
         """How many seconds an attempt may run; None is without end."""
-        override = self._overrides.get(job_type, NOTHING).timeout
-        if override is not None:
-            return override.total_seconds() or None
-        allowed = self._declared[job_type].policy.time_allowed
-        return None if allowed is None else allowed.total_seconds()
+        if job_type not in self._timeouts:
+            override = self._overrides.get(job_type, NOTHING).timeout
+            allowed = self._declared[job_type].policy.time_allowed
+            chosen = allowed if override is None else override
+            self._timeouts[job_type] = (chosen and chosen.total_seconds()) or None
+        return self._timeouts[job_type]

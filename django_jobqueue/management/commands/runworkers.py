@@ -24,6 +24,9 @@ class Command(BaseCommand):
         "JOBQUEUE dict that is one value has a flag of its name, which wins over it."
     )
 
+    # The admin and the templates of a project are no concern of its workers.
+    requires_system_checks = ("jobqueue",)
+
     def add_arguments(self, parser: CommandParser) -> None:
         """A flag for every setting, and those of this command alone."""
         parser.add_argument(

@@ -34,6 +34,9 @@ class Executor:
         """Run these as slots come free, in this order."""
         raise NotImplementedError
 
+    def nudge(self) -> None:
+        """Look whether what waits in the buffer moves; called while something does."""
+
     def stop(self, timeout: float) -> bool:
         """Stop after what runs; True if it ended in time."""
         raise NotImplementedError

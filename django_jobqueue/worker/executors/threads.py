@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from django.db import connections
 
@@ -17,6 +18,7 @@ from django_jobqueue.worker.executors.base import Done, Executor, in_thread
 logger = logging.getLogger(__name__)
 
 Run = Callable[[Attempt], Finished]
+OVERHEAD: Final = 0.0001  # seconds of Python around each job, under the interpreter lock
 
 
 class Threads(Executor):
@@ -30,14 +32,42 @@ class Threads(Executor):
         self._idle = 0
         self._wake = threading.Condition(threading.Lock())
         self._stopping = False
+        self._stuck: Attempt | None = None
         self._threads: list[threading.Thread] = []
 
     def put(self, attempts: Sequence[Attempt]) -> None:
         """Run these as threads come free, in this order."""
+        wanted = self._threads_for(attempts)
         with self._wake:
             self._buffer.extend(attempts)
-            self._wake.notify(len(attempts))
-            missing = min(len(self._buffer) - self._idle, self.slots - self._count())
+        self._rouse(wanted)
+
+    def nudge(self) -> None:
+        """If what waits has not moved since the last nudge, use every thread there is."""
+        first = self._buffer[0] if self._buffer else None
+        if first is not None and first is self._stuck:
+            self._rouse(self.slots)
+        self._stuck = first
+
+    def _threads_for(self, attempts: Sequence[Attempt]) -> int:
+        """How many more threads these are worth.
+
+        Tiny jobs are done fastest by one thread: with more, they only hand the
+        interpreter lock to each other (two threads: half the rate).
+        """
+        tiny = [a for a in attempts if self.pace.is_short(a.job.job_type)]
+        if not tiny:
+            return len(attempts)
+        mean = max(self.pace.mean(attempt.job.job_type) for attempt in tiny)
+        useful = min(len(tiny), 1 + int(mean / OVERHEAD))
+        at_it = sum(self.pace.is_short(a.job.job_type) for a in self.running)
+        return len(attempts) - len(tiny) + max(0, useful - at_it)
+
+    def _rouse(self, wanted: int) -> None:
+        """Wake this many threads, or start them."""
+        with self._wake:
+            self._wake.notify(wanted)
+            missing = min(wanted - self._idle, self.slots - self._count())
         for _ in range(missing):
             name = f"jobs-{len(self._threads) + 1}"
             self._threads.append(in_thread(name, self._work))
