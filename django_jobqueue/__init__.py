@@ -29,6 +29,7 @@ from django_jobqueue.exceptions import (
     UnknownJobType,
 )
 from django_jobqueue.handler import Handler, aenqueue, enqueue, job
+from django_jobqueue.triage import cancel, get_job, replay
 
 __version__ = "0.1.0"
 
@@ -51,6 +52,9 @@ __all__ = [
     "StoreUnavailable",
     "UnknownJobType",
     "aenqueue",
+    "cancel",
     "enqueue",
+    "get_job",
     "job",
+    "replay",
 ]

@@ -77,7 +77,9 @@ class Parameters:
             )
         data = {**dict(zip(self.positional, args, strict=False)), **kwargs}
         if len(data) < len(args) + len(kwargs):
-            twice = next(name for name in self.positional[: len(args)] if name in kwargs)
+            twice = next(
+                name for name in self.positional[: len(args)] if name in kwargs
+            )
             raise InvalidArguments(f"{self.function}() got {twice!r} twice.")
         problem = self.problem(data)
         if problem:

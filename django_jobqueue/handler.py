@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import update_wrapper
-from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    overload,
+)
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
@@ -35,7 +43,6 @@ from django_jobqueue.store.rows import Job
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -141,7 +141,9 @@ def _backoff(value: object) -> str | None:
         return f"must be one of {', '.join(retries.POLICIES)}, not {value!r}."
     if isinstance(value, str) or _duration(value) is None or callable(value):
         return None
-    return f"must be a policy's name, a wait, or a function of the attempt, not {value!r}."
+    return (
+        f"must be a policy's name, a wait, or a function of the attempt, not {value!r}."
+    )
 
 
 def _delivery(value: object) -> str | None:
@@ -171,7 +173,9 @@ def _words(value: object) -> str | None:
 def _combination(policy: Policy) -> str | None:
     if policy.delivery == Delivery.AT_MOST_ONCE:
         if policy.max_attempts not in (UNSET, 1):
-            return "delivery='at_most_once' allows one attempt, so max_attempts must be 1."
+            return (
+                "delivery='at_most_once' allows one attempt, so max_attempts must be 1."
+            )
         if policy.retry_for:
             return "delivery='at_most_once' never retries, so retry_for has no effect."
     return None

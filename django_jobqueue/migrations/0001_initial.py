@@ -1,9 +1,9 @@
 """The tables, their indexes, and how the hot one is vacuumed."""
 
 import django.db.models.deletion
-import django_jobqueue.models.functions
 from django.db import migrations, models
 
+import django_jobqueue.models.functions
 
 # PostgreSQL 18 makes UUIDv7 itself. Before it: 48 bits of milliseconds, then random bits,
 # with version and variant in their places (RFC 9562, section 5.7).

@@ -34,7 +34,9 @@ class FailureGroup(models.Model):
     )
     regressed_at = models.DateTimeField(_("regressed at"), null=True, blank=True)
     ignored_until = models.DateTimeField(_("ignored until"), null=True, blank=True)
-    assignee = models.CharField(_("assignee"), max_length=150, db_default="", blank=True)
+    assignee = models.CharField(
+        _("assignee"), max_length=150, db_default="", blank=True
+    )
     notes = models.TextField(_("notes"), db_default="", blank=True)
     changed_at = models.DateTimeField(_("changed at"), null=True, blank=True)
     changed_by = models.CharField(_("changed by"), max_length=150, db_default="")

@@ -12,10 +12,10 @@ from django_jobqueue.policy import NAME_LENGTH
 class AbstractJob(models.Model):
     """One thing to be done."""
 
-    id = models.UUIDField(
-        _("id"), primary_key=True, db_default=NewId(), editable=False
+    id = models.UUIDField(_("id"), primary_key=True, db_default=NewId(), editable=False)
+    queue = models.CharField(
+        _("queue"), max_length=NAME_LENGTH, db_collation="C", db_default="default"
     )
-    queue = models.CharField(_("queue"), max_length=NAME_LENGTH, db_collation="C", db_default="default")
     priority = models.SmallIntegerField(
         _("priority"), db_default=0, help_text=_("-100 to 100; greater is sooner.")
     )

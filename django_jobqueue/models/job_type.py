@@ -14,19 +14,21 @@ from django_jobqueue.states import Delivery
 class JobType(models.Model):
     """A kind of job. Rows are declared by the code; an empty override means its value."""
 
-    name = models.CharField(_("name"), max_length=NAME_LENGTH, db_collation="C", primary_key=True)
+    name = models.CharField(
+        _("name"), max_length=NAME_LENGTH, db_collation="C", primary_key=True
+    )
 
     # What the code says, refreshed by migrate and by every runworkers.
     handler = models.CharField(_("handler"), max_length=300, db_default="")
     description = models.TextField(_("description"), db_default="")
-    queue = models.CharField(_("queue"), max_length=NAME_LENGTH, db_collation="C", db_default="default")
+    queue = models.CharField(
+        _("queue"), max_length=NAME_LENGTH, db_collation="C", db_default="default"
+    )
     priority = models.SmallIntegerField(_("priority"), db_default=0)
     max_attempts = models.IntegerField(
         _("max attempts"), null=True, blank=True, db_default=5
     )
-    backoff = models.CharField(
-        _("backoff"), max_length=200, db_default="exponential"
-    )
+    backoff = models.CharField(_("backoff"), max_length=200, db_default="exponential")
     timeout = models.DurationField(_("timeout"), null=True, blank=True)
     delivery = models.CharField(
         _("delivery"),
@@ -83,9 +85,7 @@ class JobType(models.Model):
         default_permissions = ("view", "change")
         permissions = [("pause_jobtype", "Can pause and resume job types")]
         constraints = [
-            models.CheckConstraint(
-                condition=~Q(name=""), name="jobqueue_t_name"
-            ),
+            models.CheckConstraint(condition=~Q(name=""), name="jobqueue_t_name"),
             models.CheckConstraint(
                 condition=Q(delivery__in=Delivery.values), name="jobqueue_t_delivery"
             ),

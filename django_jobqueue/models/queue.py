@@ -11,7 +11,9 @@ from django_jobqueue.policy import NAME_LENGTH
 class Queue(models.Model):
     """A named lane that workers subscribe to."""
 
-    name = models.CharField(_("name"), max_length=NAME_LENGTH, db_collation="C", primary_key=True)
+    name = models.CharField(
+        _("name"), max_length=NAME_LENGTH, db_collation="C", primary_key=True
+    )
     paused = models.BooleanField(_("paused"), db_default=False)
     paused_at = models.DateTimeField(_("paused at"), null=True, blank=True)
     paused_by = models.CharField(_("paused by"), max_length=150, db_default="")

@@ -42,7 +42,13 @@ _PASSING_CODES = (
     "42883",  # unknown function: not migrated yet
 )
 _NEEDS_MIGRATE = ("42P01", "42703", "42883")
-_ROLLED_BACK = ("40001", "40P01", "55P03", "57014", *_NEEDS_MIGRATE)  # connection is well
+_ROLLED_BACK = (
+    "40001",
+    "40P01",
+    "55P03",
+    "57014",
+    *_NEEDS_MIGRATE,
+)  # connection is well
 
 # Plans must not depend on statistics: autovacuum may have analysed the queue while it
 # was empty, and a plan that sorts the backlog takes 110-540 ms a claim instead of 0.8.

@@ -227,9 +227,7 @@ def _outcome(finished: Finished, now: float) -> dict[str, Any]:
         "id": str(finished.id),
         "fence": finished.fence,
         "status": _STATUS.get(outcome.verb),
-        "wait": None
-        if outcome.verb is Verb.RELEASE
-        else outcome.wait.total_seconds(),
+        "wait": None if outcome.verb is Verb.RELEASE else outcome.wait.total_seconds(),
         "refund": int(outcome.verb in _REFUNDED or outcome.end is None),
         "ran": finished.ran,
         "ago": now - finished.ended,

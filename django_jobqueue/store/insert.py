@@ -218,7 +218,7 @@ def _look(job_type: str, queue: str, priority: int, *row: Any) -> Known:
         name: sql.Literal(value).as_string().replace("%", "%%")
         for name, value in values.items()
     }
-    notify = "" if row[-1] is None else f", pg_notify('jobqueue', 'q:' || queue)"
+    notify = "" if row[-1] is None else ", pg_notify('jobqueue', 'q:' || queue)"
     return Known(
         queue=queue,
         priority=priority,

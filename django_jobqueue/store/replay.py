@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -56,13 +56,6 @@ class Replay:
     expires_at: datetime | None = None
     by: str | None = None
     bulk_operation_id: UUID | None = None
-
-    @classmethod
-    def expiring(cls, expires: str | datetime | timedelta | None) -> dict[str, object]:
-        """``expiry`` and ``expires_at`` for what people say."""
-        if isinstance(expires, datetime):
-            return {"expiry": "new", "expires_at": expires}
-        return {"expiry": expires or "none"}
 
 
 def replay(db: Database, ids: Sequence[UUID], how: Replay) -> dict[UUID, UUID]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
+from typing import Final
 
-from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store import claim
 from django_jobqueue.worker.dispatcher import Dispatcher
 from django_jobqueue.worker.loop import FOREVER
+
+EVERY: Final = 0.05  # seconds
 
 
 class AloneDispatcher(Dispatcher):
@@ -19,23 +19,14 @@ class AloneDispatcher(Dispatcher):
     def tick(self) -> float:
         """Claim the next one, when nothing is held."""
         self._set_straight()
-        if self._held or not self._open:
-            return FOREVER if not self._open else 0.05
-        if self._reload:
-            self._load_policies()
-        now = time.monotonic()
-        try:
-            jobs = claim.claim_alone(
-                self._connection, self._worker, self._policies.names, self._queues
-            )
-        except StoreUnavailable:
-            self._in_doubt = True
-            raise
-        self.is_idle = not jobs
-        for job in jobs:
-            attempt = self._make(job, now)
-            self._held[job.id] = attempt
+        if not self._open:
+            return FOREVER
+        if self._running():
+            return EVERY
+        attempt = self._claimer.take_alone()
+        self.is_idle = attempt is None
+        if attempt is not None:
             is_async = attempt.declaration.is_async
             executor = next(e for e in self.executors if e.is_async is is_async)
             executor.put([attempt])
-        return 0.05
+        return EVERY

@@ -14,7 +14,13 @@ from django_jobqueue import signals
 from django_jobqueue.arguments import from_json, result_to_json
 from django_jobqueue.conf import conf
 from django_jobqueue.context import Context
-from django_jobqueue.exceptions import Cancel, Fail, InvalidArguments, JobTimeout, LeaseLost
+from django_jobqueue.exceptions import (
+    Cancel,
+    Fail,
+    InvalidArguments,
+    JobTimeout,
+    LeaseLost,
+)
 from django_jobqueue.failures import Failure
 from django_jobqueue.outcomes import Asked, Outcome, Verb, decide
 from django_jobqueue.redaction import secrets_in
@@ -187,9 +193,7 @@ class Attempt:
         if signal.receivers:
             if self.context is None:
                 self.context = self.make_context(self._data_or_none())
-            signals.send(
-                signal, self.job.job_type, context=self.context, **arguments
-            )
+            signals.send(signal, self.job.job_type, context=self.context, **arguments)
 
     def _named(self, error: BaseException) -> BaseException:
         """A timeout says that it is one, however it reached the handler."""

@@ -78,7 +78,9 @@ class Completer(Loop):
         """Jobs whose outcome is known here and not yet written."""
         while True:
             try:
-                return {finished.id for _, finished in [*self._gathered, *self._writing]}
+                return {
+                    finished.id for _, finished in [*self._gathered, *self._writing]
+                }
             except RuntimeError:  # it changed meanwhile
                 continue
 
@@ -138,9 +140,7 @@ class Completer(Loop):
         self._doubtful = False
         self._finished([attempt for attempt, _ in items])
 
-    def _send(
-        self, verb: Callable[..., set[UUID]], batch: list[Finished]
-    ) -> set[UUID]:
+    def _send(self, verb: Callable[..., set[UUID]], batch: list[Finished]) -> set[UUID]:
         """Write a batch, each by itself if the database refuses something in it; return
         the ids of jobs that are ours no more."""
         if not batch:

@@ -11,7 +11,6 @@ import logging
 import os
 import select
 import time
-from pathlib import Path
 from typing import Any, Final
 
 from django_jobqueue.conf import conf
@@ -20,6 +19,7 @@ from django_jobqueue.registry import registry
 from django_jobqueue.store import job_types, workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.worker import identity
+from django_jobqueue.worker.dump import Dump
 from django_jobqueue.worker.expirer import Expirer
 from django_jobqueue.worker.life import ENDED, ORPHANED
 from django_jobqueue.worker.listener import can_listen
@@ -43,7 +43,7 @@ class Keeper:
         roster: Roster,
         control: int,
         queues: tuple[str, ...] | None,
-        dump: Path,
+        dump: Dump,
     ) -> None:
         self._roster = roster
         self._control = control
@@ -164,9 +164,10 @@ class Keeper:
                 "their lease of %g s has lapsed",
                 conf.lease,
             )
-        released = [
-            {"id": str(job.id), "job_type": job.job_type, "became": job.status}
-            for job in self._rescuer.released
-        ]
-        if released:
-            self._dump.with_suffix(".keeper.part").write_text(json.dumps(released))
+        self._dump.add(
+            "keeper",
+            [
+                {"id": str(job.id), "job_type": job.job_type, "became": job.status}
+                for job in self._rescuer.released
+            ],
+        )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import logging
 import os
 import select
 import signal
 import sys
 import time
-from pathlib import Path
 from typing import Any, Final
 
 from django.db import connections
@@ -21,6 +19,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.redaction import mask_data
 from django_jobqueue.worker import hygiene
 from django_jobqueue.worker.attempt import Attempt
+from django_jobqueue.worker.dump import Dump
 from django_jobqueue.worker.process import Plan, Worker
 from django_jobqueue.worker.roster import Roster
 
@@ -58,7 +57,7 @@ class Life:
     """A worker process, told what to do through a pipe."""
 
     def __init__(
-        self, plan: Plan, *, roster: Roster, seat: int, control: int, dump: Path
+        self, plan: Plan, *, roster: Roster, seat: int, control: int, dump: Dump
     ) -> None:
         self._plan = plan
         self._roster = roster
@@ -166,9 +165,7 @@ class Life:
     def _write_dump(self, worker: Worker) -> None:
         """What is unfinished, for people; the jobs themselves stay in the database."""
         unfinished = [_describe(attempt) for attempt in list(worker.held.values())]
-        if unfinished:
-            part = self._dump.with_suffix(f".{os.getpid()}.part")
-            part.write_text(json.dumps(unfinished))
+        self._dump.add(str(os.getpid()), unfinished)
 
 
 def _describe(attempt: Attempt) -> dict[str, Any]:

@@ -75,7 +75,10 @@ def can_listen() -> bool:
 
     Raises StoreUnavailable. Leaves no state in a session that is not ours but a LISTEN.
     """
-    ear, mouth = OwnConnection("hello", pooled=True), OwnConnection("hello", pooled=True)
+    ear, mouth = (
+        OwnConnection("hello", pooled=True),
+        OwnConnection("hello", pooled=True),
+    )
     try:
         with ear.raw() as connection:
             connection.execute(f"LISTEN {CHANNEL}")

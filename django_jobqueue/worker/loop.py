@@ -86,7 +86,7 @@ class LoopGroup(Loop):
     def __init__(self, name: str, loops: Sequence[Loop]) -> None:
         super().__init__()
         self.name = name
-        self._due = {loop: 0.0 for loop in loops}  # time.monotonic()
+        self._due = dict.fromkeys(loops, 0.0)  # time.monotonic()
 
     def tick(self) -> float:
         """Do the rounds that are due."""

@@ -29,9 +29,7 @@ class Pace:
 
     def is_short(self, job_type: str) -> bool:
         """Whether jobs of this type are known to be short."""
-        return (
-            self._seen.get(job_type, 0) >= SAMPLES and self._mean[job_type] <= SHORT
-        )
+        return self._seen.get(job_type, 0) >= SAMPLES and self._mean[job_type] <= SHORT
 
     def mean(self, job_type: str) -> float:
         """The moving average, in seconds; 0 if nothing is known."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django_jobqueue.conf import conf
-from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.outcomes import Asked
 from django_jobqueue.registry import registry
 from django_jobqueue.store import workers
@@ -22,6 +21,7 @@ from django_jobqueue.worker import identity
 from django_jobqueue.worker.alone import AloneDispatcher
 from django_jobqueue.worker.atomic import run_atomically
 from django_jobqueue.worker.attempt import Attempt
+from django_jobqueue.worker.claimer import Claimer
 from django_jobqueue.worker.completer import Completer
 from django_jobqueue.worker.dispatcher import Dispatcher
 from django_jobqueue.worker.executors.base import Executor
@@ -197,14 +197,23 @@ class Worker:
         )
 
     def _make_dispatcher(self, pooled: bool) -> Dispatcher:
-        kind = AloneDispatcher if self.plan.alone else Dispatcher
-        return kind(
+        connection = OwnConnection("dispatcher", pinned=True, pooled=pooled)
+        claimer = Claimer(
             self.id,
-            OwnConnection("dispatcher", pinned=True, pooled=pooled),
+            connection,
             policies=self.policies,
             queues=self.plan.queues,
             make=self._make,
             held=self.held,
+        )
+        kind = AloneDispatcher if self.plan.alone else Dispatcher
+        return kind(
+            self.id,
+            connection,
+            claimer,
+            policies=self.policies,
+            running=lambda: list(self.held.values()),
+            stop_running=self.cancel,
             heard=lambda: self.plan.listen and self.listener.hears,
         )
 

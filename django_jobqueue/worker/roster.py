@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-_HEAD: Final = struct.Struct("=dqqq")  # renewed at, keeper is ready, LISTEN works, alone
+_HEAD: Final = struct.Struct(
+    "=dqqq"
+)  # renewed at, keeper is ready, LISTEN works, alone
 _SEAT: Final = struct.Struct("=9q")
 _FIELDS: Final = (
     "pid",  # supervisor: the process in this seat; 0 is none

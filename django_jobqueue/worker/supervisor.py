@@ -10,9 +10,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import replace
 from types import FrameType
 from typing import Any, Final
 
@@ -20,6 +18,8 @@ from django.db import connections
 
 from django_jobqueue.conf import conf
 from django_jobqueue.worker import identity
+from django_jobqueue.worker.child import Child, fork, how_it_ended
+from django_jobqueue.worker.dump import Dump
 from django_jobqueue.worker.keeper import Keeper
 from django_jobqueue.worker.life import (
     CANCEL,
@@ -30,7 +30,6 @@ from django_jobqueue.worker.life import (
     REPLACE,
     RESUME,
     Life,
-    settle_in,
 )
 from django_jobqueue.worker.process import Plan
 from django_jobqueue.worker.roster import DESIRES, Roster
@@ -40,23 +39,10 @@ logger = logging.getLogger("django_jobqueue.supervisor")
 
 PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is killed
 FENCE_AT: Final = 0.8  # of a lease without renewal
-SHORT_LIFE: Final = 10.0  # seconds; children that die younger are replaced later and later
+SHORT_LIFE: Final = (
+    10.0  # seconds; children that die younger are replaced later and later
+)
 LONGEST_REST: Final = 5.0
-
-
-@dataclass(slots=True)
-class Child:
-    """A process that the supervisor forked."""
-
-    pid: int
-    control: int  # the end of a pipe that is written to
-    seat: int  # -1 for the keeper
-    born: float
-    alone: bool = False
-    paused_since: float | None = None
-    fenced: bool = False  # killed because its lease could not be renewed
-    replaced: bool = False  # its successor runs already
-    last: bool = False  # an operator wants no successor
 
 
 class Supervisor:
@@ -74,9 +60,7 @@ class Supervisor:
         self.stopping = Stopping(grace=conf.grace, cancel_grace=conf.cancel_grace)
         self._deaths_in_row = 0
         self._spawn_at = 0.0
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        name = f"jobqueue-unfinished-{identity.host()}-{os.getpid()}-{stamp}.json"
-        self.dump = Path(conf.dump_dir).resolve() / name
+        self.dump = Dump(conf.dump_dir, self.plan.supervisor)
         self._wakeup, self._waker = os.pipe()
 
     def run(self) -> int:
@@ -93,7 +77,11 @@ class Supervisor:
             self._proceed()
             self._fill()
         self._end_keeper()
-        self._merge_dump()
+        unfinished = self.dump.merge()
+        if unfinished:
+            logger.warning(
+                "%d unfinished jobs were released; see %s", unfinished, self.dump.path
+            )
         logger.info("Stopped")
         return 1 if self.stopping.signals > 1 else 0
 
@@ -122,7 +110,7 @@ class Supervisor:
                 "%s again: stopping at once. Unfinished jobs are released and listed "
                 "in %s",
                 name,
-                self.dump,
+                self.dump.path,
             )
 
     def _sleep(self) -> None:
@@ -148,30 +136,8 @@ class Supervisor:
     # Children.
 
     def _fork(self, seat: int, live: Callable[[int], int]) -> Child:
-        """Fork a process that does ``live`` and exits with what it returns."""
-        parent = os.getpid()
-        reader, writer = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
-                settle_in(parent)
-                self._close_inherited(writer)
-                code = live(reader)
-            except BaseException:
-                logger.exception("A process of runworkers failed")
-            finally:
-                logging.shutdown()
-                os._exit(code)
-        os.close(reader)
-        return Child(pid, writer, seat, time.monotonic())
-
-    def _close_inherited(self, writer: int) -> None:
-        """A child must not hold the pipes of others open: their end says that the
-        supervisor died."""
         others = [child.control for child in self._everybody()]
-        for end in (writer, self._wakeup, self._waker, *others):
-            os.close(end)
+        return fork(seat, live, (self._wakeup, self._waker, *others))
 
     def _everybody(self) -> list[Child]:
         return [*self.children.values(), *([self.keeper] if self.keeper else [])]
@@ -231,14 +197,6 @@ class Supervisor:
         self.children[child.pid] = child
         return child
 
-    def _tell(self, child: Child, order: bytes) -> None:
-        with contextlib.suppress(OSError):  # it has ended; it will be reaped
-            os.write(child.control, order)
-
-    def _kill(self, child: Child) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child.pid, signal.SIGKILL)
-
     def _reap(self) -> None:
         """Learn which children ended, were paused, or go on."""
         flags = os.WNOHANG | os.WUNTRACED | os.WCONTINUED
@@ -271,7 +229,7 @@ class Supervisor:
         crashed = code not in (ENDED, RELEASED, REPLACE) and not child.fenced
         if self.stopping and code == -signal.SIGKILL:
             crashed = False  # by us, at the end of its time
-        reason = _how(code)
+        reason = how_it_ended(code)
         if child.fenced:
             reason = "its lease could not be renewed"
         if crashed:
@@ -301,15 +259,14 @@ class Supervisor:
             self._spawn_at = time.monotonic() + rest
 
     def _keeper_ended(self, code: int) -> None:
-        logger.error("The keeper ended (%s); starting another", _how(code))
+        logger.error("The keeper ended (%s); starting another", how_it_ended(code))
         assert self.keeper is not None
         os.close(self.keeper.control)
         self.keeper = None
 
     def _tell_keeper(self, order: dict[str, Any]) -> None:
         if self.keeper is not None:
-            with contextlib.suppress(OSError):
-                os.write(self.keeper.control, json.dumps(order).encode() + b"\n")
+            self.keeper.tell(json.dumps(order).encode() + b"\n")
 
     # Leases.
 
@@ -322,12 +279,12 @@ class Supervisor:
             paused = child.paused_since is not None
             if paused and now - (child.paused_since or now) > PAUSED_TOO_LONG:
                 logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
-                self._kill(child)
+                child.kill()
             elif seat.lost or (cut_off and seat.running and not child.fenced):
                 why = "was given up" if seat.lost else "could not be renewed in time"
                 logger.error("Worker %s: its lease %s; killing it", child.pid, why)
                 child.fenced = True
-                self._kill(child)
+                child.kill()
 
     def _obey(self) -> None:
         """Do what operators ask of single workers, and replace those that hang."""
@@ -338,14 +295,14 @@ class Supervisor:
             desire = DESIRES[seat.desired]
             if desire == "drain" and not seat.paused:
                 self.roster.write(child.seat, paused=1)
-                self._tell(child, DRAIN)
+                child.tell(DRAIN)
             elif desire == "resume" and seat.paused:
                 self.roster.write(child.seat, paused=0)
-                self._tell(child, RESUME)
+                child.tell(RESUME)
             elif desire in ("stop", "restart") and not child.replaced:
                 child.replaced, child.last = True, desire == "stop"
                 self.roster.write(child.seat, paused=0)
-                self._tell(child, DRAIN)
+                child.tell(DRAIN)
 
     # Stopping.
 
@@ -357,11 +314,11 @@ class Supervisor:
                 logger.warning("%d workers still run jobs: cancelling them", len(left))
             for child in left:
                 if step is Step.KILL:
-                    self._kill(child)
+                    child.kill()
                 else:
                     self.roster.write(child.seat, paused=0)
                     order = {Step.DRAIN: DRAIN, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
-                    self._tell(child, order[step])
+                    child.tell(order[step])
 
     def _end_keeper(self) -> None:
         """Let the keeper deal with the last deaths, and end."""
@@ -373,32 +330,4 @@ class Supervisor:
             if os.waitpid(self.keeper.pid, os.WNOHANG)[0]:
                 return
             time.sleep(0.005)
-        self._kill(self.keeper)
-
-    def _merge_dump(self) -> None:
-        """One file of what the workers and the keeper wrote about unfinished jobs."""
-        unfinished: dict[str, dict[str, Any]] = {}
-        for part in sorted(self.dump.parent.glob(f"{self.dump.stem}.*.part")):
-            for job in json.loads(part.read_text()):
-                unfinished.setdefault(job["id"], {}).update(job)
-            part.unlink()
-        if unfinished:
-            content = {"stopped_at": str(datetime.now(UTC)), "jobs": unfinished}
-            self.dump.write_text(json.dumps(content, indent=2) + "\n")
-            logger.warning(
-                "%d unfinished jobs were released; see %s", len(unfinished), self.dump
-            )
-
-
-def _how(code: int) -> str:
-    """An exit code for people."""
-    if code < 0:
-        try:
-            return f"killed by signal {-code} ({signal.Signals(-code).name})"
-        except ValueError:
-            return f"killed by signal {-code}"
-    if code == RELEASED:
-        return "stopped with jobs unfinished"
-    if code == REPLACE:
-        return "replaced, because a job did not stop"
-    return "ended" if code == ENDED else f"exited with code {code}"
+        self.keeper.kill()

@@ -18,7 +18,9 @@ from django_jobqueue.worker.executors.base import Done, Executor, in_thread
 logger = logging.getLogger(__name__)
 
 Run = Callable[[Attempt], Finished]
-OVERHEAD: Final = 0.0001  # seconds of Python around each job, under the interpreter lock
+OVERHEAD: Final = (
+    0.0001  # seconds of Python around each job, under the interpreter lock
+)
 
 
 class Threads(Executor):
