@@ -66,7 +66,7 @@ class Parameters:
         )
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The data of a job that calls the handler so. Defaults are left to the handler.
+        """The data of a job that calls the handler so, without defaults.
 
         Raises InvalidArguments.
         """
@@ -126,13 +126,13 @@ def to_json(data: Any, *, limit: int, what: str = "data") -> str:
     if size > limit:
         raise InvalidArguments(
             f"{what} is {size:,} bytes of JSON, more than the {limit:,} that "
-            "JOBQUEUE['MAX_DATA_BYTES'] allows. Store it elsewhere and pass a key to it."
+            "JOBQUEUE['MAX_DATA_BYTES'] allows. Store it elsewhere and pass a key."
         )
     return text
 
 
 def result_to_json(value: Any, *, limit: int) -> str:
-    """The JSON text of a handler's result; of one that is too large, a note of its size.
+    """The JSON text of a handler's result, or a note of its size if it is too large.
 
     Raises TypeError if JSON has no such value.
     """
@@ -150,7 +150,7 @@ def result_to_json(value: Any, *, limit: int) -> str:
 
 
 def from_json(text: str) -> Any:
-    """The value of a JSON text from the database. Raises ValueError if it is too odd."""
+    """The value of a JSON text from the database. Raises ValueError."""
     try:
         return _decode(text)
     except RecursionError as error:
@@ -177,15 +177,7 @@ def _explain(value: Any, path: str, depth: int = 0) -> str | None:
     if isinstance(value, int | float):
         return _explain_number(value, path)
     if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                return f"{path} has the key {key!r}; JSON keys are strings."
-            problem = _explain_text(key, f"a key of {path}") or _explain(
-                item, f"{path}[{key!r}]", depth + 1
-            )
-            if problem:
-                return problem
-        return None
+        return _explain_dict(value, path, depth)
     if isinstance(value, list):
         for index, item in enumerate(value):
             if problem := _explain(item, f"{path}[{index}]", depth + 1):
@@ -197,6 +189,17 @@ def _explain(value: Any, path: str, depth: int = 0) -> str | None:
         f"{path} is {_article(type(value).__name__)}, which JSON does not have; pass a "
         "string, a number or a key, and let the handler look it up."
     )
+
+
+def _explain_dict(value: dict[Any, Any], path: str, depth: int) -> str | None:
+    for key, item in value.items():
+        if not isinstance(key, str):
+            return f"{path} has the key {key!r}; JSON keys are strings."
+        problem = _explain_text(key, f"a key of {path}")
+        problem = problem or _explain(item, f"{path}[{key!r}]", depth + 1)
+        if problem:
+            return problem
+    return None
 
 
 def _article(name: str) -> str:

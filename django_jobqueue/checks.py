@@ -66,9 +66,9 @@ def _combinations() -> Iterator[CheckMessage]:
         )
     if conf.statement_timeout >= conf.lease:
         yield Warning(
-            f"JOBQUEUE['STATEMENT_TIMEOUT'] ({conf.statement_timeout:g} s) is not below "
-            f"JOBQUEUE['LEASE'] ({conf.lease:g} s): one slow statement could cost a "
-            "worker its claims.",
+            f"JOBQUEUE['STATEMENT_TIMEOUT'] ({conf.statement_timeout:g} s) is not "
+            f"below JOBQUEUE['LEASE'] ({conf.lease:g} s): one slow statement could "
+            "cost a worker its claims.",
             hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
             id="jobqueue.W001",
         )
@@ -93,7 +93,7 @@ def check_database_setting(
     if vendor != "postgresql":
         return [
             Error(
-                f"The job queue needs PostgreSQL, but the database {alias!r} is {vendor}.",
+                f"The job queue needs PostgreSQL; the database {alias!r} is {vendor}.",
                 hint="Use django.db.backends.postgresql for it, or name another alias "
                 "in JOBQUEUE['DATABASE'].",
                 id="jobqueue.E006",
@@ -154,10 +154,10 @@ def _too_old(version: int) -> CheckMessage:
 
 
 _POOLER: Final = Warning(
-    "LISTEN hears nothing on this connection: it looks like a transaction pooler, such as "
-    "PgBouncer in transaction mode.",
-    hint="Workers poll instead, up to once a second. For pickup within milliseconds name "
-    "an alias with a direct connection in JOBQUEUE['DATABASE'] of the workers, or set "
-    "JOBQUEUE['LISTEN'] = False to accept polling.",
+    "LISTEN hears nothing on this connection: it looks like a transaction pooler, "
+    "such as PgBouncer in transaction mode.",
+    hint="Workers poll instead, up to once a second. For pickup within milliseconds "
+    "name an alias with a direct connection in JOBQUEUE['DATABASE'] of the workers, or "
+    "set JOBQUEUE['LISTEN'] = False to accept polling.",
     id="jobqueue.W003",
 )

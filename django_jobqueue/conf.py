@@ -142,9 +142,9 @@ class Conf:
     )
     lease = Seconds[float](
         15.0,
-        "How long a worker's claims hold without renewal. A host that vanishes is taken "
-        "over after this time; an outage of the database shorter than this repeats no "
-        "job.",
+        "How long a worker's claims hold without renewal. A host that vanishes is "
+        "taken over after this time; an outage of the database that is shorter "
+        "repeats no job.",
         minimum=2,
     )
     poll_interval = Seconds[float](
@@ -184,7 +184,7 @@ class Conf:
     )
     max_result_bytes = Count[int](
         65_536,
-        "Largest result that is kept, in bytes of JSON text; of a larger one, its size.",
+        "Largest result that is kept, in bytes of JSON text; of others the size.",
         minimum=64,
     )
     max_traceback_bytes = Count[int](

@@ -9,11 +9,11 @@
     │   ├── DuplicateJob        carries the job that it duplicates
     │   └── AlreadyArchived     the id was used, and its job is over
     ├── JobNotFound             no job has this id, neither queued nor archived
-    ├── LeaseLost               the job was rescued while it ran here; nothing was written
+    ├── LeaseLost               it was rescued while it ran here; nothing was written
     ├── NotReplayable           says what state the job is in
     └── StoreUnavailable        the database cannot be used now; says when to try again
 
-    HandlerWord                 said by a handler on purpose; these are no failures of ours
+    HandlerWord                 said by a handler on purpose; no failures of ours
     ├── Retry(after=…)          run me again, this attempt is spent
     ├── Snooze(for_=…)          run me again later, this attempt is not spent
     ├── Fail(reason)            no further attempt
@@ -59,7 +59,7 @@ class UnknownJobType(EnqueueError):
 
 
 class InvalidArguments(EnqueueError, ValueError):
-    """The arguments or options of a job were refused. The message says which and why."""
+    """The arguments or options of a job were refused; the message says which."""
 
 
 class DuplicateJob(EnqueueError):
@@ -94,13 +94,13 @@ class JobNotFound(JobQueueError, LookupError):
 
 
 class LeaseLost(JobQueueError):
-    """This worker lost its claim on the job while it ran; what it did was not written."""
+    """This worker lost its claim while the job ran; nothing of it was written."""
 
     def __init__(self, id: UUID) -> None:
         self.id = id
         super().__init__(
             f"The claim on job {id} was lost while it ran: its worker was taken for "
-            "dead and the job was given to another. Nothing of this attempt was written."
+            "dead and the job given to another. Nothing of this attempt was written."
         )
 
 

@@ -1,6 +1,7 @@
 """What is kept of an exception: class, message, trimmed traceback, fingerprint.
 
-Everything is bounded and free of what PostgreSQL cannot store, whatever a handler raised.
+Everything is bounded and free of what PostgreSQL cannot store, whatever a handler
+raised.
 """
 
 from __future__ import annotations

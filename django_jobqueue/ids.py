@@ -1,4 +1,4 @@
-"""Job ids: UUIDv7 (RFC 9562, section 5.7), so that they sort by the time they were made.
+"""Job ids: UUIDv7 (RFC 9562, section 5.7), which sort by the time they were made.
 
 Within a process they also sort by order of making: the twelve bits after the
 timestamp count up within one millisecond (RFC 9562, section 6.2, method 1).

@@ -95,7 +95,7 @@ def decide(
 
 
 def _obeyed(error: BaseException, asked: Asked, what: Asked) -> bool:
-    """Whether the handler ended because it was asked to, not for a reason of its own."""
+    """Whether the handler ended because it was asked to."""
     return asked is what and isinstance(error, asyncio.CancelledError | Cancel)
 
 

@@ -33,7 +33,7 @@ UNSET: Final = Unset.UNSET
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What ``@job`` says about the jobs of one type. Operators may override parts of it."""
+    """What ``@job`` says about jobs of one type; operators may override parts."""
 
     queue: str = "default"
     priority: int = 0  # greater is sooner
@@ -108,7 +108,10 @@ def queue_problem(value: object) -> str | None:
 def priority_problem(value: object) -> str | None:
     """What is wrong with this priority, in words that follow "priority"."""
     if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
-        return f"must be a whole number from -100 to 100 (greater is sooner), not {value!r}."
+        return (
+            "must be a whole number from -100 to 100 (greater is sooner), "
+            f"not {value!r}."
+        )
     return None
 
 
@@ -164,9 +167,9 @@ def _exceptions(value: object) -> str | None:
 
 
 def _words(value: object) -> str | None:
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        if all(isinstance(word, str) for word in value):
-            return None
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    if several and all(isinstance(word, str) for word in value):  # type: ignore[attr-defined]
+        return None
     return f"must be a tuple of names of parameters or keys, not {value!r}."
 
 
@@ -192,7 +195,8 @@ def _to_backoff(value: Any) -> Backoff:
         return retries.POLICIES[value]
     if callable(value):
         return value  # type: ignore[no-any-return]
-    return partial(retries.fixed, wait=_to_duration(value))
+    wait = value if isinstance(value, timedelta) else timedelta(seconds=value)
+    return partial(retries.fixed, wait=wait)
 
 
 def _to_classes(value: Any) -> tuple[type[BaseException], ...]:

@@ -29,7 +29,8 @@ def exponential(
     Full jitter is a uniform draw from zero to the bound, which spreads a crowd of
     retries best: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
     """
-    bound = min(cap, base * 2 ** min(attempt - 1, 40))
+    doubled: timedelta = base * 2 ** min(attempt - 1, 40)
+    bound = min(cap, doubled)
     return bound * random.random() if jitter else bound
 
 
@@ -47,8 +48,9 @@ def decorrelated(
 ) -> timedelta:
     """A draw between base and three times the wait before, which is drawn anew.
 
-    "Decorrelated jitter" of the AWS article named at ``exponential``. The policy keeps no
-    state: the waits of the attempts before are drawn again, from the same distribution.
+    "Decorrelated jitter" of the AWS article named at ``exponential``. The policy keeps
+    no state: the waits of the attempts before are drawn again, from the same
+    distribution.
     """
     wait = base
     for _ in range(min(attempt, 40)):
@@ -93,7 +95,7 @@ def wait_before_next(backoff: Backoff, attempt: int) -> timedelta:
 
 
 def describe(backoff: Backoff) -> str:
-    """A short name of a policy for people: ``exponential``, ``shop.jobs.my_backoff``."""
+    """A policy's name for people: ``exponential``, ``my_backoff``."""
     for name, policy in POLICIES.items():
         if policy is backoff:
             return name

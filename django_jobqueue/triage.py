@@ -1,7 +1,8 @@
 """The operator's verbs: a store call, a signal and a log line each.
 
-The admin and the commands call these, and so may your code. ``by`` says who acts, for the
-log and for receivers of the signal ``operated``; permissions are the caller's business.
+The admin and the commands call these, and so may your code. ``by`` says who acts, for
+the log and for receivers of the signal ``operated``; permissions are the caller's
+business.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ Ids = Iterable[UUID | str]
 
 
 def get_job(id: UUID | str) -> Job:
-    """The job with this id, queued or archived. Raises JobNotFound, InvalidArguments."""
+    """The job with this id, queued or archived. Raises JobNotFound,
+    InvalidArguments."""
     key = as_id(id)
     job = store_find.find(DjangoDatabase(), key)
     if job is None:
@@ -125,8 +127,8 @@ def reschedule(
     queue: str | None = None,
     by: str = "",
 ) -> list[UUID]:
-    """Change when, how urgently or where these waiting jobs run; returns those that were
-    still waiting. Raises InvalidArguments."""
+    """Change when, how urgently or where these waiting jobs run; returns those that
+    were still waiting. Raises InvalidArguments."""
     _check(run_after=run_after, priority=priority, queue=queue)
     changed = store_reschedule.reschedule(
         DjangoDatabase(),
@@ -175,7 +177,8 @@ def resume(names: Sequence[str], *, queues: bool = False, by: str = "") -> list[
 
 
 def ask_workers(ids: Sequence[int], what: str, *, by: str = "") -> list[int]:
-    """Ask workers to ``drain``, ``resume``, ``stop`` or ``restart``; returns those alive.
+    """Ask workers to ``drain``, ``resume``, ``stop`` or ``restart``; returns those
+    alive.
 
     Drained workers claim nothing until they are resumed. Stopped and restarted ones
     finish what runs and end; a restarted one has a successor at once.

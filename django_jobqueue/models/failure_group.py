@@ -12,8 +12,8 @@ from django_jobqueue.states import GroupState
 class FailureGroup(models.Model):
     """A failure that was seen, and what people decided about it.
 
-    No count is kept here, so a fleet that fails does not queue up at one row: counts come
-    from the index on the archive.
+    No count is kept here, so a fleet that fails does not queue up at one row: counts
+    come from the index on the archive.
     """
 
     fingerprint = models.UUIDField(_("fingerprint"), primary_key=True)

@@ -14,7 +14,7 @@ class ClockTimestamp(Func):
 
 
 class NewId(Func):
-    """A UUIDv7: PostgreSQL's own from 18 on, else the function of our first migration."""
+    """A UUIDv7: PostgreSQL's own from 18 on, else made by our first migration."""
 
     function = "jobqueue_uuidv7"
     template = "%(function)s()"

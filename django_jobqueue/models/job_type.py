@@ -12,7 +12,7 @@ from django_jobqueue.states import Delivery
 
 
 class JobType(models.Model):
-    """A kind of job. Rows are declared by the code; an empty override means its value."""
+    """A kind of job, declared by the code; an empty override means the code's value."""
 
     name = models.CharField(
         _("name"), max_length=NAME_LENGTH, db_collation="C", primary_key=True

@@ -63,8 +63,8 @@ class QueuedJob(AbstractJob):
         ]
         indexes = [
             # A lane is a queue, a priority and a job type; a claim reads each lane in
-            # order. With the type in the index a paused, unknown or limited type costs a
-            # claim nothing, however many of its jobs wait.
+            # order. With the type in the index a paused, unknown or limited type costs
+            # a claim nothing, however many of its jobs wait.
             models.Index(
                 "queue",
                 "priority",

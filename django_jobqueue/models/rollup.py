@@ -9,7 +9,7 @@ from django_jobqueue.policy import NAME_LENGTH
 
 
 class Rollup(models.Model):
-    """Counts and histograms of one minute; of one hour, for what is older than two days.
+    """Counts and histograms of a minute, or of an hour when older than two days.
 
     The buckets of a histogram are those of ``django_jobqueue.histogram``.
     """

@@ -35,12 +35,13 @@ _UNLIMITED = """
 # Each lane is one index range, read in order and only as far as needed: the lanes are
 # the outer side of a nested loop, so the first ones are exhausted before the next is
 # touched, and LIMIT ends it. `ctid = ANY(ARRAY(...))` is evaluated once; `id IN
-# (subselect)` may lock more rows than the LIMIT (5,000 instead of 10, seen on 15, 16, 18).
+# (subselect)` may lock more rows than the LIMIT (5,000 instead of 10, seen on 15, 16,
+# 18).
 #
 # A mark is the position of the last claim in its lane: the scan starts there, because
-# under an old snapshot the dead entries before it cannot be cleaned (265 ms a claim at a
-# million of them, 0.6 ms from the mark). Rows younger than two seconds are always looked
-# at: their transactions may commit late.
+# under an old snapshot the dead entries before it cannot be cleaned (265 ms a claim at
+# a million of them, 0.6 ms from the mark). Rows younger than two seconds are always
+# looked at: their transactions may commit late.
 _PICK = """
        SELECT picked.ctid
          FROM unnest(%(queues)s::text[], %(priorities)s::smallint[],

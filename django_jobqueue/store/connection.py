@@ -88,7 +88,8 @@ class DjangoDatabase:
         """Run a statement and return its rows. Raises what Django raises."""
         with connections[self.alias].cursor() as cursor:
             cursor.execute(statement, params)
-            return cursor.fetchall()
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+            return rows
 
     def run(self, statement: str, params: Params = EMPTY) -> None:
         """Run a statement that has no rows. Raises what Django raises."""
@@ -125,7 +126,8 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 
 
 class OwnConnection:
-    """A connection of the machinery's own; made at first use, and again after a loss."""
+    """A connection of the machinery's own; made at first use, and again after a
+    loss."""
 
     def __init__(
         self, purpose: str, *, pinned: bool = False, pooled: bool = False
@@ -154,7 +156,8 @@ class OwnConnection:
     def fetch_all(
         self, statements: list[tuple[str, Params]]
     ) -> list[list[tuple[Any, ...]]]:
-        """Run statements in one transaction and one round trip; return each one's rows."""
+        """Run statements in one transaction and one round trip; return each one's
+        rows."""
         with self._sorted() as connection:
             with connection.pipeline(), connection.transaction():
                 if self.pooled:

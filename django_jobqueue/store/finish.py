@@ -1,4 +1,5 @@
-"""What becomes of running jobs: archived, or back in the queue. Always with the fence."""
+"""What becomes of running jobs: archived, or back in the queue. Always with the
+fence."""
 
 from __future__ import annotations
 
@@ -34,9 +35,9 @@ WITH outcome AS MATERIALIZED (
      AND job.worker_id = %(worker_id)s
   RETURNING job.id, job.job_type, job.queue, job.priority, job.data, job.run_after,
             job.expires_at, job.created_at, job.attempts, job.max_attempts, job.crashes,
-            job.replay_of, job.root_id, job.bulk_operation_id, job.enqueued_by, job.tags,
-            statement_timestamp() - outcome.ago * interval '1 second' AS finished_at,
-            outcome.ran, outcome.result
+            job.replay_of, job.root_id, job.bulk_operation_id, job.enqueued_by,
+            job.tags, outcome.ran, outcome.result,
+            statement_timestamp() - outcome.ago * interval '1 second' AS finished_at
 ), archived AS (
 INSERT INTO jobqueue_archivedjob (
        id, job_type, queue, priority, status, data, run_after, expires_at, created_at,

@@ -188,15 +188,17 @@ def insert_many(
     queue, priority, run_after, expires_at = rows[0]
     same = (new.job_type, queue, priority, run_after, expires_at, new.enqueued_by)
     fields = "\t".join(map(_copy_text, same))
-    with connections[db.alias].cursor() as cursor:
-        with cursor.copy(COPY_MANY) as copy:  # type: ignore[attr-defined]
-            for start in range(0, len(ids), COPY_CHUNK):
-                part = slice(start, start + COPY_CHUNK)
-                lines = [
-                    f"{id}\t{fields}\t{_copy_text(text)}\n"
-                    for id, text in zip(ids[part], texts[part], strict=True)
-                ]
-                copy.write("".join(lines))
+    with (
+        connections[db.alias].cursor() as cursor,
+        cursor.copy(COPY_MANY) as copy,
+    ):
+        for start in range(0, len(ids), COPY_CHUNK):
+            part = slice(start, start + COPY_CHUNK)
+            lines = [
+                f"{id}\t{fields}\t{_copy_text(text)}\n"
+                for id, text in zip(ids[part], texts[part], strict=True)
+            ]
+            copy.write("".join(lines))
     db.run(NOTIFY_MANY, {"queue": queue})
     return True
 

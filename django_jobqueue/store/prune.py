@@ -24,8 +24,8 @@ SELECT name, extract(epoch FROM keep_succeeded_override)::float8,
 CUTOFF: Final = "SELECT clock_timestamp() - %(keep)s * interval '1 second'"
 
 # A window of the archive from the oldest on, after a position, so that what is kept is
-# walked once a pass and not once a batch. The conditions that name a job type are filled
-# in where a type has a retention of its own, and take its index.
+# walked once a pass and not once a batch. The conditions that name a job type are
+# filled in where a type has a retention of its own, and take its index.
 _WINDOW = """
   SELECT job.id, job.finished_at, job.status
     FROM jobqueue_archivedjob AS job

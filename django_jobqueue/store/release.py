@@ -1,4 +1,5 @@
-"""Release: running → queued with the attempt given back, for jobs that never started."""
+"""Release: running → queued with the attempt given back, for jobs that never
+started."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ UPDATE jobqueue_queuedjob AS job
 RETURNING job.id, pg_notify('jobqueue', 'b:' || job.queue)
 """
 
-# After a claim whose answer was lost: rows that carry our name, and that we do not have.
+# After a claim whose answer was lost: rows that carry our name, and that we do not
+# have.
 RECOVER: Final = """
 UPDATE jobqueue_queuedjob AS job
    SET status = 'queued', worker_id = NULL, started_at = NULL,

@@ -62,4 +62,4 @@ def replay(db: Database, ids: Sequence[UUID], how: Replay) -> dict[UUID, UUID]:
     """Enqueue these archived jobs again; return the new id of each that could be."""
     params = {name: getattr(how, name) for name in how.__slots__}
     rows = db.fetch(REPLAY, {**params, "ids": list(ids)})
-    return dict(rows)  # type: ignore[arg-type]
+    return dict(rows)

@@ -19,10 +19,11 @@ SELECT DISTINCT job.job_type
  WHERE job.status = 'running' AND job.worker_id = ANY (%(workers)s::bigint[])
 """
 
-# A crash spends no attempt, and is counted. Archived as failed: at-most-once jobs, since
-# nobody knows how far they came, and those that reached their cap. The last crash that a
-# job is allowed happens alone, in a process of its own, so that it names the culprit.
-# SKIP LOCKED: an atomic job may be committing this very moment; the next round tells.
+# A crash spends no attempt, and is counted. Archived as failed: at-most-once jobs,
+# since nobody knows how far they came, and those that reached their cap. The last crash
+# that a job is allowed happens alone, in a process of its own, so that it names the
+# culprit. SKIP LOCKED: an atomic job may be committing this very moment; the next round
+# tells.
 RESCUE: Final = """
 WITH held AS MATERIALIZED (
   SELECT job.id, job.fence,

@@ -1,9 +1,10 @@
-"""Figures for people: depth, age, liveness, failures. None of them counts without end."""
+"""Figures for people: depth, age, liveness, failures. None of them counts without
+end."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django_jobqueue.histogram import percentile
 from django_jobqueue.store.connection import Database
@@ -14,7 +15,8 @@ CAP: Final = 10_000  # a depth above this is shown as "10,000+"
 
 LANES: Final = f"SELECT queue, priority, job_type FROM ({FIND_LANES}) AS found"
 
-# Capped counts lane by lane: 60 ms on a million queued rows, where one GROUP BY took 150.
+# Capped counts lane by lane: 60 ms on a million queued rows, where one GROUP BY took
+# 150.
 DEPTH: Final = f"""
 SELECT lane.queue, lane.priority, lane.job_type, ready.jobs, later.jobs, retrying.jobs,
        extract(epoch FROM clock_timestamp() - oldest.run_after)::float8
@@ -115,7 +117,8 @@ SELECT 'queue', name, paused_by, paused_reason FROM jobqueue_queue
 
 @dataclass(slots=True)
 class Depth:
-    """What waits and runs of one job type in one queue. Counts are capped at ``CAP``."""
+    """What waits and runs of one job type in one queue. Counts are capped at
+    ``CAP``."""
 
     queue: str
     job_type: str
@@ -217,8 +220,10 @@ def workers(db: Database) -> list[WorkerRow]:
 def recent(db: Database, seconds: float) -> list[Recent]:
     """What happened in the last ``seconds``, to the minute."""
     return [
-        Recent(*row[:6], run=_added(row[6]), wait=_added(row[7]))
-        for row in db.fetch(RECENT, {"seconds": seconds})
+        Recent(t, q, succeeded, failed, retried, other, _added(runs), _added(waits))
+        for t, q, succeeded, failed, retried, other, runs, waits in db.fetch(
+            RECENT, {"seconds": seconds}
+        )
     ]
 
 
@@ -232,7 +237,7 @@ def paused(db: Database) -> list[Pause]:
     return [Pause(*row) for row in db.fetch(PAUSED)]
 
 
-def _lane_depths(db: Database) -> list[tuple[object, ...]]:
+def _lane_depths(db: Database) -> list[tuple[Any, ...]]:
     lanes = _lanes(db)
     params = {
         "queues": [lane.queue for lane in lanes],

@@ -60,8 +60,8 @@ SELECT (SELECT extract(epoch FROM min(lease_until) - clock_timestamp())::float8
            AND (%(queues)s::text[] IS NULL OR queue = ANY (%(queues)s)))
 """
 
-# Running jobs of workers that are not alive: what a rescue was interrupted at, and claims
-# that a worker committed after it had been given up.
+# Running jobs of workers that are not alive: what a rescue was interrupted at, and
+# claims that a worker committed after it had been given up.
 STRAYS: Final = """
 SELECT DISTINCT job.worker_id
   FROM jobqueue_queuedjob AS job
@@ -88,7 +88,8 @@ RETURNING id, pg_notify('jobqueue', 'w:' || id)
 
 FORGET: Final = """
 DELETE FROM jobqueue_worker
- WHERE state IN ('stopped', 'lost') AND stopped_at < clock_timestamp() - interval '1 day'
+ WHERE state IN ('stopped', 'lost')
+   AND stopped_at < clock_timestamp() - interval '1 day'
 """
 
 
@@ -144,7 +145,7 @@ def renew(db: Database, beats: Sequence[Beat], lease: float) -> dict[int, str]:
             "lease": lease,
         },
     )
-    return dict(rows)  # type: ignore[arg-type]
+    return dict(rows)
 
 
 def stopped(db: Database, ids: Sequence[int], *, end: str, lost: bool = False) -> None:
@@ -155,14 +156,15 @@ def stopped(db: Database, ids: Sequence[int], *, end: str, lost: bool = False) -
 
 def give_up(db: Database) -> dict[int, str]:
     """Give up the workers whose lease lapsed; return their ids and names."""
-    return dict(db.fetch(GIVE_UP))  # type: ignore[arg-type]
+    return dict(db.fetch(GIVE_UP))
 
 
 def outlook(
     db: Database, job_types: Sequence[str], queues: Sequence[str] | None
 ) -> tuple[float | None, float | None]:
-    """Seconds until the first lease lapses unless it is renewed, and until the first job
-    of these types and queues is due that must run alone; None where there is none."""
+    """Seconds until the first lease lapses unless it is renewed, and until the first
+    job of these types and queues is due that must run alone; None where there is
+    none."""
     params = {"job_types": list(job_types), "queues": queues and list(queues)}
     lapse, alone = db.fetch(OUTLOOK, params)[0]
     return lapse, alone
@@ -175,7 +177,7 @@ def strays(db: Database) -> list[int]:
 
 def predecessors(db: Database, host: str) -> dict[int, str]:
     """Ids and identities of the workers of this host that count as alive."""
-    return dict(db.fetch(PREDECESSORS, {"host": host}))  # type: ignore[arg-type]
+    return dict(db.fetch(PREDECESSORS, {"host": host}))
 
 
 def set_listening(db: Database, worker: int, listening: bool) -> None:

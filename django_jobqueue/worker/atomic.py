@@ -1,5 +1,4 @@
-"""Atomic jobs: the handler and its completion are one transaction, with the fence
-inside it."""
+"""Atomic jobs: handler and completion in one transaction, with the fence inside."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ from django_jobqueue.worker.attempt import Attempt
 
 
 def run_atomically(attempt: Attempt, holder: Holder) -> Finished:
-    """As ``attempt.run``; the handler's effects on the database of the jobs are committed
-    together with the job's success, or not at all.
+    """As ``attempt.run``; the handler's effects on the database of the jobs are
+    committed together with the job's success, or not at all.
 
     A worker that lost its lease finds the fence changed, and everything is rolled back.
     """

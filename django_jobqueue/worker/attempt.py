@@ -111,9 +111,9 @@ class Attempt:
     def interrupt(self, why: Asked) -> bool:
         """Tell the handler to stop, by an exception; False if it is over.
 
-        A thread gets it at its next step in Python code, a task at its next await. It is
-        sent once: a handler that does not obey is given up at ``hopeless_at``. One that
-        has not begun will not begin.
+        A thread gets it at its next step in Python code, a task at its next await. It
+        is sent once: a handler that does not obey is given up at ``hopeless_at``. One
+        that has not begun will not begin.
         """
         with self._lock:
             if self.over or self.asked is not Asked.NOTHING:

@@ -27,9 +27,9 @@ LIMIT_RETRY: Final = 1.0  # seconds until a type at its limit is asked for again
 class Claimer:
     """Fills executors with claimed jobs, in strict priority order.
 
-    Only lanes of job types that this process can run are asked. Ahead of free slots only
-    short jobs are claimed. Careful ones, whose claim counts as a start or against a
-    limit, wait until a slot is free.
+    Only lanes of job types that this process can run are asked. Ahead of free slots
+    only short jobs are claimed. Careful ones, whose claim counts as a start or against
+    a limit, wait until a slot is free.
     """
 
     def __init__(

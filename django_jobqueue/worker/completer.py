@@ -34,9 +34,10 @@ Item = tuple[Attempt, Finished]
 class Completer(Loop):
     """Finishes what the executors did.
 
-    A lone outcome is written at once; in a burst, whatever gathered while the last batch
-    was written, or in a few milliseconds. What cannot be written is kept and tried again
-    until it is refused: an outage of the database runs no finished job again.
+    A lone outcome is written at once; in a burst, whatever gathered while the last
+    batch was written, or in a few milliseconds. What cannot be written is kept and
+    tried again until it is refused: an outage of the database runs no finished job
+    again.
     """
 
     name = "completer"
@@ -111,7 +112,7 @@ class Completer(Loop):
         self._connection.close()
 
     def _take(self) -> list[Item]:
-        taken = []
+        taken: list[Item] = []
         while self._gathered and len(taken) < BATCH:
             taken.append(self._gathered.popleft())
         return taken

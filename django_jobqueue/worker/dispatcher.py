@@ -1,4 +1,4 @@
-"""Keeps the executors' slots busy: when to claim, when to look, and how long to rest."""
+"""Keeps the slots busy: when to claim, when to look around, how long to rest."""
 
 from __future__ import annotations
 

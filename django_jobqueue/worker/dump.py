@@ -1,4 +1,4 @@
-"""The dump of unfinished jobs: each process writes what it knows, the supervisor merges."""
+"""The dump of unfinished jobs: every process writes a part, the supervisor merges."""
 
 from __future__ import annotations
 

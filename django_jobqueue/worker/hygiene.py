@@ -42,8 +42,8 @@ class _Used:
 def keep_connections() -> None:
     """Let this process keep its handlers' connections from job to job.
 
-    CONN_MAX_AGE says how long a connection may live; with Django's default of 0 each job
-    would make a new one, which costs more than most jobs.
+    CONN_MAX_AGE says how long a connection may live; with Django's default of 0 each
+    job would make a new one, which costs more than most jobs.
     """
     for alias in connections:
         database = connections.settings[alias]
@@ -84,18 +84,17 @@ def _clean(wrapper: BaseDatabaseWrapper) -> None:
 def _is_open(wrapper: Any) -> bool:
     if wrapper.in_atomic_block or wrapper.needs_rollback or not wrapper.autocommit:
         return True
-    return (
-        wrapper.vendor == "postgresql"
-        and wrapper.connection.info.transaction_status != TransactionStatus.IDLE
-    )
+    if wrapper.vendor != "postgresql":
+        return False
+    return bool(wrapper.connection.info.transaction_status != TransactionStatus.IDLE)
 
 
 def _reset(wrapper: Any) -> None:
-    statement = sql.SQL(RESET)
+    parts: list[sql.Composable] = [sql.SQL(RESET)]
     if wrapper.timezone_name:
         zone = sql.Literal(wrapper.timezone_name)
-        statement = sql.SQL("{}; SET TIME ZONE {}").format(statement, zone)
-    wrapper.connection.execute(statement, prepare=False)
+        parts.append(sql.SQL("SET TIME ZONE {}").format(zone))
+    wrapper.connection.execute(sql.SQL("; ").join(parts), prepare=False)
     wrapper._configure_role(wrapper.connection)
 
 

@@ -80,7 +80,7 @@ class Keeper:
         return ENDED
 
     def _get_ready(self) -> bool:
-        """What must be known before the first claim; False if told to stop meanwhile."""
+        """What comes before the first claim; False if told to stop meanwhile."""
         self._predecessors: list[Death] = []
         connection = OwnConnection("keeper", pooled=True)
         while True:
@@ -112,8 +112,8 @@ class Keeper:
 
     @staticmethod
     def _find_dead(connection: OwnConnection) -> list[Death]:
-        """Workers of this host whose process is surely gone: their supervisor was killed,
-        and nobody needs to wait for their leases."""
+        """Workers of this host whose process is surely gone: their supervisor was
+        killed, and nobody needs to wait for their leases."""
         found = workers.predecessors(connection, identity.host())
         return [
             Death(worker, f"#{worker}", True, "its supervisor died")

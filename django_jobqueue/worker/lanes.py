@@ -1,5 +1,4 @@
-"""What a dispatcher remembers of the lanes: which there are, and how far each is
-claimed."""
+"""What a claimer remembers of the lanes: which there are, how far each is claimed."""
 
 from __future__ import annotations
 
@@ -41,7 +40,8 @@ class Lanes:
 
     def in_turn(self, wanted: Callable[[Lane], bool]) -> list[Known]:
         """The wanted lanes in the order of a claim: by priority, greatest first; within
-        one priority the one that was served longest ago, so that job types take turns."""
+        one priority the one that was served longest ago, so that job types take
+        turns."""
         chosen = [known for known in self._known.values() if wanted(known.lane)]
         chosen.sort(key=lambda known: (-known.lane.priority, known.served))
         return chosen

@@ -39,8 +39,8 @@ LAST_WORDS: Final = 0.7  # seconds for writing outcomes when told to quit
 
 
 def settle_in(parent: int) -> None:
-    """What every forked process does first: die with its parent, and leave signals, which
-    a terminal or systemd sends to all, to the supervisor."""
+    """What every forked process does first: die with its parent, and leave signals,
+    which a terminal or systemd sends to all, to the supervisor."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before that

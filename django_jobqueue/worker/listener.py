@@ -70,8 +70,8 @@ class Listener(Loop):
 
 
 def can_listen() -> bool:
-    """Whether a notification comes back to who listens: not behind a transaction pooler,
-    which gives the connection to somebody else.
+    """Whether a notification comes back to who listens: not behind a transaction
+    pooler, which gives the connection to somebody else.
 
     Raises StoreUnavailable. Leaves no state in a session that is not ours but a LISTEN.
     """

@@ -47,7 +47,7 @@ class Policies:
         return overrides.concurrency is not None
 
     def is_careful(self, job_type: str) -> bool:
-        """Whether these are claimed only for slots that are free: a claim is a start."""
+        """Whether these are claimed only for slots that are free."""
         policy = self._declared[job_type].policy
         return policy.delivery == Delivery.AT_MOST_ONCE or self.is_limited(job_type)
 

@@ -35,9 +35,9 @@ class Death:
 class Rescuer(Loop):
     """Looks after the jobs of workers that are no more.
 
-    It sleeps until the first lease can lapse, since leases only ever grow. After an outage
-    of the database it waits for half a lease before it gives anybody up: every lease ran
-    out while nobody could renew.
+    It sleeps until the first lease can lapse, since leases only ever grow. After an
+    outage of the database it waits for half a lease before it gives anybody up: every
+    lease ran out while nobody could renew.
     """
 
     name = "rescuer"

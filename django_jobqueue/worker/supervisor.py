@@ -1,4 +1,4 @@
-"""The parent of the worker processes of one host: spawns, reaps, replaces, stops them."""
+"""The parent of a host's worker processes: spawns, reaps, replaces, stops them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ LONGEST_REST: Final = 5.0
 
 
 class Supervisor:
-    """Runs no handler, has no thread and no database connection, and therefore may fork.
+    """Runs no handler, has no thread and no database connection, and therefore may
+    fork.
 
     Its children: the worker processes, and a keeper that does what needs the database.
     """
@@ -64,7 +65,7 @@ class Supervisor:
         self._wakeup, self._waker = os.pipe()
 
     def run(self) -> int:
-        """Run until told to stop, or until the queue is drained; returns the exit code."""
+        """Run until told to stop, or drained; returns the exit code."""
         connections.close_all()
         self._listen_to_signals()
         self.roster.renewed_at = time.monotonic()

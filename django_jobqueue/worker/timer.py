@@ -16,8 +16,8 @@ RESTING: Final = 1.0
 
 
 class Timer(Loop):
-    """First tells a handler that it is late, then, if it goes on, that its process has to
-    be replaced: a thread cannot be killed."""
+    """First tells a handler that it is late, then, if it goes on, that its process has
+    to be replaced: a thread cannot be killed."""
 
     name = "timer"
 

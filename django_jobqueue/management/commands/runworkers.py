@@ -67,12 +67,8 @@ class Command(BaseCommand):
             text = options.get(f"setting_{name}")
             if text is None:
                 continue
-            try:
-                value = _parse(setting, str(text))
-            except ValueError:
-                problem = f"must be {setting.kind}, not {text!r}"
-            else:
-                problem = setting.problem(value)
+            value = _parse(setting, str(text))
+            problem = setting.problem(value)
             if problem:
                 raise CommandError(f"{setting.flag} {problem}.")
             flags[name] = value
@@ -83,7 +79,7 @@ class Command(BaseCommand):
         logger = logging.getLogger("django_jobqueue")
         if logger.hasHandlers() or verbosity == 0:
             return
-        handler = logging.StreamHandler(self.stderr._out)  # type: ignore[attr-defined]
+        handler = logging.StreamHandler()
         handler.setFormatter(
             logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s")
         )
@@ -92,14 +88,18 @@ class Command(BaseCommand):
 
 
 def _parse(setting: Any, text: str) -> Any:
-    """A flag's text as a value of its setting. Raises ValueError."""
+    """A flag's text as a value of its setting; the text itself if it is none."""
     if setting.optional and text.lower() in ("none", ""):
         return None
+    try:
+        match setting:
+            case Seconds():
+                return float(text)
+            case Count():
+                return int(text)
+    except ValueError:
+        return text
     match setting:
-        case Seconds():
-            return float(text)
-        case Count():
-            return int(text)
         case Flag():
             return {"true": True, "false": False}.get(text.lower(), text)
         case Names():

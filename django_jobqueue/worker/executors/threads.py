@@ -45,7 +45,7 @@ class Threads(Executor):
         self._rouse(wanted)
 
     def nudge(self) -> None:
-        """If what waits has not moved since the last nudge, use every thread there is."""
+        """If what waits has not moved since the last nudge, use every thread."""
         first = self._buffer[0] if self._buffer else None
         if first is not None and first is self._stuck:
             self._rouse(self.slots)
