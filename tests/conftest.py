@@ -1,0 +1,238 @@
+"""Fixtures: a second connection, workers driven by hand, workers in processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+
+from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.worker.process import Plan, Worker
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the server that the settings started, once nobody uses it."""
+    if hasattr(config, "workerinput") or os.environ.get("JOBQUEUE_KEEP_POSTGRES"):
+        return
+    settings = sys.modules.get("tests.settings")
+    if settings is not None and settings.SERVER is not None:
+        settings.SERVER.stop()
+
+
+def eventually(
+    condition: Callable[[], Any], *, within: float = 20.0, what: str = ""
+) -> Any:
+    """Wait until the condition holds, and return what it returned."""
+    deadline = time.monotonic() + within
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {within} s: {what or condition}")
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def own(transactional_db: None) -> Iterator[OwnConnection]:
+    """A connection of the machinery's own, beside Django's."""
+    connection_ = OwnConnection("tests", pinned=True)
+    yield connection_
+    connection_.close()
+
+
+@pytest.fixture
+def other(transactional_db: None) -> Iterator[OwnConnection]:
+    """Another one."""
+    connection_ = OwnConnection("tests", pinned=True)
+    yield connection_
+    connection_.close()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> str:
+    """A file that handlers write to."""
+    return str(tmp_path / "journal")
+
+
+class HandDriven:
+    """A worker whose loops are called one by one: no thread decides anything."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.worker = Worker(plan)
+        self.worker.register()
+        self.worker.build()
+
+    def claim(self) -> float:
+        """One round of the dispatcher; returns the rest it asks for."""
+        return self.worker.dispatcher.tick()
+
+    def run(self) -> None:
+        """Wait until every claimed handler has ended."""
+        eventually(
+            lambda: not any(e.running or e.buffered for e in self.worker.executors),
+            what="handlers to end",
+        )
+
+    def finish(self) -> None:
+        """One round of the completer."""
+        self.worker.completer.tick()
+
+    def work(self) -> None:
+        """Claim, run and finish until nothing can be claimed any more."""
+        for _ in range(100):
+            self.claim()
+            self.run()
+            self.finish()
+            if self.worker.is_idle:
+                return
+        raise AssertionError("the worker found no end")
+
+    def close(self) -> None:
+        """Let its threads and connections go."""
+        for executor in self.worker.executors:
+            executor.stop(5)
+        self.worker.dispatcher.close()
+        self.worker.completer.close()
+
+
+@pytest.fixture
+def make_worker(transactional_db: None) -> Iterator[Callable[..., HandDriven]]:
+    """Make hand-driven workers: ``make_worker(threads=2)``."""
+    made: list[HandDriven] = []
+
+    def make(**plan: Any) -> HandDriven:
+        defaults: dict[str, Any] = {"threads": 4, "async_slots": 10, "listen": False}
+        made.append(HandDriven(Plan(**{**defaults, **plan})))
+        return made[-1]
+
+    yield make
+    for worker in made:
+        worker.close()
+
+
+@pytest.fixture
+def worker(make_worker: Callable[..., HandDriven]) -> HandDriven:
+    """One hand-driven worker."""
+    return make_worker()
+
+
+class RunWorkers:
+    """A real ``runworkers``, and what it said."""
+
+    def __init__(self, log: Path, flags: tuple[str, ...], env: dict[str, str]) -> None:
+        self.log = log
+        self._file = log.open("ab")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "django", "runworkers", *flags],
+            env=env,
+            cwd=log.parent,
+            stdout=self._file,
+            stderr=self._file,
+            start_new_session=True,
+        )
+
+    @property
+    def output(self) -> str:
+        """Everything that it wrote."""
+        return self.log.read_text()
+
+    def workers(self) -> list[int]:
+        """Process ids of its living workers, as the database knows them."""
+        name = f":{self.process.pid}"
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pid FROM jobqueue_worker WHERE state = 'running' "
+                "AND right(supervisor, length(%s)) = %s ORDER BY id",
+                [name, name],
+            )
+            return [pid for (pid,) in cursor.fetchall()]
+
+    def started(self, count: int = 1) -> list[int]:
+        """Wait until this many workers are there; return their process ids."""
+        return eventually(
+            lambda: (pids := self.workers())[: len(pids) if len(pids) >= count else 0],
+            what=f"workers to start:\n{self.output}",
+        )
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the supervisor."""
+        self.process.send_signal(number)
+
+    def wait(self, within: float = 40.0) -> int:
+        """Wait for its end; return the exit code."""
+        return self.process.wait(within)
+
+    def stop(self) -> int:
+        """Stop it in good order."""
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def close(self) -> None:
+        """End it in any case."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self._file.close()
+
+
+@pytest.fixture
+def runworkers(
+    transactional_db: None, tmp_path: Path
+) -> Iterator[Callable[..., RunWorkers]]:
+    """Start real workers: ``runworkers("--threads", "2")``."""
+    made: list[RunWorkers] = []
+
+    def start(*flags: str, **env: str) -> RunWorkers:
+        log = tmp_path / f"runworkers-{len(made)}.log"
+        made.append(RunWorkers(log, flags, {**worker_environment(), **env}))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.close()
+
+
+def worker_environment() -> dict[str, str]:
+    """The environment in which a process uses this test's database."""
+    settings = connections["default"].settings_dict
+    host = str(settings["HOST"]).replace("/", "%2F")
+    user = f"{settings['USER']}@" if settings["USER"] else ""
+    port = f":{settings['PORT']}" if settings["PORT"] else ""
+    return {
+        **os.environ,
+        "DATABASE_URL": f"postgresql://{user}{host}{port}/{settings['NAME']}",
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "PYTHONPATH": str(ROOT),
+    }
+
+
+def archived(**filters: Any) -> list[ArchivedJob]:
+    """Archived jobs, oldest first."""
+    return list(ArchivedJob.objects.filter(**filters).order_by("finished_at", "id"))
+
+
+def queued(**filters: Any) -> list[QueuedJob]:
+    """Queued jobs, in order of their ids."""
+    return list(QueuedJob.objects.filter(**filters).order_by("id"))
+
+
+@contextmanager
+def overridden(job_type: str, **values: Any) -> Iterator[None]:
+    """A job type with these columns, for a while."""
+    from django_jobqueue.models import JobType
+
+    JobType.objects.filter(name=job_type).update(**values)
+    yield

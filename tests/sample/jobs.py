@@ -1,0 +1,200 @@
+"""Handlers for tests. Those that must be seen from outside write lines to a file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+from django.db import connection
+
+from django_jobqueue import Cancel, Context, Fail, Retry, Snooze, job
+
+
+def note(journal: str, *words: object) -> None:
+    """One line, in one write, so that processes can share the file."""
+    line = " ".join([str(time.monotonic_ns()), str(os.getpid()), *map(str, words)])
+    descriptor = os.open(journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        os.write(descriptor, line.encode() + b"\n")
+    finally:
+        os.close(descriptor)
+
+
+def notes(journal: str | Path) -> list[list[str]]:
+    """The lines so far, as words, without time and process."""
+    path = Path(journal)
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [line.split()[2:] for line in lines]
+
+
+@job
+def add(a: int, b: int = 0) -> int:
+    """Return a sum."""
+    return a + b
+
+
+@job
+async def aadd(a: int, b: int = 0) -> int:
+    """Return a sum, later."""
+    await asyncio.sleep(0)
+    return a + b
+
+
+@job
+def write(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
+    """Note a start, take some time, note the end."""
+    note(journal, "start", word)
+    if seconds:
+        time.sleep(seconds)
+    note(journal, "end", word)
+
+
+@job
+async def awrite(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
+    """The same without a thread."""
+    note(journal, "start", word)
+    await asyncio.sleep(seconds)
+    note(journal, "end", word)
+
+
+@job(delivery="at_most_once")
+def write_once(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
+    """The same, at most once."""
+    note(journal, "start", word)
+    time.sleep(seconds)
+    note(journal, "end", word)
+
+
+@job(concurrency=2)
+def write_limited(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
+    """The same, two at a time."""
+    note(journal, "start", word)
+    time.sleep(seconds)
+    note(journal, "end", word)
+
+
+@job(atomic=True)
+def write_atomic(journal: str, name: str, seconds: float = 0.0) -> str:
+    """Write a row and note that it was tried."""
+    from django.contrib.auth.models import Group
+
+    Group.objects.create(name=name)
+    note(journal, "wrote", name)
+    time.sleep(seconds)
+    return name
+
+
+@job(max_attempts=3, backoff="immediate")
+def fail(message: str = "no") -> None:
+    """Fail each time."""
+    raise ValueError(message)
+
+
+@job(max_attempts=3, backoff="immediate", permanent=(LookupError,))
+def fail_with(kind: str) -> None:
+    """Fail with the exception of this name."""
+    raise {"lookup": LookupError, "value": ValueError, "exit": SystemExit}[kind](kind)
+
+
+@job
+def say(word: str) -> None:
+    """Say one of the four words."""
+    raise {
+        "retry": Retry("again", after=60),
+        "snooze": Snooze(60, "later"),
+        "fail": Fail("hopeless"),
+        "cancel": Cancel("not wanted"),
+    }[word]
+
+
+@job(takes_context=True)
+def look(context: Context, journal: str) -> int:
+    """Note what the context says."""
+    note(journal, context.job_type, context.attempt, context.max_attempts)
+    return context.attempt
+
+
+@job(timeout=0.2, max_attempts=1)
+def slow(seconds: float = 5.0) -> None:
+    """Take longer than allowed, in small steps."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.01)
+
+
+@job(timeout=0.2, max_attempts=1)
+async def aslow(seconds: float = 5.0) -> None:
+    """The same without a thread."""
+    await asyncio.sleep(seconds)
+
+
+@job(timeout=0.5, max_attempts=2, backoff=0.1)
+def hang(journal: str) -> None:
+    """Ignore whatever it is told."""
+    note(journal, "start", "hang")
+    while True:
+        try:
+            time.sleep(0.05)
+        except BaseException:
+            pass
+
+
+@job(max_crashes=3)
+def die(journal: str, how: str = "kill") -> None:
+    """Take the whole process along."""
+    note(journal, "start", "die")
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(int(how))
+
+
+@job
+def leave_a_mess() -> None:
+    """Change whatever of a session can be changed."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET search_path = pg_catalog")
+        cursor.execute("SET TIME ZONE 'Asia/Tokyo'")
+        cursor.execute("SELECT pg_advisory_lock(42)")
+        cursor.execute("CREATE TEMP TABLE left_over (n integer)")
+
+
+@job
+def leave_open() -> None:
+    """Leave a transaction open."""
+    connection.set_autocommit(False)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+@job
+def see_session() -> list[str]:
+    """Return what a session looks like."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('search_path'), current_setting('TimeZone'), "
+            "(SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory' "
+            "AND pid = pg_backend_pid()), to_regclass('left_over')::text"
+        )
+        row = cursor.fetchone()
+    return [str(value) for value in row]
+
+
+@job
+def return_object() -> object:
+    """Return something that JSON does not have."""
+    return object()
+
+
+@job
+def return_much(size: int) -> str:
+    """Return a long string."""
+    return "x" * size
+
+
+@job(sensitive=("token",), max_attempts=1)
+def leak(token: str) -> None:
+    """Put a secret into an exception."""
+    raise ValueError(f"cannot use {token}")

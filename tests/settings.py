@@ -1,0 +1,63 @@
+"""Settings of the test suite, on a server that it starts itself.
+
+``JOBQUEUE_POSTGRES`` chooses the version (18); ``DATABASE_URL`` another server.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from testproject.postgres import Server, database_settings, folder_for
+
+BASE = Path(__file__).resolve().parent.parent
+SERVER: Server | None = None
+
+if "DATABASE_URL" not in os.environ:
+    version = int(os.environ.get("JOBQUEUE_POSTGRES", "18"))
+    # Nothing here survives a power failure, so nothing has to wait for the disk.
+    options = {"fsync": "off", "max_connections": "300", "shared_buffers": "256MB"}
+    folder = folder_for(f"pg{version}", BASE / ".cache")
+    SERVER = Server(folder, version, options).start()
+    os.environ["DATABASE_URL"] = SERVER.url()
+
+DATABASES = {"default": database_settings(os.environ["DATABASE_URL"])}
+DATABASES["default"]["TEST"] = {"NAME": os.environ.get("JOBQUEUE_TEST_DB")}
+SECRET_KEY = "tests"
+USE_TZ = True
+TIME_ZONE = "UTC"
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "rangefilter",
+    "django_jobqueue",
+    "tests.sample",
+]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+ROOT_URLCONF = "tests.urls"
+STATIC_URL = "static/"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+JOBQUEUE = {"RELEASE": "tests"}
