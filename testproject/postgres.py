@@ -55,11 +55,11 @@ class Server:
         """Stop it: ``smart``, ``fast`` or ``immediate``."""
         self._control("-m", mode, "-w", "stop")
 
-    def restart(self, mode: str = "fast") -> None:
-        """Stop it and start it again."""
-        self.stop(mode)
-        self._server._postmaster_info = None
-        self.start()
+    def start_again(self) -> None:
+        """Start it after a stop or a crash. Raises CalledProcessError."""
+        folder = self._server.get_postmaster_info().socket_dir
+        log = str(self._server.pgdata / "log")
+        self._control("-w", "-l", log, "-o", f'-h "" -k {folder}', "start")
 
     @property
     def pid(self) -> int:

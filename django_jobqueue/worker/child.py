@@ -27,7 +27,6 @@ class Child:
     paused_since: float | None = None  # by SIGSTOP
     fenced: bool = False  # killed because its lease could not be renewed
     replaced: bool = False  # its successor runs already
-    last: bool = False  # an operator wants no successor
 
     def tell(self, order: bytes) -> None:
         """Say something through the pipe."""
@@ -66,8 +65,11 @@ def fork(seat: int, live: Callable[[int], int], inherited: Iterable[int]) -> Chi
     return Child(pid, writer, seat, time.monotonic())
 
 
-def how_it_ended(code: int) -> str:
-    """An exit code for people; a negative one is a signal."""
+def how_it_ended(code: int, *, orderly: bool) -> str:
+    """An exit code for people; a negative one is a signal.
+
+    Only an orderly end means one of our own codes: a handler may exit with any.
+    """
     if code < 0:
         try:
             return f"killed by signal {-code} ({signal.Signals(-code).name})"
@@ -78,4 +80,5 @@ def how_it_ended(code: int) -> str:
         RELEASED: "stopped with jobs unfinished",
         REPLACE: "replaced, because a job did not stop",
     }
-    return told.get(code, f"exited with code {code}")
+    other = f"exited with code {code}"
+    return told.get(code, other) if orderly else other

@@ -63,6 +63,7 @@ class Keeper:
             job_types=[d.name for d in registry],
             queues=self._queues,
             alone=self._say_alone,
+            buried=self._say_buried,
         )
         renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
         loops = [self._rescuer, Expirer(house), Pruner(house)]
@@ -124,6 +125,9 @@ class Keeper:
     def _say_alone(self, waiting: bool) -> None:
         self._roster.alone_waiting = waiting
 
+    def _say_buried(self, number: int) -> None:
+        self._roster.buried = number
+
     def _read(self, seconds: float) -> None:
         ready, _, _ = select.select([self._control], [], [], seconds)
         if ready:
@@ -148,6 +152,7 @@ class Keeper:
                         order["name"],
                         order["crashed"],
                         order["reason"],
+                        order["number"],
                     )
                 )
                 self._house.hurry(self._rescuer)

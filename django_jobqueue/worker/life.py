@@ -73,6 +73,7 @@ class Life:
         hygiene.keep_connections()
         worker = Worker(self._plan)
         if not self._register(worker):
+            self._roster.write(self._seat, orderly=1)
             return ENDED
         worker.build()
         worker.start()
@@ -87,6 +88,7 @@ class Life:
                 worker.stop(LAST_WORDS)
                 if code != ENDED:
                     self._write_dump(worker)
+                self._roster.write(self._seat, orderly=1)
                 logger.info("Worker %s ended", worker.name)
                 return code
 

@@ -30,6 +30,7 @@ class Death:
     name: str
     crashed: bool
     reason: str
+    number: int = 0  # of the supervisor's count
 
 
 class Rescuer(Loop):
@@ -49,6 +50,7 @@ class Rescuer(Loop):
         job_types: Sequence[str],
         queues: Sequence[str] | None,
         alone: Callable[[bool], None],
+        buried: Callable[[int], None],
     ) -> None:
         super().__init__()
         self.released: list[Rescued] = []  # of children that were stopped on purpose
@@ -56,6 +58,7 @@ class Rescuer(Loop):
         self._job_types = job_types
         self._queues = queues
         self._alone = alone
+        self._buried = buried
         self._deaths: deque[Death] = deque()
         self._patient_until = time.monotonic() + conf.lease / 2
         self._blind = False
@@ -73,7 +76,7 @@ class Rescuer(Loop):
     def tick(self) -> float:
         """Deal with the deaths reported, with lapsed leases, and with strays."""
         try:
-            self._bury()
+            buried = self._bury()
             self._give_up()
             self._sweep()
             lapse, alone = workers.outlook(
@@ -83,6 +86,8 @@ class Rescuer(Loop):
             self._blind = True
             raise
         self._alone(alone is not None and alone <= 0)
+        if buried:
+            self._buried(buried)
         rest = LONGEST if lapse is None else max(lapse + 0.05, 0.2)
         if alone is not None and alone > 0:
             rest = min(rest, alone)
@@ -92,7 +97,9 @@ class Rescuer(Loop):
         """Let the connection go."""
         self._connection.close()
 
-    def _bury(self) -> None:
+    def _bury(self) -> int:
+        """Look after the jobs of the dead; returns the number of the last one."""
+        number = 0
         while self._deaths:
             death = self._deaths[0]
             workers.stopped(
@@ -108,6 +115,8 @@ class Rescuer(Loop):
                 self.released += rescued
             self._tell(death.name, death.reason, rescued)
             self._deaths.popleft()
+            number = death.number
+        return number
 
     def _give_up(self) -> None:
         if self._blind:

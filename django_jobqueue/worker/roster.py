@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-_HEAD: Final = struct.Struct(
-    "=dqqq"
-)  # renewed at, keeper is ready, LISTEN works, alone
-_SEAT: Final = struct.Struct("=9q")
+_HEAD: Final = struct.Struct("=dqqqq")  # see the properties
+_SEAT: Final = struct.Struct("=10q")
 _FIELDS: Final = (
     "pid",  # supervisor: the process in this seat; 0 is none
     "renewable",  # supervisor: whether it runs, so that its lease is to be renewed
@@ -23,6 +21,7 @@ _FIELDS: Final = (
     "worker",  # worker: its id in the database; 0 is not yet
     "running",  # worker: jobs that it holds
     "draining",  # worker: claims nothing more
+    "orderly",  # worker: it ends because it was told to, not because it died
     "condemned",  # worker: a handler hangs; it will end, and wants a successor
     "lost",  # keeper: its lease was not renewed, because somebody rescued its jobs
     "desired",  # keeper: what an operator asks for, an index into DESIRES
@@ -41,6 +40,7 @@ class Seat:
     worker: int
     running: int
     draining: int
+    orderly: int
     condemned: int
     lost: int
     desired: int
@@ -115,6 +115,15 @@ class Roster:
     @alone_waiting.setter
     def alone_waiting(self, waiting: bool) -> None:
         struct.pack_into("=q", self._memory, 24, int(waiting))
+
+    @property
+    def buried(self) -> int:
+        """The number of the last death that the keeper has dealt with."""
+        return int(self._head()[4])
+
+    @buried.setter
+    def buried(self, number: int) -> None:
+        struct.pack_into("=q", self._memory, 32, number)
 
     def _head(self) -> tuple[Any, ...]:
         return _HEAD.unpack_from(self._memory, 0)

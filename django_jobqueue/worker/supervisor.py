@@ -24,10 +24,7 @@ from django_jobqueue.worker.keeper import Keeper
 from django_jobqueue.worker.life import (
     CANCEL,
     DRAIN,
-    ENDED,
     QUIT,
-    RELEASED,
-    REPLACE,
     RESUME,
     Life,
 )
@@ -59,6 +56,7 @@ class Supervisor:
         self.children: dict[int, Child] = {}
         self.keeper: Child | None = None
         self.stopping = Stopping(grace=conf.grace, cancel_grace=conf.cancel_grace)
+        self._deaths = 0
         self._deaths_in_row = 0
         self._spawn_at = 0.0
         self.dump = Dump(conf.dump_dir, self.plan.supervisor)
@@ -130,9 +128,9 @@ class Supervisor:
             return False
         if self.stopping:
             return True
-        if self.plan.drain and self.roster.keeper_is_ready and self._spawned_all:
-            return not self.roster.alone_waiting
-        return False
+        if self.processes > 0 or self.roster.buried < self._deaths:
+            return False
+        return not self.roster.alone_waiting
 
     # Children.
 
@@ -153,9 +151,8 @@ class Supervisor:
             )
             return keeper.live()
 
+        self.roster.buried = self._deaths  # it finds the dead of its predecessor itself
         self.keeper = self._fork(-1, live)
-
-    _spawned_all = False
 
     def _fill(self) -> None:
         """Start what is missing."""
@@ -167,20 +164,16 @@ class Supervisor:
             child.alone for child in self.children.values()
         ):
             self._spawn(alone=True)
-        if self.plan.drain and self._spawned_all:
-            return
         ordinary = [c for c in self.children.values() if not c.alone and not c.replaced]
-        while len(ordinary) < self.processes and time.monotonic() >= self._spawn_at:
-            child = self._spawn(alone=False)
-            if child is None:
-                break
-            ordinary.append(child)
-        self._spawned_all = len(ordinary) >= self.processes
+        missing = self.processes - len(ordinary)
+        if time.monotonic() >= self._spawn_at:
+            for _ in range(missing):
+                self._spawn(alone=False)
 
-    def _spawn(self, *, alone: bool) -> Child | None:
+    def _spawn(self, *, alone: bool) -> None:
         seat = self.roster.free()
         if seat is None:
-            return None
+            return
         plan = replace(self.plan, listen=self.roster.can_listen)
         if alone:
             plan = replace(plan, alone=True, drain=True, threads=1, async_slots=1)
@@ -196,7 +189,6 @@ class Supervisor:
         child.alone = alone
         self.roster.write(seat, pid=child.pid, renewable=1)
         self.children[child.pid] = child
-        return child
 
     def _reap(self) -> None:
         """Learn which children ended, were paused, or go on."""
@@ -227,26 +219,29 @@ class Supervisor:
         self.roster.clear(child.seat)
         os.close(child.control)
         del self.children[child.pid]
-        crashed = code not in (ENDED, RELEASED, REPLACE) and not child.fenced
+        crashed = not seat.orderly and not child.fenced
         if self.stopping and code == -signal.SIGKILL:
             crashed = False  # by us, at the end of its time
-        reason = how_it_ended(code)
+        reason = how_it_ended(code, orderly=bool(seat.orderly))
         if child.fenced:
             reason = "its lease could not be renewed"
         if crashed:
             logger.error("Worker %s: %s", identity.name_of(child.pid), reason)
         if seat.worker:
+            self._deaths += 1
             self._tell_keeper(
                 {
                     "do": "bury",
+                    "number": self._deaths,
                     "worker": seat.worker,
                     "name": identity.name_of(child.pid),
                     "crashed": crashed,
                     "reason": reason,
                 }
             )
-        if child.last:
-            self.processes -= 1
+        if self.plan.drain and seat.orderly and not child.replaced:
+            # It found nothing to run; but a job that ran alone may have left some.
+            self.processes = 1 if child.alone else self.processes - 1
         self._slow_down(child, crashed)
 
     def _slow_down(self, child: Child, crashed: bool) -> None:
@@ -260,7 +255,8 @@ class Supervisor:
             self._spawn_at = time.monotonic() + rest
 
     def _keeper_ended(self, code: int) -> None:
-        logger.error("The keeper ended (%s); starting another", how_it_ended(code))
+        how = how_it_ended(code, orderly=False)
+        logger.error("The keeper ended (%s); starting another", how)
         assert self.keeper is not None
         os.close(self.keeper.control)
         self.keeper = None
@@ -301,7 +297,8 @@ class Supervisor:
                 self.roster.write(child.seat, paused=0)
                 child.tell(RESUME)
             elif desire in ("stop", "restart") and not child.replaced:
-                child.replaced, child.last = True, desire == "stop"
+                child.replaced = True
+                self.processes -= desire == "stop"
                 self.roster.write(child.seat, paused=0)
                 child.tell(DRAIN)
 

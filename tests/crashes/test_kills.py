@@ -1,0 +1,295 @@
+"""kill -9 of real processes, at each hop of a job's path, and what comes of it.
+
+The lease is a minute here: whatever happens within the test happens without it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.contrib.auth.models import Group
+
+from django_jobqueue import triage
+from django_jobqueue.models import Failure, FailureGroup
+from django_jobqueue.store.connection import OwnConnection
+from tests.conftest import RunWorkers, archived, eventually, queued
+from tests.sample import jobs
+
+pytestmark = pytest.mark.processes
+
+Run = Callable[..., RunWorkers]
+LEASE = ("--lease", "60")
+
+
+def starts(journal: str) -> Counter[str]:
+    """How often each word was started."""
+    return Counter(words[1] for words in jobs.notes(journal) if words[0] == "start")
+
+
+def ends(journal: str) -> Counter[str]:
+    """How often each word was ended."""
+    return Counter(words[1] for words in jobs.notes(journal) if words[0] == "end")
+
+
+def kill(pid: int) -> None:
+    """Kill it, whatever it does."""
+    os.kill(pid, signal.SIGKILL)
+
+
+def all_archived(count: int) -> Callable[[], bool]:
+    """Whether so many jobs are over and none is left."""
+    return lambda: len(archived()) == count and not queued()
+
+
+@contextmanager
+def locked(own: OwnConnection, table: str) -> Iterator[None]:
+    """Nobody can write to this table meanwhile."""
+    with own.raw() as connection, connection.transaction():
+        connection.execute("SET LOCAL statement_timeout = 0")
+        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        connection.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE")
+        yield
+
+
+def blocked(application: str) -> Callable[[], bool]:
+    """Whether a connection of this name waits for a lock."""
+    from django.db import connection
+
+    def check() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                "AND application_name = %s AND datname = current_database()",
+                [application],
+            )
+            return bool(cursor.fetchone()[0])
+
+    return check
+
+
+def test_jobs_of_a_worker_killed_in_the_handler_run_again(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--threads", "4", *LEASE)
+    (pid,) = run.started()
+    for word in "abcd":
+        jobs.write.enqueue(journal, word, seconds=1.0)
+    eventually(lambda: sum(starts(journal).values()) == 4)
+    kill(pid)
+
+    eventually(all_archived(4))
+    assert starts(journal) == dict.fromkeys("abcd", 2)
+    assert ends(journal) == dict.fromkeys("abcd", 1)
+    for job in archived():
+        assert (job.status, job.attempts, job.crashes) == ("succeeded", 1, 1)
+    failures = Failure.objects.all()
+    assert {failure.end for failure in failures} == {"crashed"}
+    assert {failure.reason for failure in failures} == {"killed by signal 9 (SIGKILL)"}
+    assert FailureGroup.objects.get().error_class == "jobqueue.WorkerLost"
+
+
+def test_a_job_claimed_by_a_worker_that_is_killed_before_the_start_runs_once(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--threads", "1", *LEASE, SAMPLE_KILL_BEFORE="a")
+    run.started()
+    jobs.write.enqueue(journal, "a")
+
+    eventually(lambda: "SIGKILL" in run.output)
+    run.close()
+    assert starts(journal) == {}
+    runworkers("--threads", "1", *LEASE)
+    eventually(all_archived(1))
+    assert starts(journal) == {"a": 1}
+
+
+def test_a_worker_killed_while_it_claims_has_claimed_nothing(
+    runworkers: Run, journal: str, own: OwnConnection
+) -> None:
+    run = runworkers("--threads", "1", *LEASE)
+    (pid,) = run.started()
+    triage.pause(["tests.sample.write"])
+    jobs.write.enqueue(journal, "a")
+    with locked(own, "jobqueue_queuedjob"):
+        triage.resume(["tests.sample.write"])
+        eventually(blocked("jobqueue dispatcher"), what="the claim to wait")
+        kill(pid)
+    eventually(all_archived(1))
+    assert starts(journal) == {"a": 1}
+    assert archived()[0].crashes == 0
+
+
+def test_a_worker_killed_at_completion_leaves_one_archived_job(
+    runworkers: Run, journal: str, own: OwnConnection
+) -> None:
+    run = runworkers("--threads", "1", *LEASE)
+    (pid,) = run.started()
+    with locked(own, "jobqueue_archivedjob"):
+        jobs.write.enqueue(journal, "a")
+        eventually(blocked("jobqueue completer"), what="the completion to wait")
+        assert ends(journal) == {"a": 1}
+        kill(pid)
+    eventually(all_archived(1))
+    assert ends(journal) == {"a": 2}  # at least once: its completion was not written
+    assert archived()[0].status == "succeeded"
+
+
+@pytest.mark.parametrize("at", ["before", "in", "completion"])
+def test_an_at_most_once_job_is_never_started_again(
+    runworkers: Run, journal: str, own: OwnConnection, at: str
+) -> None:
+    env = {"SAMPLE_KILL_BEFORE": "a"} if at == "before" else {}
+    run = runworkers("--threads", "1", *LEASE, **env)
+    (pid,) = run.started()
+    if at == "completion":
+        with locked(own, "jobqueue_archivedjob"):
+            jobs.write_once.enqueue(journal, "a")
+            eventually(blocked("jobqueue completer"))
+            kill(pid)
+    else:
+        jobs.write_once.enqueue(journal, "a", seconds=60)
+        if at == "in":
+            eventually(lambda: starts(journal))
+            kill(pid)
+
+    eventually(all_archived(1))
+    (job,) = archived()
+    assert (job.status, job.attempts, job.crashes) == ("failed", 1, 1)
+    assert job.error_message.startswith("outcome unknown: killed by signal 9")
+    assert starts(journal)["a"] == (0 if at == "before" else 1)
+
+
+def test_the_effects_of_an_atomic_job_happen_exactly_once(
+    runworkers: Run, journal: str, own: OwnConnection
+) -> None:
+    run = runworkers("--threads", "2", *LEASE)
+    (pid,) = run.started()
+    with locked(own, "jobqueue_archivedjob"):
+        jobs.write_atomic.enqueue(journal, "first")
+        eventually(lambda: ["wrote", "first"] in jobs.notes(journal))
+        kill(pid)  # after its effects, before the commit
+    eventually(all_archived(1))
+
+    assert jobs.notes(journal) == [["wrote", "first"]] * 2
+    assert [group.name for group in Group.objects.all()] == ["first"]
+    assert archived()[0].status == "succeeded"
+
+
+def test_a_poison_job_is_archived_and_its_neighbours_are_not(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--threads", "4", "--processes", "1", *LEASE)
+    run.started()
+    for word in "abc":
+        jobs.write.enqueue(journal, word, seconds=0.3)
+    jobs.die.enqueue(journal)
+    eventually(all_archived(4))
+
+    by_type = {job.job_type_id: job for job in archived()}
+    poison = by_type["tests.sample.die"]
+    assert (poison.status, poison.crashes) == ("failed", 3)
+    assert poison.error_message == "killed by signal 9 (SIGKILL)"
+    assert starts(journal)["die"] == 3
+    innocent = archived(job_type="tests.sample.write")
+    assert [job.status for job in innocent] == ["succeeded"] * 3
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"), [("3", "exited with code 3"), ("0", "exited with code 0")]
+)
+def test_a_handler_that_ends_its_process_is_a_crash(
+    runworkers: Run, journal: str, how: str, reason: str
+) -> None:
+    run = runworkers("--threads", "1", *LEASE)
+    run.started()
+    jobs.die.enqueue(journal, how)
+    eventually(all_archived(1))
+    (job,) = archived()
+    assert (job.status, job.error_message) == ("failed", reason)
+    assert starts(journal) == {"die": 3}
+
+
+def test_children_die_with_a_killed_supervisor_and_its_successor_takes_over(
+    runworkers: Run, journal: str
+) -> None:
+    first = runworkers("--threads", "2", *LEASE)
+    (pid,) = first.started()
+    jobs.write.enqueue(journal, "a", seconds=60)
+    jobs.write_once.enqueue(journal, "b", seconds=60)
+    eventually(lambda: sum(starts(journal).values()) == 2)
+    first.process.kill()
+    first.process.wait()
+    eventually(lambda: is_gone(pid), what="the worker to die")
+    assert [job.status for job in queued()] == ["running", "running"]
+
+    second = runworkers("--threads", "2", *LEASE)
+    eventually(lambda: starts(journal)["a"] == 2)
+    eventually(lambda: len(archived()) == 1)
+    assert archived()[0].error_message == "outcome unknown: its supervisor died"
+    assert starts(journal) == {"a": 2, "b": 1}
+    second.close()
+
+
+def test_another_host_takes_over_when_the_lease_has_lapsed(
+    runworkers: Run, journal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Another host name, so that nothing but the lease can tell.
+    lost = runworkers("--threads", "1", "--lease", "2", SAMPLE_HOST="lost")
+    lost.started()
+    jobs.write.enqueue(journal, "a", seconds=60)
+    eventually(lambda: starts(journal))
+    other = runworkers("--threads", "1", "--lease", "2")
+    other.started()
+    lost.close()  # kills all its processes
+
+    eventually(lambda: starts(journal)["a"] == 2)
+    (failure,) = Failure.objects.all()
+    assert failure.reason.startswith("its lease lapsed")
+    assert failure.worker.startswith("lost:")
+
+
+def test_a_stopped_worker_process_is_killed_and_its_jobs_run_elsewhere(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--threads", "1", *LEASE)
+    (pid,) = run.started()
+    jobs.write.enqueue(journal, "a", seconds=0.5)
+    eventually(lambda: starts(journal))
+    os.kill(pid, signal.SIGSTOP)
+
+    eventually(all_archived(1))
+    assert starts(journal) == {"a": 2}
+    assert ends(journal) == {"a": 1}
+    assert is_gone(pid)
+
+
+def test_a_killed_keeper_is_replaced(runworkers: Run, journal: str) -> None:
+    run = runworkers("--threads", "1", "--lease", "2")
+    (pid,) = run.started()
+    keeper = next(child for child in children(run.process.pid) if child != pid)
+    kill(keeper)
+    jobs.write.enqueue(journal, "a", seconds=4.0)  # longer than the lease
+
+    eventually(all_archived(1))
+    assert starts(journal) == {"a": 1}
+    assert "starting another" in run.output
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended; one that nobody reaped has."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def children(pid: int) -> list[int]:
+    """Process ids of a process's children."""
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(word) for word in file.read().split()]

@@ -1,0 +1,10 @@
+from django.apps import AppConfig
+
+
+class SampleConfig(AppConfig):
+    name = "tests.sample"
+
+    def ready(self) -> None:
+        from tests.sample import faults
+
+        faults.install()
