@@ -14,6 +14,7 @@ from django.db import connections
 
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.worker.listener import can_listen
 
 TAG: Final = "jobqueue"
@@ -116,7 +117,7 @@ def _check_driver() -> list[CheckMessage]:
     ]
 
 
-@register(TAG, Tags.database)
+@register(Tags.database)
 def check_server(
     app_configs: Sequence[AppConfig] | None,
     databases: Sequence[str] | None = None,
@@ -132,7 +133,7 @@ def check_server(
             version = int(cursor.fetchone()[0])
         if version < OLDEST * 10_000:
             return [_too_old(version)]
-        listens = conf.listen is not None or can_listen()
+        listens = conf.listen is not None or _hears()
     except (DatabaseError, StoreUnavailable) as error:
         return [
             Warning(
@@ -142,6 +143,16 @@ def check_server(
             )
         ]
     return [] if listens else [_POOLER]
+
+
+def _hears() -> bool:
+    ear = OwnConnection("check", pooled=True)
+    mouth = OwnConnection("check", pooled=True)
+    try:
+        return can_listen(ear, mouth)
+    finally:
+        ear.close()
+        mouth.close()
 
 
 def _too_old(version: int) -> CheckMessage:

@@ -66,6 +66,12 @@ class Server:
         """The process id of its first process."""
         return int(self._server.get_postmaster_info().pid)
 
+    @property
+    def system_user(self) -> str | None:
+        """The user that it runs as, if that is not ourselves: root may not be."""
+        user: str | None = self._server.system_user
+        return user
+
     def url(self, database: str = "postgres") -> str:
         """The address of a database there, as DATABASE_URL takes it."""
         host = str(self._server.get_postmaster_info().socket_dir)
@@ -84,7 +90,7 @@ class Server:
                 str(self._server.pgdata),
                 *arguments,
             ],
-            user=self._server.system_user,
+            user=self.system_user,
             stdout=subprocess.DEVNULL,
             check=True,
         )
@@ -102,16 +108,16 @@ def folder_for(name: str, base: Path) -> Path:
 def database_settings(url: str) -> dict[str, Any]:
     """The entry of DATABASES for a DATABASE_URL."""
     parts = urlsplit(url)
-    host = unquote(parts.netloc.rpartition("@")[2])
-    port = ""
-    if not host.startswith("/"):
+    address = parts.netloc.rpartition("@")[2]
+    host, _, port = address.partition(":")
+    if address.startswith("["):  # IPv6
         host, port = parts.hostname or "", str(parts.port or "")
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")) or "postgres",
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
-        "HOST": host,
+        "HOST": unquote(host),
         "PORT": port,
         "OPTIONS": dict(parse_qsl(parts.query)),
     }

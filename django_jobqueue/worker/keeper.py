@@ -83,26 +83,28 @@ class Keeper:
     def _get_ready(self) -> bool:
         """What comes before the first claim; False if told to stop meanwhile."""
         self._predecessors: list[Death] = []
-        connection = OwnConnection("keeper", pooled=True)
+        first = OwnConnection("keeper", pooled=True)
+        second = OwnConnection("keeper", pooled=True)
         while True:
             try:
-                self._roster.can_listen = self._find_out_listen()
-                job_types.declare(connection, registry)
-                self._predecessors = self._find_dead(connection)
+                job_types.declare(first, registry)
+                self._predecessors = self._find_dead(first)
+                self._roster.can_listen = self._find_out_listen(first, second)
             except StoreUnavailable as error:
                 self._read(error.retry_in)
                 if self._stop_ordered():
                     return False
             else:
-                connection.close()
+                first.close()
+                second.close()
                 self._roster.renewed_at = time.monotonic()
                 return True
 
     @staticmethod
-    def _find_out_listen() -> bool:
+    def _find_out_listen(first: OwnConnection, second: OwnConnection) -> bool:
         if conf.listen is not None:
             return conf.listen
-        works = can_listen()
+        works = can_listen(first, second)
         if not works:
             logger.warning(
                 "LISTEN hears nothing: this looks like a transaction pooler. Polling "

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.notify import CHANNEL, News, parse, payload
+from django_jobqueue.store.notify import CHANNEL, NOTIFY, News, parse, payload
 from django_jobqueue.worker.loop import Loop
 
 logger = logging.getLogger(__name__)
@@ -69,30 +69,19 @@ class Listener(Loop):
         self._connection.close()
 
 
-def can_listen() -> bool:
-    """Whether a notification comes back to who listens: not behind a transaction
-    pooler, which gives the connection to somebody else.
+def can_listen(ear: OwnConnection, mouth: OwnConnection) -> bool:
+    """Whether what ``mouth`` says is heard by ``ear``: not behind a transaction pooler,
+    which gives the connection to somebody else.
 
-    Raises StoreUnavailable. Leaves no state in a session that is not ours but a LISTEN.
+    Both must be ``pooled=True``: no state may be left in a session that is not ours.
+    Raises StoreUnavailable.
     """
-    ear, mouth = (
-        OwnConnection("hello", pooled=True),
-        OwnConnection("hello", pooled=True),
-    )
-    try:
-        with ear.raw() as connection:
-            connection.execute(f"LISTEN {CHANNEL}")
-            text = payload(News.HELLO, os.getpid())
-            mouth.fetch("SELECT pg_notify(%(channel)s, %(text)s)", _hello(text))
-            for notification in connection.notifies(timeout=PATIENCE):
-                if notification.payload == text:
-                    return True
-            connection.execute("UNLISTEN *")
-            return False
-    finally:
-        ear.close()
-        mouth.close()
-
-
-def _hello(text: str) -> dict[str, str]:
-    return {"channel": CHANNEL, "text": text}
+    text = payload(News.HELLO, os.getpid())
+    with ear.raw() as connection:
+        connection.execute(f"LISTEN {CHANNEL}")
+        mouth.run(NOTIFY, {"payload": text})
+        for notification in connection.notifies(timeout=PATIENCE):
+            if notification.payload == text:
+                return True
+        connection.execute("UNLISTEN *")
+    return False

@@ -59,6 +59,7 @@ class Worker:
         self.hung: list[Attempt] = []
         self.policies = Policies(registry)
         self.executors: list[Executor] = []
+        self._registrar = OwnConnection("register", pooled=not plan.listen)
         self._loops: list[Loop] = []
         self._is_open = True
 
@@ -66,11 +67,8 @@ class Worker:
 
     def register(self) -> int:
         """Write this worker's row. Raises StoreUnavailable."""
-        connection = OwnConnection("register", pooled=not self.plan.listen)
-        try:
-            self.id = workers.register(connection, self._row(), conf.lease)
-        finally:
-            connection.close()
+        self.id = workers.register(self._registrar, self._row(), conf.lease)
+        self._registrar.close()
         return self.id
 
     def build(self) -> None:
