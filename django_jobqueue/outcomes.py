@@ -76,7 +76,9 @@ def decide(
     if error is None:
         return Outcome(verb=Verb.SUCCEED)
     once = policy.delivery == Delivery.AT_MOST_ONCE
-    if isinstance(error, Cancel) or _obeyed(error, asked, Asked.CANCEL):
+    if _obeyed(error, asked, Asked.STOP) and not once:
+        return Outcome(verb=Verb.RELEASE, end=AttemptEnd.RELEASED, reason="stopped")
+    if _is_cancelled(error, asked):
         return Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=str(error))
     if isinstance(error, Snooze) and not once:
         return Outcome(
@@ -85,8 +87,6 @@ def decide(
             end=AttemptEnd.SNOOZED,
             reason=error.reason,
         )
-    if _obeyed(error, asked, Asked.STOP) and not once:
-        return Outcome(verb=Verb.RELEASE, end=AttemptEnd.RELEASED, reason="stopped")
     end = AttemptEnd.TIMED_OUT if _timed_out(error, asked) else AttemptEnd.FAILED
     reason = _why_not_again(error, policy, attempt, max_attempts)
     if reason is not None:
@@ -97,6 +97,13 @@ def decide(
 def _obeyed(error: BaseException, asked: Asked, what: Asked) -> bool:
     """Whether the handler ended because it was asked to."""
     return asked is what and isinstance(error, asyncio.CancelledError | Cancel)
+
+
+def _is_cancelled(error: BaseException, asked: Asked) -> bool:
+    """Whether the job is not wanted any more; a stop of the worker says nothing of it."""
+    if asked is Asked.STOP:
+        return False
+    return isinstance(error, Cancel) or _obeyed(error, asked, Asked.CANCEL)
 
 
 def _timed_out(error: BaseException, asked: Asked) -> bool:
