@@ -91,7 +91,8 @@ class Dispatcher(Loop):
             self.wake()
 
     def ended(self, attempts: Sequence[Attempt]) -> None:
-        """These are finished, so that types at their limit may have room again."""
+        """These are finished: a type at its limit may have room, a retry may be due."""
+        self.is_idle = False
         limited = self._claimer.limited_until
         if limited:
             for attempt in attempts:

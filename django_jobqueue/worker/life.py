@@ -143,8 +143,10 @@ class Life:
             return self._ending_hung(worker)
         if self._draining and worker.is_empty and self._told_to_end:
             return ENDED
-        if self._plan.drain and worker.is_idle:
-            return ENDED
+        if self._plan.drain and worker.is_empty:
+            if worker.is_idle:
+                return ENDED
+            worker.dispatcher.wake()  # does what it finished allow something else?
         return None
 
     @property

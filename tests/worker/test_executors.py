@@ -1,0 +1,151 @@
+"""Every executor: what is put in comes out, in slots, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from django_jobqueue.outcomes import Verb
+from django_jobqueue.store.finish import Finished
+from django_jobqueue.worker import attempt as attempts
+from django_jobqueue.worker.attempt import Attempt
+from django_jobqueue.worker.executors.base import Executor
+from django_jobqueue.worker.executors.coroutines import Coroutines
+from django_jobqueue.worker.executors.threads import Threads
+from tests.conftest import eventually
+from tests.worker.test_attempt import attempt_of
+
+SLOTS = 3
+
+
+class Scene:
+    """An executor, and what came out of it."""
+
+    def __init__(self, kind: type[Executor]) -> None:
+        self.done: list[Finished] = []
+        self.wanted = threading.Event()
+        self.gate = threading.Event()
+        self.running = self.peak = 0
+        self.lock = threading.Lock()
+        done = self._take
+        if kind is Threads:
+            self.executor: Executor = Threads(
+                SLOTS, run=attempts.run, done=done, wanting=self.wanted.set
+            )
+        else:
+            self.executor = Coroutines(SLOTS, done=done, wanting=self.wanted.set)
+
+    def _take(self, attempt: Attempt, finished: Finished) -> None:
+        self.done.append(finished)
+
+    def attempt(self, work: Callable[[], None] = lambda: None) -> Attempt:
+        """An attempt that waits for the gate, then works."""
+
+        def enter() -> None:
+            with self.lock:
+                self.running += 1
+                self.peak = max(self.peak, self.running)
+
+        def leave() -> None:
+            with self.lock:
+                self.running -= 1
+
+        def handler() -> None:
+            enter()
+            self.gate.wait(20)
+            leave()
+            work()
+
+        async def ahandler() -> None:
+            enter()
+            while not self.gate.is_set():
+                await asyncio.sleep(0.001)
+            leave()
+            work()
+
+        return attempt_of(ahandler if self.executor.is_async else handler)
+
+
+@pytest.fixture(params=[Threads, Coroutines])
+def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
+    made = Scene(request.param)
+    yield made
+    made.gate.set()
+    assert made.executor.stop(20)
+
+
+def test_never_more_run_than_there_are_slots(scene: Scene) -> None:
+    scene.executor.put([scene.attempt() for _ in range(10)])
+    eventually(lambda: scene.running == SLOTS)
+    assert scene.executor.free == 0
+    assert scene.executor.buffered == 10 - SLOTS
+    assert len(scene.executor.running) == SLOTS
+    scene.gate.set()
+    eventually(lambda: len(scene.done) == 10)
+    assert scene.peak == SLOTS
+    eventually(lambda: scene.executor.free == SLOTS)
+
+
+def test_what_is_put_in_is_begun_in_order(scene: Scene) -> None:
+    begun: list[int] = []
+    scene.gate.set()
+    for number in range(20):
+        scene.executor.put([scene.attempt(lambda n=number: begun.append(n))])
+        eventually(lambda number=number: len(scene.done) == number + 1)
+    assert begun == list(range(20))
+
+
+def test_a_failing_handler_does_not_cost_a_slot(scene: Scene) -> None:
+    scene.gate.set()
+
+    def fail() -> None:
+        raise SystemExit(1)
+
+    scene.executor.put([scene.attempt(fail) for _ in range(10)])
+    eventually(lambda: len(scene.done) == 10)
+    assert {finished.outcome.verb for finished in scene.done} == {Verb.RETRY}
+    eventually(lambda: scene.executor.free == SLOTS)
+
+
+def test_what_waits_can_be_taken_back(scene: Scene) -> None:
+    attempts_ = [scene.attempt() for _ in range(10)]
+    scene.executor.put(attempts_)
+    eventually(lambda: scene.running == SLOTS)
+    taken = scene.executor.take_back()
+    assert taken == attempts_[SLOTS:]
+    scene.gate.set()
+    eventually(lambda: len(scene.done) == SLOTS)
+
+
+def test_it_says_when_it_could_do_with_more(scene: Scene) -> None:
+    scene.executor.put([scene.attempt()])
+    eventually(lambda: scene.running == 1)
+    assert not scene.wanted.is_set()
+    scene.gate.set()
+    assert scene.wanted.wait(20)
+
+
+def test_the_pace_is_noted(scene: Scene) -> None:
+    scene.gate.set()
+    scene.executor.put([scene.attempt() for _ in range(30)])
+    eventually(lambda: len(scene.done) == 30)
+    assert scene.executor.pace.mean("tests.job") > 0
+
+
+def test_tiny_jobs_are_left_to_few_threads_until_they_get_stuck() -> None:
+    scene = Scene(Threads)
+    executor = scene.executor
+    for _ in range(50):
+        executor.pace.ran("tests.job", 0.00001)
+    executor.put([scene.attempt() for _ in range(10)])
+    eventually(lambda: scene.running == 1)
+    executor.nudge()  # takes note of what waits first
+    assert scene.running == 1
+    executor.nudge()  # it is still the same
+    eventually(lambda: scene.running == SLOTS)
+    scene.gate.set()
+    eventually(lambda: len(scene.done) == 10)
+    assert executor.stop(20)
