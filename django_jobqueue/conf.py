@@ -1,8 +1,8 @@
 """Every setting: its name, default, kind and meaning, read from ``settings.JOBQUEUE``.
 
 Times are seconds. ``manage.py runworkers`` has a flag of the same name for every
-setting that is one value (``LEASE`` is ``--lease``); a flag wins over the setting, in
-that command and in the worker processes that it starts.
+setting (``LEASE`` is ``--lease``); a flag wins over the setting, in that command and in
+the worker processes that it starts.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Setting(Generic[T]):
         return value  # type: ignore[no-any-return]
 
     @property
-    def flag(self) -> str | None:
-        """The flag of ``runworkers`` that overrides it; None if it is not one value."""
+    def flag(self) -> str:
+        """The flag of ``runworkers`` that overrides it."""
         return "--" + self.name.lower().replace("_", "-")
 
     def problem(self, value: object) -> str | None:
@@ -108,7 +108,6 @@ class Retention(Setting[dict[str, float | None]]):
         "a dict of seconds (or None, for ever) by status: succeeded, failed, expired, "
         "cancelled"
     )
-    flag = None
 
     def convert(self, value: Any) -> dict[str, float | None]:
         return {**self.default, **value}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import select
 import threading
 from typing import Any, Final
 
@@ -53,6 +54,16 @@ def keep_connections() -> None:
     connection_created.connect(_watch, dispatch_uid="jobqueue.hygiene")
 
 
+def before_job() -> None:
+    """Close connections of this thread that the server has closed meanwhile, so that the
+    handler gets a new one instead of an error."""
+    if not getattr(_here, "connected", False):
+        return
+    for wrapper in connections.all(initialized_only=True):
+        if wrapper.connection is not None and _is_cut(wrapper):
+            _drop(wrapper)
+
+
 def after_job() -> None:
     """Leave every connection of this thread as a job expects to find it."""
     if not getattr(_here, "connected", False):
@@ -79,6 +90,16 @@ def _clean(wrapper: BaseDatabaseWrapper) -> None:
     wrapper.close_if_unusable_or_obsolete()
     if getattr(wrapper, "pool", None):
         wrapper.close()  # back to the pool
+
+
+def _is_cut(wrapper: Any) -> bool:
+    """Whether there is something to read where nothing is expected: mostly its end."""
+    if wrapper.vendor != "postgresql":
+        return False
+    if wrapper.connection.closed:
+        return True
+    ready, _, _ = select.select([wrapper.connection.fileno()], [], [], 0)
+    return bool(ready)
 
 
 def _is_open(wrapper: Any) -> bool:

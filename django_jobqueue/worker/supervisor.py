@@ -90,7 +90,7 @@ class Supervisor:
         for end in (self._wakeup, self._waker):
             os.set_blocking(end, False)
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._stop_signal)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
 

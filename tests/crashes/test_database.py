@@ -17,6 +17,7 @@ from tests.crashes.test_kills import children, ends, is_gone, starts
 pytestmark = pytest.mark.processes
 
 WORDS = "abcd"
+SQL = "INSERT INTO jobqueue_queuedjob (job_type) VALUES (%s)"
 
 
 def running(doomed: Doomed, journal: str, run: RunWorkers, seconds: float) -> list[int]:
@@ -65,6 +66,20 @@ def is_started(doomed: Doomed) -> bool:
     except (subprocess.CalledProcessError, psycopg.OperationalError):
         return False
     return True
+
+
+def test_handlers_get_a_new_connection_after_a_restart(doomed: Doomed) -> None:
+    run = doomed.runworkers("--threads", "1")
+    for handler in ("see_session", "aquery"):
+        doomed.query(SQL, f"tests.sample.{handler}")
+    eventually(lambda: len(doomed.statuses()) == 2, what=run.output)
+    doomed.server.stop("immediate")
+    doomed.server.start_again()
+    for handler in ("see_session", "aquery"):
+        doomed.query(SQL, f"tests.sample.{handler}")
+    eventually(lambda: len(doomed.statuses()) == 4, what=run.output)
+    assert doomed.query("SELECT max(attempts) FROM jobqueue_archivedjob") == [(1,)]
+    assert doomed.statuses() == ["succeeded"] * 4
 
 
 def test_terminated_connections_run_no_job_again(doomed: Doomed, journal: str) -> None:

@@ -183,6 +183,14 @@ def see_session() -> list[str]:
 
 
 @job
+async def aquery() -> int:
+    """Ask the database something, from async code."""
+    from django.contrib.auth.models import Group
+
+    return await Group.objects.acount()
+
+
+@job
 def return_object() -> object:
     """Return something that JSON does not have."""
     return object()

@@ -8,7 +8,17 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from django_jobqueue.conf import Conf, Count, Flag, Names, Seconds, conf
+from django_jobqueue.conf import (
+    Conf,
+    Count,
+    Flag,
+    Names,
+    Retention,
+    Seconds,
+    Setting,
+    conf,
+)
+from django_jobqueue.registry import autodiscover
 from django_jobqueue.worker.process import Plan
 from django_jobqueue.worker.supervisor import Supervisor
 
@@ -21,7 +31,8 @@ class Command(BaseCommand):
     help = (
         "Run workers: a supervisor and its worker processes. The first SIGTERM or "
         "SIGINT finishes what runs, the second stops at once. Each setting of the "
-        "JOBQUEUE dict that is one value has a flag of its name, which wins over it."
+        "JOBQUEUE dict has a flag of its name, which wins over it. Lists are written "
+        "a,b and dicts a=1,b=none."
     )
 
     # The admin and the templates of a project are no concern of its workers.
@@ -36,17 +47,19 @@ class Command(BaseCommand):
         )
         settings = parser.add_argument_group("settings")
         for name, setting in Conf.settings.items():
-            if setting.flag is not None:
-                settings.add_argument(
-                    setting.flag,
-                    dest=f"setting_{name}",
-                    metavar="VALUE",
-                    help=f"{setting.help} ({setting.default})".replace("%", "%%"),
-                )
+            settings.add_argument(
+                setting.flag,
+                dest=f"setting_{name}",
+                metavar="VALUE",
+                help=f"{setting.help} ({setting.default})".replace("%", "%%"),
+            )
 
     def handle(self, **options: Any) -> None:
         """Run until stopped. Raises CommandError for a flag that makes no sense."""
-        conf.override(self._flags(options))
+        flags = self._flags(options)
+        conf.override(flags)
+        if "MODULES" in flags:
+            autodiscover()
         self._log(options["verbosity"])
         plan = Plan(
             queues=tuple(conf.queues) if conf.queues else None,
@@ -71,7 +84,8 @@ class Command(BaseCommand):
             problem = setting.problem(value)
             if problem:
                 raise CommandError(f"{setting.flag} {problem}.")
-            flags[name] = value
+            kept = conf.retention if isinstance(setting, Retention) else None
+            flags[name] = value if kept is None else {**kept, **value}
         return flags
 
     def _log(self, verbosity: int) -> None:
@@ -87,7 +101,7 @@ class Command(BaseCommand):
         logger.setLevel(LEVELS.get(verbosity, logging.INFO))
 
 
-def _parse(setting: Any, text: str) -> Any:
+def _parse(setting: Setting[Any], text: str) -> Any:
     """A flag's text as a value of its setting; the text itself if it is none."""
     if setting.optional and text.lower() in ("none", ""):
         return None
@@ -97,6 +111,8 @@ def _parse(setting: Any, text: str) -> Any:
                 return float(text)
             case Count():
                 return int(text)
+            case Retention():
+                return _parse_pairs(text)
     except ValueError:
         return text
     match setting:
@@ -106,3 +122,12 @@ def _parse(setting: Any, text: str) -> Any:
             return [name for name in text.split(",") if name]
         case _:
             return text
+
+
+def _parse_pairs(text: str) -> dict[str, float | None]:
+    """``a=1,b=none`` as a dict. Raises ValueError."""
+    pairs = (pair.partition("=") for pair in text.split(","))
+    return {
+        name.strip(): None if value.lower() == "none" else float(value)
+        for name, _, value in pairs
+    }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from asgiref.sync import sync_to_async
 
@@ -15,7 +17,8 @@ from django_jobqueue.worker.executors.base import Done, Executor, in_thread
 
 logger = logging.getLogger(__name__)
 
-CLEAN_EVERY = 1.0  # seconds
+CLEAN_EVERY: Final = 1.0  # seconds
+PAUSE: Final = 0.05  # seconds without a job after which the connection is looked at
 
 
 class Coroutines(Executor):
@@ -28,6 +31,8 @@ class Coroutines(Executor):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._ended = 0
+        self._last_end = 0.0
+        self._refreshing: asyncio.Task[None] | None = None
 
     def put(self, attempts: Sequence[Attempt]) -> None:
         """Run these as slots come free, in this order."""
@@ -56,6 +61,12 @@ class Coroutines(Executor):
 
     def _fill(self) -> None:
         assert self._loop is not None
+        if self._refreshing is not None and not self._refreshing.done():
+            return  # it fills when it is done
+        if not self._running and time.monotonic() - self._last_end > PAUSE:
+            self._last_end = time.monotonic()
+            self._refreshing = self._loop.create_task(self._refresh())
+            return
         while self._buffer and len(self._running) < self.slots:
             attempt = self._buffer.popleft()
             self._running.add(attempt)
@@ -69,7 +80,14 @@ class Coroutines(Executor):
             self._running.discard(attempt)
         else:
             self._ended += 1
+            self._last_end = time.monotonic()
             self._finished(attempt, finished)
+        self._fill()
+
+    async def _refresh(self) -> None:
+        """After a pause, look first whether the connection is still there."""
+        await sync_to_async(hygiene.before_job)()
+        self._refreshing = None
         self._fill()
 
     async def _drain(self) -> None:

@@ -90,6 +90,7 @@ class Threads(Executor):
     def _work(self) -> None:
         while (attempt := self._next()) is not None:
             try:
+                hygiene.before_job()
                 finished = self._run(attempt)
                 hygiene.after_job()
             except BaseException:
