@@ -1,0 +1,93 @@
+"""The source of the package, parsed once, for the tests of its shape."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import django_jobqueue
+
+PACKAGE = Path(django_jobqueue.__file__).parent
+ROOT = PACKAGE.parent
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file of the package."""
+
+    path: str  # from the package on, as in store/insert.py
+    text: str
+    tree: ast.Module
+
+    @property
+    def name(self) -> str:
+        """Its dotted name: django_jobqueue.store.insert."""
+        parts = Path(self.path).with_suffix("").parts
+        kept = parts[:-1] if parts[-1] == "__init__" else parts
+        return ".".join((PACKAGE.name, *kept))
+
+    def is_in(self, *places: str) -> bool:
+        """Whether it is one of these files, or below one of these folders."""
+        return self.path.startswith(tuple(p for p in places if p.endswith("/"))) or (
+            self.path in places
+        )
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    """Every file of the package but for the migrations."""
+    found = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        path = file.relative_to(PACKAGE).as_posix()
+        if not path.startswith("migrations/"):
+            text = file.read_text()
+            found.append(Module(path, text, ast.parse(text)))
+    return tuple(found)
+
+
+def imports(node: ast.AST) -> Iterator[str]:
+    """The dotted names of what is imported, at any depth, but for types alone."""
+    for part in walk_at_runtime(node):
+        if isinstance(part, ast.Import):
+            yield from (alias.name for alias in part.names)
+        elif isinstance(part, ast.ImportFrom) and part.module:
+            yield part.module
+            yield from (f"{part.module}.{alias.name}" for alias in part.names)
+
+
+def walk_at_runtime(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node, but for those under ``if TYPE_CHECKING``."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        yield from walk_at_runtime(child)
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Every function and method, at any depth."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def lines(node: ast.stmt) -> int:
+    """How many lines a definition has, without its decorators."""
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def texts(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every string constant and its line; what varies in an f-string reads {}."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.JoinedStr):
+            parts = [
+                v.value if isinstance(v, ast.Constant) else "{}" for v in child.values
+            ]
+            yield "".join(map(str, parts)), child.lineno
+        elif isinstance(child, ast.Constant) and isinstance(child.value, str):
+            yield child.value, child.lineno
+        else:
+            yield from texts(child)

@@ -1,0 +1,160 @@
+"""Imports point down, and the engine never imports models."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture.source import PACKAGE, ROOT, functions, imports, modules
+
+ENGINE = ("store/", "worker/", "handler.py", "triage.py", "registry.py", "outcomes.py")
+MODELS = "django_jobqueue.models"
+
+# Names that turn data into code or into trusted HTML, and why nothing here needs them.
+DANGEROUS = {
+    "mark_safe": "data of jobs reaches HTML by escaping alone",
+    "pickle": "data of jobs is JSON",
+    "marshal": "data of jobs is JSON",
+    "shelve": "data of jobs is JSON",
+    "yaml": "data of jobs is JSON",
+    "import_string": "a name from a row is looked up in the registry",
+    "import_module": "a name from a row is looked up in the registry",
+    "__import__": "a name from a row is looked up in the registry",
+    "eval": "no text is code",
+    "exec": "no text is code",
+}
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own, in the folder of the project."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_no_file_of_the_engine_imports_models() -> None:
+    guilty = [
+        (module.path, name)
+        for module in modules()
+        if module.is_in(*ENGINE)
+        for name in imports(module.tree)
+        if name == MODELS or name.startswith(f"{MODELS}.")
+    ]
+    assert guilty == []
+
+
+BEFORE_THE_REGISTRY = """
+import sys
+from django.conf import settings
+settings.configure(INSTALLED_APPS=["django_jobqueue"], USE_TZ=True)
+import {names}
+from django.apps import apps
+assert not apps.ready
+assert "django_jobqueue.models" not in sys.modules
+print("imported")
+"""
+
+
+def test_the_engine_can_be_imported_before_the_app_registry_is_ready() -> None:
+    names = [module.name for module in modules() if module.is_in(*ENGINE)]
+    assert len(names) > 20
+    done = python(
+        BEFORE_THE_REGISTRY.format(names=", ".join(["django_jobqueue", *names]))
+    )
+    assert (done.stdout, done.stderr) == ("imported\n", "")
+
+
+DECLARED_EARLY = """
+import sys
+from django.conf import settings
+settings.configure(INSTALLED_APPS=[], USE_TZ=True)
+from django_jobqueue import job, InvalidArguments
+import __main__
+
+@job(name="early", queue="mail", max_attempts=3)
+def send(order_id: int) -> None: ...
+
+try:
+    send.enqueue(order=7)
+except InvalidArguments as error:
+    print(error)
+assert "django_jobqueue.models" not in sys.modules
+"""
+
+
+def test_a_handler_can_be_declared_before_the_app_registry_is_ready() -> None:
+    done = python(DECLARED_EARLY)
+    assert (done.stdout, done.stderr) == (
+        "__main__.send() has no parameter 'order'. Did you mean 'order_id'?\n",
+        "",
+    )
+
+
+def test_the_worker_runs_without_the_edges() -> None:
+    names = [module.name for module in modules() if module.is_in("worker/")]
+    code = BEFORE_THE_REGISTRY.format(names=", ".join(names))
+    code += "assert 'django_jobqueue.admin' not in sys.modules\n"
+    code += "assert 'django_jobqueue.checks' not in sys.modules\n"
+    code += "assert 'django.contrib.admin' not in sys.modules\n"
+    done = python(code)
+    assert (done.stdout, done.stderr) == ("imported\n", "")
+
+
+def test_only_apps_py_imports_our_own_modules_inside_of_functions() -> None:
+    guilty = [
+        (module.path, function.name, name)
+        for module in modules()
+        if module.path != "apps.py"
+        for function in functions(module.tree)
+        for name in imports(function)
+        if name.startswith(PACKAGE.name)
+    ]
+    assert guilty == []
+
+
+def test_the_contracts_of_the_import_linter_hold() -> None:
+    if importlib.util.find_spec("importlinter") is None:
+        pytest.skip("import-linter is not installed; it is in the extra 'lint'")
+    done = python(
+        "import sys\n"
+        "from importlinter.cli import lint_imports\n"
+        "sys.exit(lint_imports(no_cache=True))"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout
+
+
+@pytest.mark.parametrize("name", DANGEROUS)
+def test_nothing_turns_data_into_code_or_trusted_html(name: str) -> None:
+    guilty = [
+        (module.path, node.lineno)
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Name | ast.Attribute | ast.alias)
+        and name in (getattr(node, "id", ""), getattr(node, "attr", ""), *_parts(node))
+    ]
+    assert guilty == []
+
+
+def test_no_text_is_called_safe_html_by_hand() -> None:
+    guilty = [
+        (module.path, node.lineno)
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith(("SafeString", "SafeText"))
+    ]
+    assert guilty == []
+
+
+def _parts(node: ast.AST) -> list[str]:
+    return node.name.split(".") if isinstance(node, ast.alias) else []

@@ -1,0 +1,161 @@
+"""The schema agrees: what the store writes exists, and every archiving copies the
+same."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.apps import apps
+
+from django_jobqueue.models import ArchivedJob, QueuedJob
+from tests.architecture.source import modules
+
+INTO = re.compile(
+    r"\b(?:INSERT INTO|COPY)\s+(jobqueue_\w+)(?:\s+AS\s+\w+)?\s*\(([^()]*)\)"
+)
+SET = re.compile(
+    r"\bUPDATE\s+(jobqueue_\w+)(?:\s+AS\s+\w+)?\s+SET\s+(.*?)"
+    r"(?=\bFROM\b|\bWHERE\b|\bRETURNING\b|\Z)",
+    re.DOTALL,
+)
+TABLE = re.compile(r"\b(jobqueue_(?!uuidv7)[a-z_]+)\b")
+
+# What a job is, wherever it is. An archived job has more, a queued one has more.
+COPIED = {
+    "id",
+    "job_type",
+    "queue",
+    "priority",
+    "data",
+    "run_after",
+    "expires_at",
+    "created_at",
+    "attempts",
+    "max_attempts",
+    "crashes",
+    "replay_of",
+    "root_id",
+    "bulk_operation_id",
+    "enqueued_by",
+    "tags",
+}
+STARTED = {"started_at", "wait_ms", "run_ms", "worker", "release"}
+ALWAYS = COPIED | {"status", "finished_at"}
+ERROR = {"error_class", "error_message", "fingerprint"}
+ARCHIVING = {
+    "store/finish.py SUCCEED": ALWAYS | STARTED | {"result"},
+    "store/finish.py END": ALWAYS | STARTED | ERROR,
+    "store/rescue.py RESCUE": ALWAYS | STARTED | ERROR,
+    "store/cancel.py CANCEL": ALWAYS | {"error_message"},
+    "store/expire.py EXPIRE": ALWAYS,
+}
+
+
+def statements() -> dict[str, str]:
+    """Every SQL constant of the store, by file and name."""
+    found = {}
+    for module in modules():
+        if module.path.startswith("store/"):
+            for name, value in vars(importlib.import_module(module.name)).items():
+                if name.strip("_").isupper() and isinstance(value, str):
+                    found[f"{module.path} {name}"] = value
+    return found
+
+
+def columns() -> dict[str, set[str]]:
+    """The columns of every table, as the models have them."""
+    return {
+        model._meta.db_table: {
+            field.column
+            for field in model._meta.get_fields()
+            if getattr(field, "column", None)
+        }
+        for model in apps.get_app_config("jobqueue").get_models()
+    }
+
+
+def split(text: str) -> list[str]:
+    return [name.strip().strip('"') for name in text.split(",")]
+
+
+def inserted() -> Iterator[tuple[str, str, list[str]]]:
+    """Constant, table and columns of every INSERT and COPY."""
+    for name, statement in statements().items():
+        for table, names in INTO.findall(statement):
+            yield name, table, split(names)
+
+
+def assigned(text: str) -> list[str]:
+    """The columns that a SET assigns to: names before ``=`` outside of brackets."""
+    depth, flat = 0, ""
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        flat += letter if depth == 0 else ""
+    names = [part.partition("=")[0].strip().strip('"') for part in flat.split(",")]
+    return [name for name in names if re.fullmatch(r"\w+", name)]
+
+
+def test_every_column_that_is_inserted_into_exists() -> None:
+    known, seen = columns(), set()
+    for name, table, names in inserted():
+        seen.add(table)
+        assert table in known, name
+        assert set(names) <= known[table], name
+        assert len(set(names)) == len(names), name
+    assert {"jobqueue_queuedjob", "jobqueue_archivedjob", "jobqueue_failure"} <= seen
+
+
+def test_every_column_that_is_updated_exists() -> None:
+    known, count = columns(), 0
+    for name, statement in statements().items():
+        for table, text in SET.findall(statement):
+            names = assigned(text)
+            assert names, name
+            assert set(names) <= known[table], name
+            count += 1
+    assert count >= 10
+
+
+def test_every_table_that_is_named_exists() -> None:
+    known = columns()
+    named = {table for text in statements().values() for table in TABLE.findall(text)}
+    assert named <= set(known)
+    assert len(named) >= 6
+
+
+@pytest.mark.parametrize("name", ARCHIVING)
+def test_every_archiving_writes_the_same_of_a_job(name: str) -> None:
+    (names,) = [
+        names
+        for constant, table, names in inserted()
+        if constant == name and table == "jobqueue_archivedjob"
+    ]
+    assert set(names) == ARCHIVING[name]
+
+
+def test_there_is_no_other_way_into_the_archive() -> None:
+    into = {name for name, table, _ in inserted() if table == "jobqueue_archivedjob"}
+    assert into == set(ARCHIVING)
+
+
+@pytest.mark.parametrize("name", ARCHIVING)
+def test_what_is_archived_is_taken_from_the_row_that_goes(name: str) -> None:
+    """Every column that is copied is in the RETURNING list of the DELETE."""
+    gone = re.search(
+        r"DELETE FROM jobqueue_queuedjob.*?RETURNING(.*?)\n\)",
+        statements()[name],
+        re.DOTALL,
+    )
+    assert gone is not None
+    returned = set(re.findall(r"\bjob\.(\w+)", gone.group(1)))
+    assert returned >= COPIED
+
+
+def test_queued_and_archived_jobs_have_the_copied_columns_in_common() -> None:
+    known = columns()
+    queued = known[QueuedJob._meta.db_table]
+    archived = known[ArchivedJob._meta.db_table]
+    assert queued & archived == COPIED | {"status", "started_at"}

@@ -1,0 +1,123 @@
+"""SQL stays home: in ``store/`` and in migrations, and in four places with a reason."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.architecture.source import modules, texts
+
+HOME = ("store/",)
+
+# Every other statement of the package, and why it is where it is.
+ELSEWHERE: dict[tuple[str, str], str] = {
+    ("worker/listener.py", "LISTEN {}"): "about the session that it waits on",
+    ("worker/listener.py", "SELECT 1"): "a sign of life on that session",
+    ("worker/listener.py", "UNLISTEN *"): "about that session",
+    ("worker/hygiene.py", "RESET SESSION AUTHORIZATION"): "the session of a handler",
+    ("worker/hygiene.py", "SET TIME ZONE {}"): "as Django had set it there",
+    ("checks.py", "SHOW server_version_num"): "asked before there is any table",
+}
+
+NAME = r"[\w.\"{}]+"
+STATEMENT = re.compile(
+    rf"""\s*(--.*\n\s*)*(
+      SELECT\s+\S
+    | INSERT\s+INTO\s
+    | UPDATE\s+{NAME}(\s+AS\s+{NAME})?\s+SET\s
+    | DELETE\s+FROM\s
+    | MERGE\s+INTO\s
+    | WITH\s+(RECURSIVE\s+)?{NAME}\s*(\([^)]*\)\s*)?AS\s
+    | COPY\s+[\w({{]
+    | (UN)?LISTEN\s+({NAME}|\*)\s*\Z
+    | NOTIFY\s+{NAME}
+    | SET\s+(LOCAL\s+|SESSION\s+)?({NAME}\s*(=|TO)\s|TIME\s+ZONE|ROLE)
+    | RESET\s+(ALL|SESSION|ROLE|{NAME}\s*\Z)
+    | SHOW\s+{NAME}\s*\Z
+    | (CREATE|ALTER|DROP)\s+(OR\s+REPLACE\s+)?(TEMP\s+|UNIQUE\s+)?
+      (TABLE|INDEX|VIEW|FUNCTION|TRIGGER|SEQUENCE|TYPE|ROLE|SCHEMA|DATABASE|EXTENSION)\s
+    | TRUNCATE\s+\w
+    | LOCK\s+TABLE\s
+    | DISCARD\s+\w+\s*\Z
+    | (BEGIN|COMMIT|ROLLBACK)\s*;?\s*\Z
+    | (VACUUM|ANALYZE|EXPLAIN|CALL|DO)\s+[\w$({{]
+    )""",
+    re.VERBOSE,
+)
+
+
+def statements() -> list[tuple[str, str, int]]:
+    """File, statement and line of every statement in the package."""
+    return [
+        (module.path, text.strip(), line)
+        for module in modules()
+        for text, line in texts(module.tree)
+        if STATEMENT.match(text)
+    ]
+
+
+def test_every_statement_is_in_the_store_or_has_a_reason() -> None:
+    strangers = [
+        (path, line, text)
+        for path, text, line in statements()
+        if not path.startswith(HOME)
+        and not any(
+            path == known and text.startswith(start) for known, start in ELSEWHERE
+        )
+    ]
+    assert strangers == []
+
+
+@pytest.mark.parametrize(("path", "start"), ELSEWHERE)
+def test_no_exception_is_kept_in_vain(path: str, start: str) -> None:
+    assert any(
+        where == path and text.startswith(start) for where, text, _ in statements()
+    )
+
+
+def test_the_store_is_where_the_statements_are() -> None:
+    files = {path for path, _, _ in statements()}
+    verbs = "insert claim finish cancel replay reschedule expire prune rescue release"
+    assert {f"store/{verb}.py" for verb in verbs.split()} <= files
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1",
+        "\nSELECT id\n  FROM job",
+        "INSERT INTO a (b) VALUES (1)",
+        "UPDATE a SET b = 1",
+        "UPDATE a AS held\n   SET b = 1",
+        "DELETE FROM a",
+        "WITH held AS MATERIALIZED (SELECT 1) SELECT 2",
+        "WITH RECURSIVE lane (n) AS (SELECT 1)",
+        "COPY a (b) FROM STDIN",
+        "LISTEN jobqueue",
+        "SET statement_timeout = 5",
+        "SET search_path TO x",
+        "SHOW server_version",
+        "CREATE OR REPLACE FUNCTION f() RETURNS int",
+        "TRUNCATE a",
+        "-- a comment\nSELECT 1",
+    ],
+)
+def test_a_statement_is_recognised(text: str) -> None:
+    assert STATEMENT.match(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "LISTEN hears nothing on this connection",
+        "Update the server.",
+        "SELECT",
+        "With --threads 0 nothing can run.",
+        "SETTINGS",
+        "Show the queues",
+        "Upgrade the server.",
+    ],
+)
+def test_a_sentence_is_not_taken_for_a_statement(text: str) -> None:
+    assert not STATEMENT.match(text)

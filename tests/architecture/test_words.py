@@ -1,0 +1,134 @@
+"""The words of the glossary, and none of those that it replaces."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from tests.architecture.source import Module, modules
+
+# "Not used, and what to say instead" in the architecture page.
+FORBIDDEN = {
+    "task": "job",
+    "message": "data",
+    "payload": "data",
+    "dequeue": "claim",
+    "fetch": "claim",
+    "ack": "finish",
+    "nack": "retry",
+    "zombie": "lapsed",
+    "orphan": "lapsed",
+    "stuck": "lapsed",
+    "dead letter": "archived failed",
+    "visibility timeout": "lease",
+    "manager": "name the noun",
+    "service": "name the noun",
+    "utils": "name the noun",
+    "util": "name the noun",
+    "common": "name the noun",
+    "helpers": "name the noun",
+    "helper": "name the noun",
+}
+
+# The same words where they are somebody else's, or mean another thing. The place is the
+# beginning of a path.
+ALLOWED: dict[tuple[str, str], str] = {
+    ("message", ""): "of an exception or of a check; no job is called so",
+    ("fetch", "store/connection.py"): "rows of a statement, as the driver calls it",
+    ("payload", "store/notify.py"): "of a NOTIFY, as PostgreSQL calls it",
+    ("task", "worker/attempt.py"): "asyncio's",
+    ("task", "worker/executors/coroutines.py"): "asyncio's",
+    (
+        "stuck",
+        "worker/executors/threads.py",
+    ): "an attempt that its threads left waiting",
+}
+
+NOT_OURS = ("backends/",)  # django.tasks has its own words
+
+
+def defined(tree: ast.AST) -> Iterator[str]:
+    """Every name that a module gives to something."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.arg(arg=name) | ast.alias(asname=str(name)):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+            case ast.ExceptHandler(name=str(name)):
+                yield name
+
+
+def words_of(name: str) -> str:
+    """The words of an identifier, in the singular: ``dead letter queue``."""
+    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)
+    return " ".join(word.lower() for word in words)
+
+
+def forbidden_in(name: str) -> Iterator[str]:
+    """The forbidden words that an identifier has, also in the plural."""
+    words = words_of(name)
+    for word in FORBIDDEN:
+        if re.search(rf"\b{word}s?\b", words):
+            yield word
+
+
+@cache
+def found(module: Module) -> set[tuple[str, str, str]]:
+    """Word, path and identifier of every forbidden word in a module."""
+    names = {*defined(module.tree), *module.path.removesuffix(".py").split("/")}
+    return {(word, module.path, name) for name in names for word in forbidden_in(name)}
+
+
+def test_no_identifier_has_a_word_that_the_glossary_replaces() -> None:
+    strangers = {
+        (word, path, name, f"say: {FORBIDDEN[word]}")
+        for module in modules()
+        if not module.is_in(*NOT_OURS)
+        for word, path, name in found(module)
+        if not any(
+            word == allowed and path.startswith(place) for allowed, place in ALLOWED
+        )
+    }
+    assert strangers == set()
+
+
+@pytest.mark.parametrize(("word", "place"), ALLOWED)
+def test_no_allowance_is_kept_in_vain(word: str, place: str) -> None:
+    assert any(
+        word == used and path.startswith(place)
+        for module in modules()
+        for used, path, _ in found(module)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("JobManager", "manager"),
+        ("find_zombies", "zombie"),
+        ("dead_letter_queue", "dead letter"),
+        ("_fetchOne", "fetch"),
+        ("HTTPService", "service"),
+        ("utils", "utils"),
+    ],
+)
+def test_a_forbidden_word_is_found_inside_a_name(name: str, word: str) -> None:
+    assert word in forbidden_in(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["backing", "is_dead", "letter", "multitasking", "pack"]
+)
+def test_a_word_that_only_contains_one_is_allowed(name: str) -> None:
+    assert list(forbidden_in(name)) == []

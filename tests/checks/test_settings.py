@@ -1,0 +1,253 @@
+"""Checks of the settings: E001–E007 and W001, each with a hint."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from django.core.checks import CheckMessage, Error, Warning, run_checks
+from django.core.management import call_command
+from django.db.backends.postgresql import psycopg_any
+from django.test import override_settings
+
+from django_jobqueue.checks import check_database_setting, check_settings
+from django_jobqueue.conf import Conf
+from tests.architecture.source import ROOT
+from tests.checks.databases import database
+
+
+def found(**jobqueue: Any) -> list[CheckMessage]:
+    """What the checks say about these settings."""
+    with override_settings(JOBQUEUE=jobqueue):
+        return list(check_settings(None))
+
+
+def one(**jobqueue: Any) -> CheckMessage:
+    (message,) = found(**jobqueue)
+    return message
+
+
+def test_good_settings_are_not_talked_about() -> None:
+    assert found() == []
+    assert found(LEASE=30, QUEUES=["mail"], RETENTION={"failed": None}) == []
+
+
+def test_all_checks_of_the_job_queue_pass_in_these_tests() -> None:
+    assert run_checks(tags=["jobqueue"]) == []
+    call_command("check", "--tag", "jobqueue", "--fail-level", "WARNING")
+
+
+def test_without_settings_there_is_nothing_to_say() -> None:
+    with override_settings():
+        from django.conf import settings
+
+        del settings.JOBQUEUE
+        assert list(check_settings(None)) == []
+
+
+@pytest.mark.parametrize("given", [None, "LEASE", ["LEASE"], 5])
+def test_e001_the_settings_are_a_dict(given: object) -> None:
+    with override_settings(JOBQUEUE=given):
+        (message,) = check_settings(None)
+    assert isinstance(message, Error)
+    assert message.id == "jobqueue.E001"
+    assert message.msg == f"JOBQUEUE must be a dict, not {given!r}."
+    assert message.hint == 'For example JOBQUEUE = {"LEASE": 15}.'
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("LAESE", "LEASE"),
+        ("lease", "LEASE"),
+        ("THREAD", "THREADS"),
+        ("QUEUE", "QUEUES"),
+    ],
+)
+def test_e002_an_unknown_setting_is_told_with_the_one_that_was_meant(
+    name: str, meant: str
+) -> None:
+    message = one(**{name: 5})
+    assert isinstance(message, Error)
+    assert message.id == "jobqueue.E002"
+    assert message.msg == f"JOBQUEUE[{name!r}] is no setting of the job queue."
+    assert message.hint == f"Did you mean {meant!r}?"
+
+
+def test_e002_a_setting_like_no_other_is_told_with_all_that_there_are() -> None:
+    message = one(ZZZZZ=5)
+    assert message.id == "jobqueue.E002"
+    assert message.hint == f"The settings are {', '.join(sorted(Conf.settings))}."
+
+
+def test_e002_a_key_that_is_no_name_is_told() -> None:
+    with override_settings(JOBQUEUE={5: 5}):
+        (message,) = check_settings(None)
+    assert message.id == "jobqueue.E002"
+    assert message.msg == "JOBQUEUE[5] is no setting of the job queue."
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("LEASE", "15", "must be a number of seconds, not '15'"),
+        ("LEASE", 1, "must be at least 2, not 1"),
+        ("QUEUES", "mail", "must be a list of strings, not 'mail'"),
+        ("LISTEN", "yes", "must be True or False, not 'yes'"),
+        ("THREADS", True, "must be a whole number, not True"),
+    ],
+)
+def test_e003_a_wrong_value_is_told_with_what_the_setting_means(
+    name: str, value: Any, problem: str
+) -> None:
+    message = one(**{name: value})
+    assert isinstance(message, Error)
+    assert message.id == "jobqueue.E003"
+    assert message.msg == f"JOBQUEUE[{name!r}] {problem}."
+    assert message.hint == Conf.settings[name].help
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    messages = found(LEASE="x", THREADS=-1, NONSENSE=1)
+    assert sorted(message.id or "" for message in messages) == [
+        "jobqueue.E002",
+        "jobqueue.E003",
+        "jobqueue.E003",
+    ]
+
+
+def test_e004_a_worker_that_could_run_nothing() -> None:
+    message = one(THREADS=0, ASYNC_SLOTS=0)
+    assert isinstance(message, Error)
+    assert message.id == "jobqueue.E004"
+    assert message.msg == (
+        "JOBQUEUE['THREADS'] and JOBQUEUE['ASYNC_SLOTS'] are both 0, so a worker could "
+        "run nothing."
+    )
+    assert message.hint == "Leave one of them above 0."
+    assert found(THREADS=0, ASYNC_SLOTS=1) == []
+    assert found(THREADS=1, ASYNC_SLOTS=0) == []
+
+
+def test_w001_a_statement_that_may_outlast_the_lease() -> None:
+    message = one(STATEMENT_TIMEOUT=15, LEASE=15)
+    assert isinstance(message, Warning)
+    assert message.id == "jobqueue.W001"
+    assert message.msg == (
+        "JOBQUEUE['STATEMENT_TIMEOUT'] (15 s) is not below JOBQUEUE['LEASE'] (15 s): "
+        "one slow statement could cost a worker its claims."
+    )
+    assert message.hint == "Make LEASE longer, or STATEMENT_TIMEOUT shorter."
+    assert found(STATEMENT_TIMEOUT=14, LEASE=15) == []
+
+
+def test_e005_a_database_that_is_not_there_is_told_with_the_one_that_was_meant() -> (
+    None
+):
+    with override_settings(JOBQUEUE={"DATABASE": "defualt"}):
+        (message,) = check_database_setting(None)
+    assert isinstance(message, Error)
+    assert message.id == "jobqueue.E005"
+    assert (
+        message.msg == "JOBQUEUE['DATABASE'] is 'defualt', which is not in DATABASES."
+    )
+    assert message.hint == "Did you mean 'default'?"
+
+
+def test_e005_a_database_like_no_other_is_told_without_a_hint() -> None:
+    with override_settings(JOBQUEUE={"DATABASE": "zzz"}):
+        (message,) = check_database_setting(None)
+    assert message.id == "jobqueue.E005"
+    assert message.hint is None
+
+
+@pytest.mark.parametrize("given", [5, ["default"], None])
+@pytest.mark.xfail(
+    strict=True,
+    raises=TypeError,
+    reason="The second check looks for near misses of what is no name, and raises.",
+)
+def test_a_database_that_is_no_name_is_told_by_e003_alone(given: Any) -> None:
+    with override_settings(JOBQUEUE={"DATABASE": given}):
+        messages = run_checks(tags=["jobqueue"])
+    assert [message.id for message in messages] == ["jobqueue.E003"]
+
+
+def test_e006_a_database_that_is_not_postgresql() -> None:
+    with database("other", ENGINE="django.db.backends.sqlite3", NAME=":memory:"):
+        (message,) = check_database_setting(None)
+    assert isinstance(message, Error)
+    assert message.id == "jobqueue.E006"
+    assert message.msg == (
+        "The job queue needs PostgreSQL; the database 'other' is sqlite."
+    )
+    assert message.hint == (
+        "Use django.db.backends.postgresql for it, or name another alias in "
+        "JOBQUEUE['DATABASE']."
+    )
+
+
+def test_e007_django_with_the_old_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psycopg_any, "is_psycopg3", False)
+    (message,) = check_database_setting(None)
+    assert isinstance(message, Error)
+    assert message.id == "jobqueue.E007"
+    assert message.msg == "The job queue needs psycopg 3, but Django uses psycopg2."
+    assert message.hint is not None
+    assert message.hint.startswith('Install "psycopg[binary]"')
+
+
+CHECK = """
+import django
+from django.conf import settings
+settings.configure(
+    INSTALLED_APPS=["django.contrib.contenttypes", "django_jobqueue"],
+    USE_TZ=True,
+    JOBQUEUE={jobqueue},
+    DATABASES={{"default": {{"ENGINE": "django.db.backends.{engine}", "NAME": "x"}}}},
+)
+django.setup()
+from django.core.checks import run_checks
+print(*sorted(message.id for message in run_checks(tags=["jobqueue"])))
+"""
+
+
+def project(jobqueue: object, engine: str = "postgresql") -> list[str]:
+    """What a project with these settings is told, from its very start."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHECK.format(jobqueue=jobqueue, engine=engine)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+def test_a_project_with_a_mistake_starts_and_is_told() -> None:
+    assert project({"LAESE": 5}) == ["jobqueue.E002"]
+
+
+def test_a_project_on_another_database_starts_and_is_told() -> None:
+    assert project({}, engine="sqlite3") == ["jobqueue.E006"]
+
+
+@pytest.mark.parametrize(
+    ("jobqueue", "ids"),
+    [
+        pytest.param(["LEASE"], ["jobqueue.E001"], id="no dict"),
+        pytest.param({"MODULES": 5}, ["jobqueue.E003"], id="no modules"),
+    ],
+)
+@pytest.mark.xfail(
+    strict=True,
+    raises=subprocess.CalledProcessError,
+    reason="TypeError in AppConfig.ready, before any check can say what is wrong.",
+)
+def test_a_project_with_a_grave_mistake_starts_and_is_told(
+    jobqueue: object, ids: list[str]
+) -> None:
+    assert project(jobqueue) == ids

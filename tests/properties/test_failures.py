@@ -1,0 +1,100 @@
+"""Whatever is raised is kept within its bounds, and no secret with it."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from django_jobqueue.conf import conf
+from django_jobqueue.failures import KEPT_FRAMES, MESSAGE_LENGTH, Failure
+from django_jobqueue.redaction import MASK, SHORTEST_SECRET, mask_text, secrets_in
+from tests.properties import values
+
+secrets = st.lists(
+    values.any_text.filter(lambda t: len(t) >= SHORTEST_SECRET and MASK[0] not in t),
+    min_size=1,
+    max_size=4,
+)
+
+
+def rise(error: BaseException, depth: int) -> None:
+    """Raise from somewhere deep."""
+    if depth:
+        rise(error, depth - 1)
+    raise error
+
+
+def chained(errors: list[BaseException], depth: int, circle: bool) -> BaseException:
+    """The last of these, raised from the one before, and so on."""
+    before: BaseException | None = None
+    for error in errors:
+        try:
+            rise(error, depth)
+        except BaseException as caught:
+            if caught is not before:
+                caught.__cause__ = before
+            before = caught
+    if circle:
+        errors[0].__cause__ = errors[-1]
+    return errors[-1]
+
+
+def check_bounds(failure: Failure) -> None:
+    """What the columns, the settings and the design say about sizes."""
+    mark = failure.fingerprint
+    assert 0 < len(failure.error_class) <= 200
+    assert len(failure.message.encode()) <= MESSAGE_LENGTH
+    assert len(failure.traceback.encode()) <= conf.max_traceback_bytes
+    assert len(failure.frames) <= KEPT_FRAMES
+    assert len(mark.error_class) <= 200
+    assert len(mark.frame) <= 300
+    assert len(mark.template.encode()) <= MESSAGE_LENGTH
+    everything = [
+        failure.error_class,
+        failure.message,
+        failure.traceback,
+        json.dumps(failure.frames, ensure_ascii=False),
+        mark.error_class,
+        mark.frame,
+        mark.template,
+    ]
+    for text in everything:
+        assert "\x00" not in text
+        text.encode()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(values.groups, min_size=1, max_size=3),
+    st.integers(0, 60),
+    st.booleans(),
+)
+def test_whatever_is_raised_is_kept_within_bounds(
+    errors: list[BaseException], depth: int, circle: bool
+) -> None:
+    failure = Failure.of(chained(errors, depth, circle), job_type="shop.charge")
+    check_bounds(failure)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(values.any_text, max_size=6), secrets)
+def test_no_given_secret_comes_through(parts: list[str], secrets: list[str]) -> None:
+    text = "".join(
+        part + secrets[index % len(secrets)] for index, part in enumerate(parts)
+    )
+    masked = mask_text(text, secrets)
+    for secret in secrets:
+        assert secret not in masked
+
+
+@settings(max_examples=100, deadline=None)
+@given(values.objects, st.sampled_from(["token", "TOKEN"]))
+def test_every_value_under_a_sensitive_key_is_a_secret(
+    data: dict[str, object], key: str
+) -> None:
+    texts = secrets_in({"inner": [{key: data}]}, ["Token"])
+    assert all(len(text) >= SHORTEST_SECRET for text in texts)
+    strings = [value for value in data.values() if isinstance(value, str)]
+    assert {text for text in strings if len(text) >= SHORTEST_SECRET} <= texts

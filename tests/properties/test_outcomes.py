@@ -1,0 +1,113 @@
+"""``decide`` always decides, and never against its inputs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from django_jobqueue import Cancel, Fail, JobTimeout, Retry, Snooze
+from django_jobqueue.outcomes import Asked, Outcome, Verb, decide
+from django_jobqueue.policy import Policy
+from django_jobqueue.retries import LONGEST, POLICIES, Backoff, wait_before_next
+from django_jobqueue.states import AttemptEnd, Delivery
+from tests.properties import values
+
+ENDS = {
+    Verb.SUCCEED: {None},
+    Verb.FAIL: {AttemptEnd.FAILED, AttemptEnd.TIMED_OUT},
+    Verb.RETRY: {AttemptEnd.FAILED, AttemptEnd.TIMED_OUT},
+    Verb.SNOOZE: {AttemptEnd.SNOOZED},
+    Verb.CANCEL: {AttemptEnd.CANCELLED},
+    Verb.RELEASE: {AttemptEnd.RELEASED},
+}
+TOLD = (asyncio.CancelledError, Cancel)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quiet() -> Iterator[None]:
+    """A backoff that fails is logged, which is not what is tried here."""
+    logger = logging.getLogger("django_jobqueue.outcomes")
+    logger.disabled = True
+    yield
+    logger.disabled = False
+
+
+decisions = {
+    "error": values.raised,
+    "policy": values.policies,
+    "attempt": values.attempts,
+    "max_attempts": values.max_attempts,
+    "asked": values.asked,
+}
+
+
+@settings(max_examples=400, deadline=None)
+@given(**decisions)
+def test_every_decision_is_consistent(
+    error: BaseException | None,
+    policy: Policy,
+    attempt: int,
+    max_attempts: int | None,
+    asked: Asked,
+) -> None:
+    outcome = decide(
+        error, policy=policy, attempt=attempt, max_attempts=max_attempts, asked=asked
+    )
+    once = policy.delivery == Delivery.AT_MOST_ONCE
+    assert outcome.end in ENDS[outcome.verb]
+    assert timedelta(0) <= outcome.wait <= LONGEST
+    assert (outcome.verb is Verb.SUCCEED) == (error is None)
+    if once:
+        assert outcome.verb in (Verb.SUCCEED, Verb.FAIL, Verb.CANCEL)
+    if outcome.verb is Verb.RETRY:
+        assert max_attempts is None or attempt < max_attempts
+    if outcome.verb is Verb.FAIL:
+        assert outcome.reason
+    check_words(error, outcome, asked, once)
+
+
+def check_words(
+    error: BaseException | None, outcome: Outcome, asked: Asked, once: bool
+) -> None:
+    """What the four words, and what the handler was told, have to do with it."""
+    if isinstance(error, Fail):
+        assert outcome.verb is Verb.FAIL
+    if isinstance(error, Snooze) and not once:
+        assert outcome.verb is Verb.SNOOZE
+    if outcome.verb is Verb.SNOOZE:
+        assert isinstance(error, Snooze)
+    if outcome.verb is Verb.RELEASE:
+        assert asked is Asked.STOP
+        assert isinstance(error, TOLD)
+    if outcome.verb is Verb.CANCEL:
+        assert isinstance(error, Cancel) or asked is Asked.CANCEL
+        assert asked is not Asked.STOP
+    if outcome.end is AttemptEnd.TIMED_OUT:
+        assert isinstance(error, JobTimeout) or asked is Asked.TIME_OUT
+    if isinstance(error, Retry) and outcome.verb is Verb.RETRY and error.after:
+        assert outcome.wait == max(error.after, timedelta(0))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(list(POLICIES.values())), values.attempts)
+def test_the_wait_of_every_named_policy_is_within_bounds(
+    backoff: Backoff, attempt: int
+) -> None:
+    assert timedelta(0) <= wait_before_next(backoff, attempt) <= LONGEST
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.timedeltas(), values.attempts)
+def test_any_timedelta_of_a_policy_is_forced_into_bounds(
+    wait: timedelta, attempt: int
+) -> None:
+    found = wait_before_next(lambda attempt: wait, attempt)
+    assert timedelta(0) <= found <= LONGEST
+    if timedelta(0) <= wait <= LONGEST:
+        assert found == wait

@@ -1,0 +1,55 @@
+"""Fixtures of the store's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+from django.db import connections
+
+from django_jobqueue.store import insert
+from django_jobqueue.store.connection import OwnConnection
+from tests.store.meanwhile import Background, Ear, submit
+from tests.store.rows import register
+
+
+@pytest.fixture(autouse=True)
+def _looks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an enqueue looked up holds for the whole test, and for no other one."""
+    insert._known.clear()
+    monkeypatch.setattr(insert, "KNOWN_FOR", 3_600.0)
+
+
+@pytest.fixture
+def holder(own: OwnConnection) -> int:
+    """The id of a worker that is alive."""
+    return register(own)
+
+
+@pytest.fixture
+def ear(other: OwnConnection) -> Ear:
+    """Hears notifications, on the connection ``other``."""
+    return Ear(other)
+
+
+@pytest.fixture
+def background(
+    transactional_db: None,
+) -> Iterator[Background]:
+    """Call functions in threads: ``background(function).result(30)``."""
+    with ThreadPoolExecutor(4) as pool:
+        yield partial(submit, pool)
+
+
+@pytest.fixture
+def configure(transactional_db: None) -> Iterator[Callable[..., None]]:
+    """Change settings of the database, for new connections: ``configure(HOST=…)``."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def change(**values: object) -> None:
+            for name, value in values.items():
+                patch.setitem(connections.settings["default"], name, value)
+
+        yield change

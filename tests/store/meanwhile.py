@@ -1,0 +1,100 @@
+"""What happens at the same time: open transactions, threads, notifications."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from django.db import connection, connections
+
+from django_jobqueue.store.connection import OwnConnection, Params
+from django_jobqueue.store.notify import CHANNEL
+from tests.conftest import eventually
+
+WAITING = """
+SELECT count(*) FROM pg_stat_activity
+ WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
+
+
+Background = Callable[[Callable[[], Any]], Future[Any]]
+
+
+class OpenTransaction:
+    """A store's database that commits when the test says so."""
+
+    def __init__(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        self._connection = connection
+
+    def fetch(self, statement: str, params: Params = {}) -> list[tuple[Any, ...]]:  # noqa: B006
+        return self._connection.execute(statement, params, binary=True).fetchall()
+
+    def run(self, statement: str, params: Params = {}) -> None:  # noqa: B006
+        self._connection.execute(statement, params)
+
+
+@contextmanager
+def open_transaction(db: OwnConnection) -> Iterator[OpenTransaction]:
+    """A transaction that is committed at the end of the block."""
+    with db.raw() as raw, raw.transaction():
+        yield OpenTransaction(raw)
+
+
+def submit(pool: ThreadPoolExecutor, function: Callable[[], Any]) -> Future[Any]:
+    """Call this in a thread of its own, whose connections are closed at its end."""
+    return pool.submit(_and_close, function)
+
+
+def together(functions: list[Callable[[], Any]]) -> list[Any]:
+    """Call these at the same time, each in a thread; return what they returned."""
+    with ThreadPoolExecutor(len(functions)) as pool:
+        futures = [pool.submit(_and_close, function) for function in functions]
+        return [future.result(60) for future in futures]
+
+
+def until_waiting(count: int = 1) -> None:
+    """Wait until so many sessions wait for a lock."""
+    eventually(lambda: _waiting() >= count, what="sessions to wait")
+
+
+def _waiting() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(WAITING)
+        count: int = cursor.fetchone()[0]
+    return count
+
+
+def _and_close(function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    finally:
+        connections.close_all()
+
+
+class Ear:
+    """Hears what is notified."""
+
+    def __init__(self, db: OwnConnection) -> None:
+        self._heard: list[str] = []
+        with db.raw() as raw:
+            self._raw = raw
+            raw.add_notify_handler(lambda n: self._heard.append(n.payload))
+            raw.execute(f"LISTEN {CHANNEL}")
+
+    def heard(self) -> list[str]:
+        """What was notified since the last call, in order.
+
+        Notifications arrive in the order of the commits, so after our own there is no
+        other under way.
+        """
+        self._raw.execute(f"NOTIFY {CHANNEL}, 'end'")
+        eventually(self._at_end, what="our own notification")
+        heard, self._heard[:] = self._heard[:-1], []
+        return heard
+
+    def _at_end(self) -> bool:
+        self._raw.execute("SELECT 1")
+        return self._heard[-1:] == ["end"]

@@ -1,0 +1,123 @@
+"""Rows that a test starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.store import claim, workers
+from django_jobqueue.store.claim import LaneMark
+from django_jobqueue.store.connection import Database, OwnConnection
+from django_jobqueue.store.rows import ClaimedJob, Lane
+from django_jobqueue.store.workers import NewWorker
+
+ADD = "tests.sample.add"
+LIMITED = "tests.sample.write_limited"  # two at a time
+ONCE = "tests.sample.write_once"  # at most once
+
+
+def ago(seconds: float) -> datetime:
+    """A moment in the past; negative: in the future."""
+    return timezone.now() - timedelta(seconds=seconds)
+
+
+def lane(job_type: str = ADD, queue: str = "default", priority: int = 0) -> LaneMark:
+    """A lane from its beginning."""
+    return LaneMark(Lane(queue, priority, job_type))
+
+
+def make(job_type: str = ADD, **columns: Any) -> UUID:
+    """Insert a queued job; what is not given is the database's default."""
+    made: UUID = QueuedJob.objects.create(job_type_id=job_type, **columns).id
+    return made
+
+
+def make_many(count: int, job_type: str = ADD, **columns: Any) -> list[UUID]:
+    """Insert queued jobs, due one millisecond after the other."""
+    first = columns.pop("run_after", None) or ago(60)
+    made = QueuedJob.objects.bulk_create(
+        QueuedJob(
+            job_type_id=job_type,
+            run_after=first + timedelta(milliseconds=number),
+            **columns,
+        )
+        for number in range(count)
+    )
+    return [job.id for job in made]
+
+
+def archive(job_type: str = ADD, status: str = "succeeded", **columns: Any) -> UUID:
+    """Insert an archived job."""
+    made: UUID = ArchivedJob.objects.create(
+        job_type_id=job_type, status=status, **columns
+    ).id
+    return made
+
+
+def job_type(name: str, **columns: Any) -> str:
+    """Insert a job type that no code declares, or change one that it does."""
+    JobType.objects.update_or_create(name=name, defaults=columns)
+    return name
+
+
+def register(db: Database, name: str = "host:1", **values: Any) -> int:
+    """Insert the row of a worker that is alive; returns its id."""
+    values.setdefault("lease", 60.0)
+    lease = values.pop("lease")
+    new = NewWorker(
+        **{
+            "name": name,
+            "host": "host",
+            "pid": 1,
+            "identity": "boot:1:1",
+            "supervisor": "host:0",
+            "release": "r1",
+            "queues": None,
+            "job_types": [ADD],
+            "threads": 4,
+            "async_slots": 0,
+            "versions": {},
+            **values,
+        }
+    )
+    return workers.register(db, new, lease)
+
+
+def claimed(
+    db: OwnConnection, worker: int, count: int = 1, *lanes: LaneMark
+) -> list[ClaimedJob]:
+    """Claim jobs, which must be there."""
+    jobs = claim.claim(db, worker, list(lanes) or [lane()], count)
+    assert len(jobs) == count
+    return sorted(jobs, key=lambda job: (job.run_after, job.id))
+
+
+def ids(jobs: Sequence[ClaimedJob]) -> set[UUID]:
+    """The ids of claimed jobs."""
+    return {job.id for job in jobs}
+
+
+def queued_job(id: UUID) -> QueuedJob | None:
+    """The queued job with this id."""
+    return QueuedJob.objects.filter(id=id).first()
+
+
+def archived_job(id: UUID) -> ArchivedJob | None:
+    """The archived job with this id."""
+    return ArchivedJob.objects.filter(id=id).first()
+
+
+def running(db: Database, job_type: str) -> int:
+    """How many jobs of this type run, as this connection sees it."""
+    rows = db.fetch(
+        "SELECT count(*) FROM jobqueue_queuedjob "
+        "WHERE status = 'running' AND job_type = %(job_type)s",
+        {"job_type": job_type},
+    )
+    count: int = rows[0][0]
+    return count

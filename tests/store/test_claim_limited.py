@@ -1,0 +1,266 @@
+"""Claim within a limit, and claim of jobs that run alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from django_jobqueue.models import JobType, Queue, QueuedJob
+from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.store import claim, finish
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.finish import Finished, Holder
+from tests.store.meanwhile import (
+    Background,
+    open_transaction,
+    together,
+    until_waiting,
+)
+from tests.store.rows import (
+    ADD,
+    LIMITED,
+    ago,
+    archived_job,
+    ids,
+    job_type,
+    lane,
+    make,
+    make_many,
+    register,
+    running,
+)
+
+CLAIMERS = 8
+JOBS = 160
+LIMIT = 3
+
+
+@pytest.fixture
+def eight(own: OwnConnection) -> Iterator[list[tuple[OwnConnection, int]]]:
+    """Eight claimers: a connection and a worker each."""
+    made = [
+        (OwnConnection("claimer", pinned=True), register(own, f"host:{number}"))
+        for number in range(CLAIMERS)
+    ]
+    yield made
+    for connection, _ in made:
+        connection.close()
+
+
+def _succeed(db: OwnConnection, worker: int, jobs: list[claim.ClaimedJob]) -> None:
+    done = Outcome(verb=Verb.SUCCEED)
+    now = time.monotonic()
+    finished = [Finished(job.id, job.fence, done, 0.001, now) for job in jobs]
+    assert finish.succeed(db, Holder(worker, "host:1", ""), finished, now) == set()
+
+
+def test_a_limit_is_never_exceeded_by_eight_claimers_at_once(
+    eight: list[tuple[OwnConnection, int]],
+) -> None:
+    JobType.objects.filter(name=LIMITED).update(concurrency_override=LIMIT)
+    made = make_many(JOBS, LIMITED)
+
+    def work(db: OwnConnection, worker: int) -> list[int]:
+        seen = []
+        while db.fetch("SELECT FROM jobqueue_queuedjob LIMIT 1"):
+            jobs = claim.claim_limited(db, worker, [lane(LIMITED)], 5)
+            seen.append(running(db, LIMITED))
+            if jobs:
+                _succeed(db, worker, jobs)
+        return seen
+
+    seen = together([partial(work, *one) for one in eight])
+
+    assert max(max(counts) for counts in seen if counts) == LIMIT
+    assert all(archived_job(id) for id in made)
+
+
+@pytest.mark.parametrize(
+    ("declared", "override", "expected"),
+    [
+        (2, None, 2),
+        (2, 4, 4),
+        (4, 1, 1),
+        (2, 0, 0),
+        (0, None, 0),
+        (2, -1, 6),
+        (None, None, 6),
+        (None, 3, 3),
+    ],
+)
+def test_an_operators_limit_wins_over_the_codes(
+    own: OwnConnection,
+    holder: int,
+    declared: int | None,
+    override: int | None,
+    expected: int,
+) -> None:
+    job_type("t", concurrency=declared, concurrency_override=override)
+    make_many(6, "t")
+
+    jobs = claim.claim_limited(own, holder, [lane("t")], 10)
+
+    assert len(jobs) == running(own, "t") == expected
+
+
+def test_a_claim_within_a_limit_takes_no_more_than_it_asked_for(
+    own: OwnConnection, holder: int
+) -> None:
+    job_type("t", concurrency=5)
+    make_many(6, "t")
+
+    assert len(claim.claim_limited(own, holder, [lane("t")], 2)) == 2
+
+
+def test_what_others_run_counts_against_the_limit(
+    own: OwnConnection, other: OwnConnection, holder: int
+) -> None:
+    make_many(6, LIMITED)
+    second = register(own, "host:2")
+    (first,) = claim.claim_limited(own, holder, [lane(LIMITED)], 1)
+
+    assert len(claim.claim_limited(other, second, [lane(LIMITED)], 5)) == 1
+    assert claim.claim_limited(other, second, [lane(LIMITED)], 5) == []
+    _succeed(own, holder, [first])
+    assert len(claim.claim_limited(other, second, [lane(LIMITED)], 5)) == 1
+
+
+def test_a_limit_that_was_lowered_below_what_runs_lets_nothing_start(
+    own: OwnConnection, holder: int
+) -> None:
+    make_many(6, LIMITED)
+    assert len(claim.claim_limited(own, holder, [lane(LIMITED)], 5)) == 2
+    JobType.objects.filter(name=LIMITED).update(concurrency_override=1)
+
+    assert claim.claim_limited(own, holder, [lane(LIMITED)], 5) == []
+
+
+def test_a_limit_holds_over_all_lanes_of_a_job_type(
+    own: OwnConnection, holder: int
+) -> None:
+    urgent = make_many(1, LIMITED, queue="a", priority=9)
+    later = make_many(3, LIMITED, queue="b")
+    lanes = [lane(LIMITED, "a", 9), lane(LIMITED, "b")]
+
+    jobs = claim.claim_limited(own, holder, lanes, 5)
+
+    assert ids(jobs) == {*urgent, later[0]}
+
+
+@pytest.mark.parametrize("of", ["job type", "queue"])
+def test_a_paused_limited_job_type_is_not_claimed(
+    own: OwnConnection, holder: int, of: str
+) -> None:
+    make(LIMITED)
+    if of == "queue":
+        Queue.objects.create(name="default", paused=True)
+    else:
+        JobType.objects.filter(name=LIMITED).update(paused=True)
+
+    assert claim.claim_limited(own, holder, [lane(LIMITED)], 5) == []
+
+
+def test_a_limited_claim_never_takes_what_is_not_due_or_has_expired(
+    own: OwnConnection, holder: int
+) -> None:
+    make(LIMITED, run_after=ago(-60))
+    make(LIMITED, expires_at=ago(1))
+    due = make(LIMITED)
+
+    assert ids(claim.claim_limited(own, holder, [lane(LIMITED)], 5)) == {due}
+
+
+def test_a_limited_claim_counts_what_another_one_claims_meanwhile(
+    own: OwnConnection, other: OwnConnection, holder: int, background: Background
+) -> None:
+    first = make_many(6, LIMITED)[0]
+    second = register(own, "host:2")
+    with open_transaction(other) as transaction:
+        transaction.fetch(claim.LOCK_TYPE, {"job_type": LIMITED})
+        future = background(
+            partial(claim.claim_limited, own, second, [lane(LIMITED)], 5)
+        )
+        until_waiting()
+        transaction.run(
+            "UPDATE jobqueue_queuedjob SET status = 'running', worker_id = %(worker)s "
+            "WHERE id = %(id)s",
+            {"worker": holder, "id": first},
+        )
+
+    assert len(future.result(30)) == 1
+
+
+def test_an_enqueue_does_not_wait_for_a_limited_claim(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    with open_transaction(other) as transaction:
+        transaction.fetch(claim.LOCK_TYPE, {"job_type": LIMITED})
+        own.run(
+            "INSERT INTO jobqueue_queuedjob (job_type) VALUES (%(job_type)s)",
+            {"job_type": LIMITED},
+        )
+
+    assert QueuedJob.objects.count() == 1
+
+
+def test_a_job_that_runs_alone_is_claimed_by_itself(
+    own: OwnConnection, holder: int
+) -> None:
+    first = make(alone=True, run_after=ago(10))
+    second = make(alone=True, run_after=ago(5))
+    make(run_after=ago(20))
+
+    got = [claim.claim_alone(own, holder, [ADD], None) for _ in range(3)]
+
+    assert [[job.id for job in jobs] for jobs in got] == [[first], [second], []]
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"run_after": ago(-3_600)}, "it is not due"),
+        ({"expires_at": ago(1)}, "it has expired"),
+        ({"queue": "another"}, "its queue is not served here"),
+        ({"job_type": "tests.sample.aadd"}, "its type is not known here"),
+        ({"alone": False}, "it does not run alone"),
+    ],
+)
+def test_a_job_is_not_claimed_alone_if(
+    own: OwnConnection, holder: int, columns: dict[str, object], why: str
+) -> None:
+    name = str(columns.get("job_type", ADD))
+    rest = {k: v for k, v in columns.items() if k != "job_type"}
+    make(name, **{"alone": True, **rest})
+
+    assert claim.claim_alone(own, holder, [ADD], ["default"]) == [], why
+
+
+def test_a_job_that_runs_alone_keeps_to_the_limit_and_the_pause_of_its_type(
+    own: OwnConnection, holder: int
+) -> None:
+    JobType.objects.filter(name=LIMITED).update(concurrency_override=1)
+    make(LIMITED, run_after=ago(10))
+    alone = make(LIMITED, alone=True)
+    (first,) = claim.claim_limited(own, holder, [lane(LIMITED)], 5)
+
+    assert claim.claim_alone(own, holder, [LIMITED], None) == []
+    _succeed(own, holder, [first])
+    JobType.objects.filter(name=LIMITED).update(paused=True)
+    assert claim.claim_alone(own, holder, [LIMITED], None) == []
+    JobType.objects.filter(name=LIMITED).update(paused=False)
+    assert ids(claim.claim_alone(own, holder, [LIMITED], None)) == {alone}
+
+
+def test_a_job_type_that_may_not_run_now_does_not_hide_another_one(
+    own: OwnConnection, holder: int
+) -> None:
+    JobType.objects.filter(name=ADD).update(paused=True)
+    make(ADD, alone=True)
+    due = make("tests.sample.aadd", alone=True)
+
+    jobs = claim.claim_alone(own, holder, [ADD, "tests.sample.aadd"], None)
+
+    assert ids(jobs) == {due}

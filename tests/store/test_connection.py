@@ -1,0 +1,369 @@
+"""The machinery's own connection: troubles are sorted, and none of them lasts."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connections
+from django.test import override_settings
+from psycopg import errors
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store.connection import (
+    LONGEST_REST,
+    DjangoDatabase,
+    OwnConnection,
+    connection_parameters,
+    is_passing,
+)
+from tests.store.meanwhile import Background, open_transaction, until_waiting
+from tests.store.rows import ADD, make
+
+PID = "SELECT pg_backend_pid()"
+UPDATE = "UPDATE jobqueue_queuedjob SET attempts = 7"
+
+
+def pid(db: OwnConnection) -> int:
+    """The process of the server that serves this connection."""
+    number: int = db.fetch(PID)[0][0]
+    return number
+
+
+@pytest.mark.parametrize(
+    ("error", "passing"),
+    [
+        (errors.ConnectionFailure, True),  # 08006
+        (errors.SqlclientUnableToEstablishSqlconnection, True),  # 08001
+        (errors.TooManyConnections, True),  # 53300
+        (errors.DiskFull, True),  # 53100
+        (errors.QueryCanceled, True),  # 57014
+        (errors.AdminShutdown, True),  # 57P01
+        (errors.CrashShutdown, True),  # 57P02
+        (errors.CannotConnectNow, True),  # 57P03
+        (errors.IoError, True),  # 58030
+        (errors.ReadOnlySqlTransaction, True),  # 25006
+        (errors.SerializationFailure, True),  # 40001
+        (errors.DeadlockDetected, True),  # 40P01
+        (errors.LockNotAvailable, True),  # 55P03
+        (errors.UndefinedTable, True),  # 42P01
+        (errors.UndefinedColumn, True),  # 42703
+        (errors.UndefinedFunction, True),  # 42883
+        (psycopg.OperationalError, True),  # the client's own
+        (psycopg.InterfaceError, True),
+        (errors.UniqueViolation, False),  # 23505
+        (errors.ForeignKeyViolation, False),  # 23503
+        (errors.CheckViolation, False),  # 23514
+        (errors.UntranslatableCharacter, False),  # 22P05
+        (errors.SyntaxError, False),  # 42601
+        (errors.InsufficientPrivilege, False),  # 42501
+        (psycopg.ProgrammingError, False),
+        (psycopg.DataError, False),
+    ],
+)
+def test_an_error_is_passing_if_time_may_heal_it(
+    error: type[psycopg.Error], passing: bool
+) -> None:
+    assert is_passing(error("trouble")) is passing
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.IdleInTransactionSessionTimeout,  # 25P03
+        errors.TransactionTimeout,  # 25P04
+    ],
+)
+@pytest.mark.xfail(strict=True, reason="codes that end a session are not passing")
+def test_an_error_that_ends_the_session_is_passing(error: type[psycopg.Error]) -> None:
+    assert is_passing(error("trouble"))
+
+
+def test_a_terminated_connection_is_unavailable_once_and_then_made_again(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    before = pid(own)
+    other.fetch("SELECT pg_terminate_backend(%(pid)s, 5000)", {"pid": before})
+
+    with pytest.raises(StoreUnavailable) as caught:
+        pid(own)
+
+    assert 0 < caught.value.retry_in <= LONGEST_REST
+    assert pid(own) != before
+
+
+def test_a_closed_connection_is_made_again_at_the_next_call(own: OwnConnection) -> None:
+    before = pid(own)
+    own.close()
+    own.close()
+
+    assert pid(own) != before
+
+
+def test_a_server_that_cannot_be_reached_is_unavailable(
+    configure: Callable[..., None],
+) -> None:
+    configure(HOST="/nowhere")
+
+    with pytest.raises(StoreUnavailable, match="/nowhere"):
+        OwnConnection("lost").fetch("SELECT 1")
+
+
+def test_a_statement_that_runs_too_long_is_ended_and_the_connection_stays(
+    other: OwnConnection,
+) -> None:
+    with override_settings(JOBQUEUE={"STATEMENT_TIMEOUT": 0.1}):
+        own = OwnConnection("hasty")
+        before = pid(own)
+    with pytest.raises(StoreUnavailable, match="statement timeout"):
+        own.fetch("SELECT pg_sleep(60)")
+
+    assert pid(own) == before
+    own.close()
+
+
+def test_a_lock_is_not_waited_for_without_end(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    make()
+    assert own.fetch("SHOW lock_timeout") == [("2s",)]
+    with own.raw() as connection:
+        connection.execute("SET lock_timeout = '50ms'")
+    before = pid(own)
+    with open_transaction(other) as transaction:
+        transaction.run(UPDATE)
+        with pytest.raises(StoreUnavailable, match="lock timeout"):
+            own.run(UPDATE)
+
+    assert pid(own) == before
+    own.run(UPDATE)
+
+
+def test_a_lock_that_is_not_free_in_time_leaves_no_transaction_behind(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    make()
+    with own.raw() as connection:
+        connection.execute("SET lock_timeout = '50ms'")
+    before = pid(own)
+    with open_transaction(other) as transaction:
+        transaction.run(UPDATE)
+        with pytest.raises(StoreUnavailable, match="lock timeout"):
+            own.fetch_all([("SELECT 1", {}), (f"{UPDATE} RETURNING id", {})])
+
+    assert own.fetch_all([(PID, {}), ("SELECT 2", {})]) == [[(before,)], [(2,)]]
+
+
+def test_a_deadlock_is_unavailable_and_the_connection_stays(
+    own: OwnConnection, other: OwnConnection, background: Background
+) -> None:
+    first, second = sorted([make(), make()])
+    locked = "SELECT id FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE"
+    before = pid(own)
+
+    def cross() -> None:
+        with open_transaction(other) as transaction:
+            transaction.run("SET LOCAL lock_timeout = 0")
+            transaction.run("SET LOCAL deadlock_timeout = '1min'")
+            transaction.fetch(locked, {"id": second})
+            transaction.fetch(locked, {"id": first})
+
+    def fall_in() -> None:
+        with open_transaction(own) as transaction:
+            transaction.run("SET LOCAL lock_timeout = 0")
+            transaction.run("SET LOCAL deadlock_timeout = '10ms'")
+            transaction.fetch(locked, {"id": first})
+            future.append(background(cross))
+            until_waiting()
+            transaction.fetch(locked, {"id": second})
+
+    future: list[Any] = []
+    with pytest.raises(StoreUnavailable, match="deadlock"):
+        fall_in()
+
+    future[0].result(30)
+    assert pid(own) == before
+
+
+def test_a_read_only_server_is_left_for_another_one(own: OwnConnection) -> None:
+    before = pid(own)
+    with own.raw() as connection:
+        connection.execute("SET default_transaction_read_only = on")
+    with pytest.raises(StoreUnavailable, match="read-only"):
+        own.run(UPDATE)
+
+    own.run(UPDATE)
+    assert pid(own) != before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM jobqueue_nothing",
+        "SELECT nothing FROM jobqueue_queuedjob",
+        "SELECT jobqueue_nothing()",
+    ],
+)
+def test_a_database_that_is_not_migrated_says_what_to_do(
+    own: OwnConnection, statement: str
+) -> None:
+    before = pid(own)
+    with pytest.raises(StoreUnavailable, match=re.escape("run manage.py migrate")):
+        own.fetch(statement)
+
+    assert pid(own) == before
+
+
+def test_an_error_of_ours_is_raised_as_it_is_and_harms_nothing(
+    own: OwnConnection,
+) -> None:
+    before = pid(own)
+    with pytest.raises(errors.CheckViolation):
+        own.run(
+            "INSERT INTO jobqueue_queuedjob (job_type, priority) VALUES (%(t)s, 999)",
+            {"t": ADD},
+        )
+
+    assert pid(own) == before
+
+
+def test_statements_sent_together_are_one_transaction(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    make()
+    with pytest.raises(errors.DivisionByZero):
+        own.fetch_all([(f"{UPDATE} RETURNING id", {}), ("SELECT 1 / 0", {})])
+
+    assert other.fetch("SELECT attempts FROM jobqueue_queuedjob") == [(0,)]
+    now = "SELECT now(), clock_timestamp() > now()"
+    first, second = own.fetch_all([(now, {}), (now, {})])
+    assert first == second == [(first[0][0], True)]
+
+
+@pytest.mark.xfail(strict=True, reason="0A000 is not passing, and the connection stays")
+def test_a_column_that_a_migration_widened_is_seen_at_the_second_call(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    own.run("CREATE TABLE widened (name varchar(10))")
+    try:
+        own.fetch("SELECT name FROM widened")
+        other.run("ALTER TABLE widened ALTER name TYPE varchar(20)")
+        with pytest.raises(StoreUnavailable):
+            own.fetch("SELECT name FROM widened")
+        assert own.fetch("SELECT name FROM widened") == []
+    finally:
+        other.run("DROP TABLE widened")
+
+
+def test_plans_are_pinned_where_it_was_asked_for(transactional_db: None) -> None:
+    settings = ("plan_cache_mode", "enable_seqscan", "enable_sort", "jit")
+    shown = {}
+    for pinned in (True, False):
+        db = OwnConnection("tests", pinned=pinned)
+        shown[pinned] = [db.fetch(f"SHOW {name}")[0][0] for name in settings]
+        db.close()
+
+    assert shown[True] == ["force_generic_plan", "off", "off", "off"]
+    assert shown[False][:3] == ["auto", "on", "on"]
+
+
+def test_a_connection_has_bounds_and_a_name(own: OwnConnection) -> None:
+    names = (
+        "application_name",
+        "statement_timeout",
+        "idle_in_transaction_session_timeout",
+        "transaction_isolation",
+    )
+
+    assert [own.fetch(f"SHOW {name}")[0][0] for name in names] == [
+        "jobqueue tests",
+        "10s",
+        "10s",
+        "read committed",
+    ]
+
+
+def test_the_projects_options_win_over_ours(configure: Callable[..., None]) -> None:
+    options = {"connect_timeout": 2, "tcp_user_timeout": 9, "sslmode": "disable"}
+    configure(OPTIONS=options)
+
+    found = connection_parameters()
+
+    assert {name: found[name] for name in options} == options
+    assert found["keepalives_idle"] == 5
+
+
+@pytest.mark.xfail(strict=True, reason="the name is given to connect() twice")
+def test_an_application_name_of_the_project_is_no_trouble(
+    configure: Callable[..., None],
+) -> None:
+    options = {"application_name": "shop"}
+    configure(OPTIONS=options)
+    db = OwnConnection("tests")
+
+    try:
+        assert db.fetch("SHOW application_name") == [("jobqueue tests",)]
+    finally:
+        db.close()
+
+
+def test_a_role_that_the_project_assumes_is_assumed(
+    own: OwnConnection, configure: Callable[..., None]
+) -> None:
+    own.run("CREATE ROLE jobqueue_tests")
+    try:
+        configure(OPTIONS={"assume_role": "jobqueue_tests"})
+        db = OwnConnection("tests")
+        assert db.fetch("SELECT current_user") == [("jobqueue_tests",)]
+        db.close()
+    finally:
+        own.run("DROP ROLE jobqueue_tests")
+
+
+def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
+    own: OwnConnection, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "django_jobqueue.store.connection")
+    rests = []
+    for _ in range(50):
+        with pytest.raises(StoreUnavailable) as caught:
+            own.fetch("SELECT * FROM jobqueue_nothing")
+        rests.append(caught.value.retry_in)
+    own.fetch("SELECT 1")
+    own.fetch("SELECT 1")
+
+    levels = [record.levelname for record in caplog.records]
+    messages = [record.getMessage() for record in caplog.records]
+    assert levels == ["WARNING", "INFO"]
+    assert messages[0].startswith("tests: database trouble, trying again: relation")
+    assert "can be used again" in messages[1]
+    assert "(50 tries)" in messages[1]
+    assert max(rests) <= LONGEST_REST
+    assert max(rests[:2]) < min(rests[10:])
+
+
+def test_the_message_of_a_trouble_is_one_line_of_bounded_length(
+    own: OwnConnection,
+) -> None:
+    with pytest.raises(StoreUnavailable) as caught:
+        own.fetch(f'SELECT *\n\n FROM "{"n" * 63}", pg_class -- {"x" * 5_000}')
+
+    text = str(caught.value)
+    assert "\n" not in text
+    assert len(text) < 400
+
+
+def test_a_statement_on_the_callers_connection_is_in_the_callers_transaction(
+    transactional_db: None, own: OwnConnection
+) -> None:
+    make()
+    db = DjangoDatabase()
+    assert db.alias == conf.database
+    assert not connections["default"].in_atomic_block
+    db.run(UPDATE)
+    assert own.fetch("SELECT attempts FROM jobqueue_queuedjob") == [(7,)]

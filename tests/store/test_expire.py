@@ -1,0 +1,136 @@
+"""Expire: archived as expired, also when nobody claims."""
+
+from __future__ import annotations
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
+from django_jobqueue.store import expire
+from django_jobqueue.store.connection import OwnConnection
+from tests.store.meanwhile import open_transaction
+from tests.store.rows import (
+    ADD,
+    ago,
+    archive,
+    archived_job,
+    claimed,
+    make,
+    make_many,
+    queued_job,
+)
+from tests.store.test_finish import KEPT, seen
+
+
+def test_an_expired_job_is_archived_with_everything_it_had(own: OwnConnection) -> None:
+    kept = {**KEPT, "expires_at": ago(1)}
+    id = make(**kept, attempts=3)
+    before = timezone.now()
+
+    assert expire.expire(own) == [(ADD, "default", 1)]
+
+    held = archived_job(id)
+    assert queued_job(id) is None
+    assert held is not None
+    assert seen(held) == kept
+    assert (held.status, held.attempts, held.started_at) == ("expired", 3, None)
+    assert before <= held.finished_at <= timezone.now()
+    assert not Failure.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "columns", [{"run_after": ago(-3_600)}, {"alone": True}, {"attempts": 1}]
+)
+def test_a_job_expires_whatever_it_waits_for(
+    own: OwnConnection, columns: dict[str, object]
+) -> None:
+    make(expires_at=ago(1), **columns)
+
+    assert expire.expire(own) == [(ADD, "default", 1)]
+
+
+def test_a_job_that_lives_or_runs_does_not_expire(
+    own: OwnConnection, holder: int
+) -> None:
+    make()
+    make(expires_at=ago(-60))
+    running = make(expires_at=ago(-60), run_after=ago(100))
+    claimed(own, holder)
+    QueuedJob.objects.filter(id=running).update(expires_at=ago(1))
+
+    assert expire.expire(own) == []
+    assert QueuedJob.objects.count() == 3
+
+
+def test_the_answer_counts_by_job_type_and_queue(own: OwnConnection) -> None:
+    for name, queue in [(ADD, "a"), (ADD, "a"), (ADD, "b"), ("tests.sample.aadd", "a")]:
+        make(name, queue=queue, expires_at=ago(1))
+
+    assert sorted(expire.expire(own)) == sorted(
+        [(ADD, "a", 2), (ADD, "b", 1), ("tests.sample.aadd", "a", 1)]
+    )
+
+
+def test_a_batch_takes_the_longest_expired_first(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expire, "BATCH", 2)
+    made = [make(expires_at=ago(seconds)) for seconds in (1, 3, 2, 5, 4)]
+    gone = []
+    while expire.expire(own):
+        gone.append(ArchivedJob.objects.count())
+
+    assert gone == [2, 4, 5]
+    first = ArchivedJob.objects.order_by("finished_at").values_list("id", flat=True)[:2]
+    assert set(first) == {made[3], made[4]}
+
+
+def test_a_job_that_somebody_else_has_locked_is_skipped(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    locked, free = make_many(2, expires_at=ago(1))
+    with open_transaction(other) as transaction:
+        transaction.fetch(
+            "SELECT id FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE",
+            {"id": locked},
+        )
+        assert expire.expire(own) == [(ADD, "default", 1)]
+
+    assert [job.id for job in ArchivedJob.objects.all()] == [free]
+
+
+@pytest.mark.parametrize(("seconds", "sign"), [(60, -1), (-60, 1)])
+def test_the_next_expiry_is_told_in_seconds(
+    own: OwnConnection, seconds: float, sign: int
+) -> None:
+    make()
+    make(expires_at=ago(-3_600))
+    make(expires_at=ago(seconds))
+
+    found = expire.next_expiry(own)
+
+    assert found is not None
+    assert found * sign > 0
+    assert abs(found - -seconds) < 30
+
+
+def test_there_is_no_next_expiry_without_a_job_that_expires(
+    own: OwnConnection, holder: int
+) -> None:
+    make(expires_at=ago(-60))
+    claimed(own, holder)
+    make()
+
+    assert expire.next_expiry(own) is None
+
+
+@pytest.mark.xfail(strict=True, reason="the unique violation is raised each time")
+def test_a_job_whose_id_is_archived_already_does_not_hold_up_the_others(
+    own: OwnConnection,
+) -> None:
+    archive(id=make(expires_at=ago(2)))
+    make(expires_at=ago(1))
+
+    expire.expire(own)
+
+    assert not QueuedJob.objects.exists()

@@ -1,0 +1,336 @@
+"""Enqueue: one row in the caller's transaction, and what it is made of."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+from psycopg.errors import CheckViolation, ForeignKeyViolation
+
+from django_jobqueue.ids import new_id
+from django_jobqueue.models import JobType, QueuedJob
+from django_jobqueue.store import insert
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.insert import NewJob
+from django_jobqueue.store.rows import Job
+from tests.store.meanwhile import Ear
+from tests.store.rows import ADD, ago, job_type, queued_job, register
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PLAIN = NewJob(job_type=ADD)
+
+
+def put(new: NewJob = PLAIN, data: Any = None) -> Job:
+    """Enqueue one job, whose type must be there."""
+    data = {"a": 1} if data is None else data
+    job = insert.insert(DjangoDatabase(), new, new_id(), data, json.dumps(data))
+    assert job is not None
+    return job
+
+
+def row(job: Job) -> dict[str, Any]:
+    """Every column of the job's row but those that differ from job to job."""
+    values = QueuedJob.objects.filter(id=job.id).values().get()
+    return {
+        name: value
+        for name, value in values.items()
+        if name not in ("id", "run_after", "created_at")
+    }
+
+
+def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
+    before = timezone.now()
+    job = put()
+    after = timezone.now()
+
+    assert row(job) == {
+        "job_type_id": ADD,
+        "queue": "default",
+        "priority": 0,
+        "status": "queued",
+        "data": {"a": 1},
+        "expires_at": None,
+        "attempts": 0,
+        "max_attempts": None,
+        "crashes": 0,
+        "started_at": None,
+        "fence": 0,
+        "worker_id": None,
+        "alone": False,
+        "cancel_requested_at": None,
+        "replay_of": None,
+        "root_id": None,
+        "bulk_operation_id": None,
+        "enqueued_by": None,
+        "tags": None,
+    }
+    held = queued_job(job.id)
+    assert held is not None
+    assert before <= held.run_after <= after
+    assert before <= held.created_at <= after
+    assert (job.run_after, job.created_at) == (held.run_after, held.created_at)
+
+
+def test_what_is_returned_is_what_the_row_says() -> None:
+    moment = ago(-60)
+    new = NewJob(
+        job_type=ADD,
+        queue="q",
+        priority=7,
+        run_after=moment,
+        expires_at=ago(-120),
+        enqueued_by="anna",
+        tags='["a","b"]',
+    )
+
+    job = put(new)
+
+    held = queued_job(job.id)
+    assert held is not None
+    assert (held.queue, held.priority, held.run_after) == ("q", 7, moment)
+    assert (held.enqueued_by, held.tags) == ("anna", ["a", "b"])
+    assert (job.queue, job.priority, job.run_after) == ("q", 7, moment)
+    assert (job.status, job.job_type, job.data) == ("queued", ADD, {"a": 1})
+    assert job.expires_at == held.expires_at
+    assert not job.is_over
+
+
+def test_a_second_enqueue_within_a_moment_makes_the_same_row() -> None:
+    first, second = put(), put()
+
+    assert len(insert._known) == 1
+    assert row(first) == row(second)
+    held = queued_job(second.id)
+    assert held is not None
+    assert held.created_at == held.run_after == second.run_after == second.created_at
+    assert second.run_after >= first.run_after
+
+
+def test_what_was_looked_up_for_one_set_of_options_is_not_used_for_another() -> None:
+    put()
+    jobs = [
+        put(NewJob(job_type=ADD, queue="q")),
+        put(NewJob(job_type=ADD, priority=9)),
+        put(NewJob(job_type="tests.sample.aadd")),
+        put(NewJob(job_type=ADD, enqueued_by="anna")),
+        put(NewJob(job_type=ADD, tags='["a"]')),
+        put(NewJob(job_type=ADD, delay=timedelta(hours=1))),
+        put(NewJob(job_type=ADD, expires_in=timedelta(hours=1))),
+    ]
+
+    held = [queued_job(job.id) for job in jobs]
+    assert [(h.queue, h.priority, h.job_type_id) for h in held if h] == [
+        ("q", 0, ADD),
+        ("default", 9, ADD),
+        ("default", 0, "tests.sample.aadd"),
+        *[("default", 0, ADD)] * 4,
+    ]
+    assert [h.enqueued_by for h in held if h] == [None] * 3 + ["anna"] + [None] * 3
+    assert jobs[5].run_after > ago(-3_000)
+    assert jobs[6].expires_at is not None
+
+
+def test_what_is_looked_up_in_a_transaction_is_not_remembered() -> None:
+    with transaction.atomic():
+        put()
+
+    assert insert._known == {}
+
+
+def test_an_operators_priority_is_used_when_the_moment_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(insert, "KNOWN_FOR", 0.0)
+    put()
+    JobType.objects.filter(name=ADD).update(priority_override=50)
+
+    assert put().priority == 50
+
+
+@pytest.mark.parametrize(
+    ("asked", "override", "declared", "of_row", "expected"),
+    [
+        (5, 4, 3, 2, 5),
+        (None, 4, 3, 2, 4),
+        (None, None, 3, 2, 3),
+        (None, None, None, 2, 2),
+        (0, 4, 3, 2, 0),
+    ],
+)
+def test_the_caller_then_the_operator_then_the_code_choose_the_priority(
+    asked: int | None,
+    override: int | None,
+    declared: int | None,
+    of_row: int,
+    expected: int,
+) -> None:
+    job_type("t", priority=of_row, priority_override=override)
+    new = NewJob(job_type="t", priority=asked, declared_priority=declared)
+
+    job = put(new)
+
+    assert job.priority == expected
+    assert [j.priority for j in QueuedJob.objects.all()] == [expected]
+
+
+def test_a_queue_is_the_callers_or_that_of_the_job_type() -> None:
+    job_type("t", queue="of-the-type")
+
+    assert put(NewJob(job_type="t")).queue == "of-the-type"
+    assert put(NewJob(job_type="t", queue="q")).queue == "q"
+
+
+def test_a_time_to_live_counts_from_when_the_job_is_due() -> None:
+    moment = ago(-3_600)
+    job_type("t", expires_in=timedelta(minutes=1))
+
+    by_code = put(
+        NewJob(job_type=ADD, run_after=moment, expires_in=timedelta(minutes=5))
+    )
+    by_row = put(NewJob(job_type="t", run_after=moment))
+    by_caller = put(NewJob(job_type="t", run_after=moment, expires_at=ago(-7_200)))
+
+    assert by_code.expires_at == moment + timedelta(minutes=5)
+    assert by_row.expires_at == moment + timedelta(minutes=1)
+    assert by_caller.expires_at is not None
+    assert by_caller.expires_at > moment + timedelta(minutes=30)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a second enqueue forgets the time to live of the row"
+)
+def test_a_time_to_live_of_the_row_holds_for_the_second_enqueue_too() -> None:
+    job_type("t", expires_in=timedelta(minutes=1))
+
+    jobs = [put(NewJob(job_type="t")) for _ in range(2)]
+
+    assert all(job.expires_at is not None for job in jobs)
+
+
+def test_a_delay_counts_from_the_databases_clock() -> None:
+    before = timezone.now()
+    job = put(NewJob(job_type=ADD, delay=timedelta(hours=1)))
+
+    wait = timedelta(hours=1)
+    assert before + wait <= job.run_after <= timezone.now() + wait
+
+
+def test_a_job_type_without_a_row_inserts_nothing() -> None:
+    db = DjangoDatabase()
+    new = NewJob(job_type="nobody.knows")
+
+    assert insert.insert(db, new, new_id(), {}, "{}") is None
+    assert insert.insert_once(db, new, new_id(), {}, "{}") is None
+    assert insert.insert_many(db, new, [new_id()], ["{}"]) is False
+    assert not QueuedJob.objects.exists()
+
+
+def test_a_job_type_that_was_deleted_a_moment_ago_inserts_nothing() -> None:
+    job_type("t")
+    put(NewJob(job_type="t"))
+    QueuedJob.objects.all().delete()
+    JobType.objects.filter(name="t").delete()
+
+    db = DjangoDatabase()
+    new = NewJob(job_type="t")
+    assert insert.insert(db, new, new_id(), {}, "{}") is None
+    assert not QueuedJob.objects.exists()
+
+
+def test_a_rolled_back_transaction_leaves_nothing(own: OwnConnection, ear: Ear) -> None:
+    register(own)
+    own.run("UPDATE jobqueue_worker SET listening = true")
+
+    def undo() -> None:
+        with transaction.atomic():
+            put()
+            put()
+            insert.insert_many(DjangoDatabase(), PLAIN, [new_id()], ["{}"])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        undo()
+
+    assert not QueuedJob.objects.exists()
+    assert ear.heard() == []
+
+
+def test_a_job_is_visible_with_the_commit_and_not_before(own: OwnConnection) -> None:
+    count = "SELECT count(*) FROM jobqueue_queuedjob"
+    with transaction.atomic():
+        put()
+        assert own.fetch(count) == [(0,)]
+    assert own.fetch(count) == [(1,)]
+
+
+def test_plain_sql_enqueues_with_every_default(own: OwnConnection) -> None:
+    sql = "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES (%s, %s) RETURNING id"
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [ADD, '{"a": 1}'])
+        (id,) = cursor.fetchone()
+    job = put()
+
+    held = queued_job(id)
+    assert held is not None
+    assert row(Job(**_as_job(held))) == row(job)
+    assert held.run_after <= timezone.now()
+    assert uuid.UUID(str(id)).version == 7
+
+
+@pytest.mark.xfail(strict=True, reason="no constraint; a claim would choke on them")
+@pytest.mark.parametrize("column", ["run_after", "expires_at"])
+@pytest.mark.parametrize(
+    "moment", ["infinity", "-infinity", "0044-03-15 BC", "20000-01-01"]
+)
+def test_plain_sql_cannot_enqueue_for_a_moment_that_python_does_not_know(
+    own: OwnConnection, column: str, moment: str
+) -> None:
+    with pytest.raises(CheckViolation):
+        own.run(
+            f"INSERT INTO jobqueue_queuedjob (job_type, {column}) "
+            "VALUES (%(job_type)s, %(moment)s)",
+            {"job_type": ADD, "moment": moment},
+        )
+
+
+def test_ids_made_by_the_database_grow_with_time(own: OwnConnection) -> None:
+    with own.raw() as raw:
+        made = [
+            raw.execute("SELECT jobqueue_uuidv7(), clock_timestamp()").fetchone()
+            for _ in range(50)
+        ]
+
+    assert all(id.version == 7 for id, _ in made)
+    assert all(id.variant == uuid.RFC_4122 for id, _ in made)
+    stamps = [id.int >> 80 for id, _ in made]
+    assert stamps == sorted(stamps)
+    assert all(
+        abs(stamp - at.timestamp() * 1_000) < 1_000
+        for stamp, (_, at) in zip(stamps, made, strict=True)
+    )
+
+
+def test_a_job_type_with_jobs_cannot_be_deleted(own: OwnConnection) -> None:
+    put()
+    with pytest.raises(ForeignKeyViolation):
+        own.run("DELETE FROM jobqueue_jobtype WHERE name = %(name)s", {"name": ADD})
+
+
+def _as_job(held: QueuedJob) -> dict[str, Any]:
+    return {
+        "id": held.id,
+        "job_type": held.job_type_id,
+        "queue": held.queue,
+        "priority": held.priority,
+        "status": held.status,
+        "data": held.data,
+        "run_after": held.run_after,
+        "expires_at": held.expires_at,
+        "created_at": held.created_at,
+    }

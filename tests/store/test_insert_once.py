@@ -1,0 +1,172 @@
+"""Enqueue under the caller's id, as often as you like: one job."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import transaction
+
+from django_jobqueue.exceptions import AlreadyArchived
+from django_jobqueue.ids import new_id
+from django_jobqueue.models import QueuedJob
+from django_jobqueue.store import insert
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.insert import NewJob
+from django_jobqueue.store.rows import Job
+from tests.store.meanwhile import (
+    Background,
+    open_transaction,
+    together,
+    until_waiting,
+)
+from tests.store.rows import ADD, archive, claimed, make, queued_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MOVE = """
+WITH gone AS (
+  DELETE FROM jobqueue_queuedjob WHERE id = %(id)s
+  RETURNING id, job_type, data
+)
+INSERT INTO jobqueue_archivedjob (id, job_type, status, data)
+SELECT id, job_type, 'succeeded', data FROM gone
+"""
+
+
+def put_once(id: UUID, a: int = 1) -> Job | None:
+    """Enqueue under this id."""
+    data = {"a": a}
+    return insert.insert_once(
+        DjangoDatabase(), NewJob(job_type=ADD), id, data, f'{{"a": {a}}}'
+    )
+
+
+def test_a_new_id_makes_a_job() -> None:
+    id = new_id()
+
+    job = put_once(id)
+
+    assert job is not None
+    assert (job.id, job.data, job.status) == (id, {"a": 1}, "queued")
+    assert queued_job(id) is not None
+
+
+def test_an_id_that_waits_returns_the_waiting_job_and_ignores_the_data() -> None:
+    id = new_id()
+    first = put_once(id, a=1)
+
+    second = put_once(id, a=2)
+
+    assert first is not None
+    assert second is not None
+    assert (second.id, second.data) == (id, {"a": 1})
+    assert second.created_at == first.created_at
+    assert [job.data for job in QueuedJob.objects.all()] == [{"a": 1}]
+
+
+def test_an_id_that_runs_returns_the_running_job(
+    own: OwnConnection, holder: int
+) -> None:
+    id = new_id()
+    put_once(id)
+    claimed(own, holder)
+
+    job = put_once(id)
+
+    assert job is not None
+    assert (job.status, job.attempts, job.worker) == ("running", 1, "host:1")
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "cancelled"])
+def test_an_archived_id_inserts_nothing(status: str) -> None:
+    id = archive(status=status)
+
+    with pytest.raises(AlreadyArchived) as caught:
+        put_once(id)
+
+    assert (caught.value.id, caught.value.status) == (id, status)
+    assert str(caught.value) == (
+        f"Job {id} is over already ({status}), so its id cannot be enqueued again. "
+        "Replay it, or use a new id."
+    )
+    assert not QueuedJob.objects.exists()
+
+
+def test_a_refused_id_leaves_the_callers_transaction_usable() -> None:
+    id = archive()
+    with transaction.atomic():
+        before = put_once(new_id())
+        with pytest.raises(AlreadyArchived):
+            put_once(id)
+        after = put_once(new_id())
+
+    assert before is not None
+    assert after is not None
+    assert set(QueuedJob.objects.values_list("id", flat=True)) == {before.id, after.id}
+
+
+def test_fifty_callers_with_one_id_make_one_job() -> None:
+    id = new_id()
+    numbers = range(50)
+
+    jobs = together([partial(put_once, id, a=number) for number in numbers])
+
+    (held,) = QueuedJob.objects.all()
+    assert {job.id for job in jobs} == {id}
+    assert {str(job.data) for job in jobs} == {str(held.data)}
+
+
+def test_an_id_that_is_being_archived_is_waited_for_and_refused(
+    other: OwnConnection, background: Background
+) -> None:
+    id = make()
+    with open_transaction(other) as moving:
+        moving.run(MOVE, {"id": id})
+        future = background(partial(put_once, id))
+        until_waiting()
+
+    with pytest.raises(AlreadyArchived):
+        future.result(30)
+    assert not QueuedJob.objects.exists()
+
+
+def test_an_id_whose_move_to_the_archive_is_undone_is_still_queued(
+    other: OwnConnection, background: Background
+) -> None:
+    id = make()
+
+    def undo() -> Any:
+        with open_transaction(other) as moving:
+            moving.run(MOVE, {"id": id})
+            future = background(partial(put_once, id))
+            until_waiting()
+            futures.append(future)
+            raise ZeroDivisionError
+
+    futures: list[Any] = []
+    with pytest.raises(ZeroDivisionError):
+        undo()
+
+    job = futures[0].result(30)
+    assert (job.id, job.status) == (id, "queued")
+    assert QueuedJob.objects.count() == 1
+
+
+def test_an_id_that_another_transaction_is_inserting_is_waited_for(
+    other: OwnConnection, background: Background
+) -> None:
+    id = new_id()
+    with open_transaction(other) as inserting:
+        inserting.run(
+            "INSERT INTO jobqueue_queuedjob (id, job_type, data) "
+            "VALUES (%(id)s, %(job_type)s, %(data)s)",
+            {"id": id, "job_type": ADD, "data": '{"a": 99}'},
+        )
+        future = background(partial(put_once, id))
+        until_waiting()
+
+    assert future.result(30).data == {"a": 99}
+    assert QueuedJob.objects.count() == 1

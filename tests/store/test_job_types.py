@@ -1,0 +1,276 @@
+"""Job types: declared by the code, overridden and paused by operators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+import psycopg
+import pytest
+from django.test import override_settings
+from django.utils import timezone
+
+from django_jobqueue.models import JobType, Queue
+from django_jobqueue.policy import Policy
+from django_jobqueue.registry import Declaration, registry
+from django_jobqueue.states import Delivery
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.rows import Overrides
+from tests.store.meanwhile import Ear, together
+from tests.store.rows import ADD, ago, job_type
+
+FULL = Policy(
+    queue="mail",
+    priority=7,
+    max_attempts=9,
+    timeout=timedelta(seconds=1.5),
+    concurrency=3,
+    atomic=True,
+    expires_in=timedelta(hours=2),
+    max_crashes=4,
+    sensitive=frozenset({"token", "card"}),
+)
+
+
+def declared(name: str = "shop.send", policy: Policy = FULL) -> Declaration:
+    """A declaration of a job type that has no row yet."""
+    known = registry.get(ADD)
+    assert known is not None
+    return replace(known, name=name, policy=policy)
+
+
+def stamps() -> dict[str, object]:
+    """When each row was last written by a declaration."""
+    return dict(JobType.objects.values_list("name", "declared_at"))
+
+
+def test_what_the_code_says_is_a_row(own: OwnConnection) -> None:
+    job_types.declare(own, [declared()])
+
+    row = JobType.objects.get(name="shop.send")
+    assert (row.handler, row.description) == ("tests.sample.jobs:add", "Return a sum.")
+    assert (row.queue, row.priority, row.max_attempts) == ("mail", 7, 9)
+    assert (row.timeout, row.expires_in) == (FULL.timeout, FULL.expires_in)
+    assert (row.concurrency, row.atomic, row.max_crashes) == (3, True, 4)
+    assert (row.delivery, row.backoff) == ("at_least_once", "exponential")
+    assert row.sensitive == ["card", "token"]
+    assert row.created_at <= row.declared_at <= timezone.now()
+    assert (row.paused, row.priority_override) == (False, None)
+
+
+def test_what_the_code_leaves_open_is_the_setting(own: OwnConnection) -> None:
+    settings = {"MAX_ATTEMPTS": None, "TIMEOUT": None, "MAX_CRASHES": 8}
+    with override_settings(JOBQUEUE=settings):
+        job_types.declare(own, [declared(policy=Policy())])
+
+    row = JobType.objects.get(name="shop.send")
+    assert (row.max_attempts, row.timeout, row.max_crashes) == (None, None, 8)
+
+
+def test_an_at_most_once_job_type_has_one_attempt(own: OwnConnection) -> None:
+    policy = Policy(delivery=Delivery.AT_MOST_ONCE)
+    job_types.declare(own, [declared(policy=policy)])
+
+    row = JobType.objects.get(name="shop.send")
+    assert (row.delivery, row.max_attempts) == ("at_most_once", 1)
+
+
+def test_declaring_what_is_declared_already_writes_nothing(own: OwnConnection) -> None:
+    job_types.declare(own, [declared(), *registry])
+    before = stamps()
+
+    job_types.declare(own, [declared(), *registry])
+
+    assert stamps() == before
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        replace(FULL, queue="other"),
+        replace(FULL, priority=8),
+        replace(FULL, max_attempts=None),
+        replace(FULL, timeout=None),
+        replace(FULL, concurrency=None),
+        replace(FULL, atomic=False),
+        replace(FULL, expires_in=None),
+        replace(FULL, max_crashes=5),
+        replace(FULL, sensitive=frozenset()),
+        replace(FULL, backoff=lambda attempt: timedelta(0)),
+    ],
+)
+def test_whatever_changed_in_the_code_is_written_to_that_row_only(
+    own: OwnConnection, policy: Policy
+) -> None:
+    job_types.declare(own, [declared(), declared("shop.other")])
+    before = stamps()
+    job_types.declare(own, [declared(policy=policy), declared("shop.other")])
+
+    after = stamps()
+    assert [name for name in after if after[name] != before[name]] == ["shop.send"]
+    again = JobType.objects.get(name="shop.send")
+    job_types.declare(own, [declared(policy=policy)])
+    assert stamps()["shop.send"] == again.declared_at
+
+
+def test_what_operators_say_is_never_touched_by_the_code(own: OwnConnection) -> None:
+    job_types.declare(own, [declared()])
+    said = {
+        "priority_override": 1,
+        "max_attempts_override": -1,
+        "timeout_override": timedelta(seconds=5),
+        "concurrency_override": 0,
+        "keep_succeeded_override": timedelta(days=1),
+        "keep_unsuccessful_override": timedelta(days=2),
+        "paused": True,
+        "paused_by": "anna",
+        "paused_reason": "a bug",
+        "resume_at": ago(-60),
+    }
+    JobType.objects.filter(name="shop.send").update(**said)
+
+    job_types.declare(own, [declared(policy=Policy())])
+
+    assert JobType.objects.filter(name="shop.send").values(*said).get() == said
+
+
+def test_a_row_without_a_handler_stays(own: OwnConnection) -> None:
+    job_type("gone.handler", priority=3)
+
+    job_types.declare(own, registry)
+
+    assert JobType.objects.get(name="gone.handler").priority == 3
+
+
+def test_declaring_nothing_changes_nothing(own: OwnConnection) -> None:
+    before = stamps()
+
+    job_types.declare(own, [])
+
+    assert stamps() == before
+
+
+def test_many_workers_that_start_at_once_declare_without_a_deadlock(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    several = [declared(f"shop.t{number}") for number in range(30)]
+    JobType.objects.all().delete()
+
+    together(
+        [
+            partial(job_types.declare, own, several),
+            partial(job_types.declare, other, several[::-1]),
+        ]
+    )
+
+    assert JobType.objects.count() == 30
+
+
+@pytest.mark.parametrize("database", ["own", "django"])
+def test_overrides_are_what_operators_say_and_the_concurrency_in_force(
+    own: OwnConnection, database: str
+) -> None:
+    job_type("a", concurrency=5, priority=3, max_attempts=2)
+    job_type(
+        "b",
+        concurrency=5,
+        concurrency_override=2,
+        priority_override=0,
+        max_attempts_override=-1,
+        timeout_override=timedelta(seconds=1.5),
+    )
+    job_type("c", concurrency=5, concurrency_override=-1)
+    job_type("d", concurrency_override=0)
+    job_type("e")
+
+    found = job_types.overrides(own if database == "own" else DjangoDatabase())
+
+    assert [found[name] for name in "abcde"] == [
+        Overrides(None, None, None, 5),
+        Overrides(0, -1, timedelta(seconds=1.5), 2),
+        Overrides(None, None, None, None),
+        Overrides(None, None, None, 0),
+        Overrides(None, None, None, None),
+    ]
+
+
+def test_a_paused_job_type_says_who_and_why_and_until_when(
+    own: OwnConnection, ear: Ear
+) -> None:
+    until = ago(-60)
+    names = [ADD, "nobody.knows"]
+    before = timezone.now()
+
+    changed = job_types.pause(own, names, by="anna", reason="a bug", resume_at=until)
+
+    assert changed == [ADD]
+    row = JobType.objects.get(name=ADD)
+    assert (row.paused, row.paused_by, row.paused_reason) == (True, "anna", "a bug")
+    assert row.paused_at is not None
+    assert before <= row.paused_at <= timezone.now()
+    assert row.resume_at == until
+    assert JobType.objects.filter(paused=True).count() == 1
+    assert ear.heard() == ["t:"]
+
+
+def test_a_resumed_job_type_has_nothing_left_of_its_pause(
+    own: OwnConnection, ear: Ear
+) -> None:
+    job_types.pause(own, [ADD], by="anna", reason="a bug", resume_at=ago(-60))
+    ear.heard()
+
+    assert job_types.resume(own, [ADD, "nobody.knows"]) == [ADD]
+
+    row = JobType.objects.get(name=ADD)
+    assert (row.paused, row.paused_by, row.paused_reason) == (False, "", "")
+    assert (row.paused_at, row.resume_at) == (None, None)
+    assert ear.heard() == ["t:"]
+
+
+def test_a_queue_can_be_paused_before_it_has_a_row(
+    own: OwnConnection, ear: Ear
+) -> None:
+    until = ago(-60)
+    for reason in ("first", "second"):
+        changed = job_types.pause(
+            own, ["a", "b"], queues=True, by="anna", reason=reason, resume_at=until
+        )
+        assert sorted(changed) == ["a", "b"]
+
+    row = Queue.objects.get(name="a")
+    assert (row.paused, row.paused_by, row.paused_reason) == (True, "anna", "second")
+    assert row.resume_at == until
+    assert ear.heard() == ["t:", "t:"]
+    assert job_types.resume(own, ["a", "c"], queues=True) == ["a"]
+    row.refresh_from_db()
+    assert (row.paused, row.paused_at, row.resume_at) == (False, None, None)
+    assert Queue.objects.get(name="b").paused
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"delivery": "sometimes"},
+        {"max_attempts": 0},
+        {"max_attempts_override": 0},
+        {"max_attempts_override": -2},
+        {"concurrency": -1},
+        {"concurrency_override": -2},
+        {"priority": 101},
+        {"priority_override": -101},
+        {"max_crashes": 0},
+        {"delivery": "at_most_once", "max_attempts": 2},
+        {"name": ""},
+    ],
+)
+def test_the_database_refuses_a_policy_that_makes_no_sense(
+    own: OwnConnection, columns: dict[str, object]
+) -> None:
+    values = {"name": "t", **columns}
+    names = ", ".join(values)
+    places = ", ".join(f"%({name})s" for name in values)
+
+    with pytest.raises(psycopg.errors.CheckViolation):
+        own.run(f"INSERT INTO jobqueue_jobtype ({names}) VALUES ({places})", values)

@@ -1,0 +1,281 @@
+"""The plans of the hot statements, with statistics that know nothing of the rows.
+
+Statistics are taken of an empty table, and then a burst arrives: what autovacuum does
+to every queue. Counts of rows and pages are asserted, never times.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from django_jobqueue.models import JobType
+from django_jobqueue.store import claim, finish, lanes
+from django_jobqueue.store.claim import LaneMark
+from django_jobqueue.store.connection import OwnConnection
+from tests.store.meanwhile import open_transaction
+from tests.store.plans import Plan, plan_of
+from tests.store.rows import ADD, LIMITED, claimed, job_type, lane, make
+
+BURST = 20_000
+READY = "jobqueue_q_ready"
+RUNNING = "jobqueue_q_running"
+PRIMARY = "jobqueue_queuedjob_pkey"
+
+# Before 18 only the first column of a row comparison ends an index scan.
+WALKS = "a look walks every known lane to its end"
+
+FILL = """
+INSERT INTO jobqueue_queuedjob (job_type, run_after, status, worker_id, fence)
+SELECT %(job_type)s, clock_timestamp() + %(from)s::interval + n * interval '1 ms',
+       %(status)s, %(worker)s, 1
+  FROM generate_series(1, %(count)s) AS n
+"""
+
+
+@pytest.fixture(autouse=True)
+def _stale_statistics(transactional_db: None) -> Iterator[None]:
+    """The statistics of the hot table say that it is empty, and stay so."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE jobqueue_queuedjob SET (autovacuum_enabled = off)")
+        cursor.execute("ANALYZE jobqueue_queuedjob")
+        yield
+        cursor.execute("ALTER TABLE jobqueue_queuedjob RESET (autovacuum_enabled)")
+
+
+def fill(
+    job_type: str = ADD,
+    from_: str = "-1 hour",
+    *,
+    count: int = BURST,
+    status: str = "queued",
+    worker: int | None = None,
+) -> None:
+    """Insert many rows, due one millisecond after the other."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            FILL,
+            {
+                "job_type": job_type,
+                "from": from_,
+                "count": count,
+                "status": status,
+                "worker": worker,
+            },
+        )
+
+
+def params(worker: int, *lanes: LaneMark, limit: int = 10) -> dict[str, Any]:
+    """The parameters of a claim."""
+    given = claim._lane_params(list(lanes) or [lane()])
+    return {**given, "worker": worker, "limit": limit}
+
+
+def assert_index_scans(plan: Plan, *indexes: str) -> None:
+    """The hot table is read by these indexes and by position only; nothing is
+    sorted."""
+    assert plan.indexes() - {"Tid Scan"} == set(indexes)
+    assert plan.sorts() == []
+
+
+@pytest.mark.parametrize("planned", ["while empty", "after the burst"])
+def test_a_claim_reads_its_lane_in_order_and_no_further_than_its_limit(
+    own: OwnConnection, holder: int, planned: str
+) -> None:
+    if planned == "while empty":
+        plan_of(own, claim.CLAIM, params(holder))
+    fill()
+
+    plan = plan_of(own, claim.CLAIM, params(holder))
+
+    assert_index_scans(plan, READY)
+    assert plan.rows() == 20  # picked, and found again by position
+
+
+def test_a_claim_touches_little_whatever_stands_before_and_behind_its_jobs(
+    own: OwnConnection, holder: int
+) -> None:
+    job_type("a.in.front")
+    fill("a.in.front", "-1 day")
+    fill(ADD, "-1 hour")
+    fill(ADD, "1 hour")
+
+    plan = plan_of(own, claim.CLAIM, params(holder))
+
+    assert_index_scans(plan, READY)
+    assert plan.rows() <= 40
+    assert plan.buffers <= 400
+
+
+def test_a_claim_of_lanes_that_are_paused_or_empty_touches_none_of_their_jobs(
+    own: OwnConnection, holder: int
+) -> None:
+    JobType.objects.filter(name=ADD).update(paused=True)
+    fill()
+    empty = [lane(queue=f"q{number}") for number in range(50)]
+
+    plan = plan_of(own, claim.CLAIM, params(holder, lane(), *empty))
+
+    assert plan.rows() == 0
+
+
+@pytest.mark.parametrize("planned", ["while empty", "after the burst"])
+def test_a_claim_within_a_limit_counts_what_runs_by_index(
+    own: OwnConnection, holder: int, planned: str
+) -> None:
+    given = {**params(holder, lane(LIMITED)), "job_type": LIMITED}
+    if planned == "while empty":
+        plan_of(own, claim.CLAIM_LIMITED, given)
+    fill(LIMITED)
+    fill(LIMITED, count=1, status="running", worker=holder)
+    fill(ADD, status="running", worker=holder)
+
+    plan = plan_of(own, claim.CLAIM_LIMITED, given)
+
+    assert_index_scans(plan, READY, RUNNING)
+    assert plan.rows() == 3  # one runs, so one more: picked, and found again
+
+
+def test_a_mark_spares_a_claim_the_entries_that_an_old_snapshot_keeps(
+    own: OwnConnection, other: OwnConnection, holder: int
+) -> None:
+    fill()
+    with open_transaction(other) as transaction:
+        transaction.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        transaction.fetch("SELECT 1")
+        last = claimed(own, holder, BURST)[-1]
+        own.run("DELETE FROM jobqueue_queuedjob WHERE worker_id IS NOT NULL")
+        make()
+        mark = LaneMark(lane().lane, (last.run_after, last.id))
+
+        swept = plan_of(own, claim.CLAIM, params(holder, lane()))
+        marked = plan_of(own, claim.CLAIM, params(holder, mark))
+
+    assert marked.buffers < 100
+    assert swept.buffers > 5 * marked.buffers
+
+
+@pytest.mark.parametrize("planned", ["while empty", "after the burst"])
+def test_a_success_finds_its_jobs_by_their_ids(
+    own: OwnConnection, holder: int, planned: str
+) -> None:
+    given = _outcomes(own, holder)
+    if planned == "while empty":
+        plan_of(own, finish.SUCCEED, {**given, **_arrays([])})
+    fill(status="running", worker=holder)
+    rows = own.fetch("SELECT id, fence FROM jobqueue_queuedjob LIMIT 200")
+
+    plan = plan_of(own, finish.SUCCEED, {**given, **_arrays(rows)})
+
+    assert_index_scans(plan, PRIMARY)
+    assert plan.rows() == 200
+
+
+@pytest.mark.parametrize("planned", ["while empty", "after the burst"])
+def test_every_other_outcome_finds_its_jobs_by_their_ids(
+    own: OwnConnection, holder: int, planned: str
+) -> None:
+    given = _outcomes(own, holder)
+    if planned == "while empty":
+        plan_of(own, finish.END, {**given, "outcomes": "[]"})
+    fill(status="running", worker=holder)
+    rows = own.fetch("SELECT id, fence FROM jobqueue_queuedjob LIMIT 200")
+    outcomes = [
+        {
+            "id": str(id),
+            "fence": fence,
+            "status": "failed" if number % 2 else None,
+            "wait": 1,
+            "refund": 0,
+            "ran": 1,
+            "ago": 0,
+            "ended": "failed",
+            "reason": "",
+        }
+        for number, (id, fence) in enumerate(rows)
+    ]
+
+    plan = plan_of(own, finish.END, {**given, "outcomes": json.dumps(outcomes)})
+
+    assert_index_scans(plan, PRIMARY)
+    assert plan.rows() <= 400  # once for what goes, once for what comes back
+    assert "Seq Scan" not in plan.indexes("jobqueue_failure")
+    assert "Seq Scan" not in plan.indexes("jobqueue_failuregroup")
+
+
+def test_a_look_reads_one_entry_of_each_known_lane(
+    own: OwnConnection, request: pytest.FixtureRequest
+) -> None:
+    if connection.pg_version < 180_000:
+        request.applymarker(pytest.mark.xfail(strict=True, reason=WALKS))
+    names = [job_type(f"t{number}") for number in range(5)]
+    for name in names:
+        fill(name, count=BURST // 5)
+    known = [lane(name).lane for name in names]
+    lower, upper = [lanes.FIRST, *known], [*known, lanes.LAST]
+
+    plan = plan_of(
+        own,
+        lanes.LOOK,
+        {
+            **_columns("from", lower),
+            **_columns("to", upper),
+            "queues": [one.queue for one in known],
+            "priorities": [one.priority for one in known],
+            "job_types": [one.job_type for one in known],
+        },
+    )
+
+    assert_index_scans(plan, READY)
+    assert plan.rows() == 5
+    assert plan.buffers < 200
+
+
+def test_a_look_that_knows_nothing_reads_one_entry_of_each_lane(
+    own: OwnConnection,
+) -> None:
+    names = [job_type(f"t{number}") for number in range(5)]
+    for name in names:
+        fill(name, count=BURST // 5)
+
+    plan = plan_of(
+        own,
+        lanes.LOOK,
+        {
+            **_columns("from", [lanes.FIRST]),
+            **_columns("to", [lanes.LAST]),
+            "queues": [],
+            "priorities": [],
+            "job_types": [],
+        },
+    )
+
+    assert_index_scans(plan, READY)
+    assert plan.rows() <= 10  # an average that PostgreSQL rounds, times the loops
+    assert plan.buffers < 200
+
+
+def _columns(side: str, ends: list[lanes.Lane]) -> dict[str, Any]:
+    return {
+        f"{side}_queue": [one.queue for one in ends],
+        f"{side}_priority": [one.priority for one in ends],
+        f"{side}_type": [one.job_type for one in ends],
+    }
+
+
+def _outcomes(own: OwnConnection, holder: int) -> dict[str, Any]:
+    return {"worker_id": holder, "worker": "host:1", "release": ""}
+
+
+def _arrays(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
+    return {
+        "ids": finish._array([str(id) for id, _ in rows]),
+        "fences": finish._array([str(fence) for _, fence in rows]),
+        "ran": finish._array(["1"] * len(rows)),
+        "ago": finish._array(["0"] * len(rows)),
+        "results": json.dumps([None] * len(rows)),
+    }

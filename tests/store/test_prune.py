@@ -1,0 +1,283 @@
+"""Prune: archived to gone, by status and age, in small batches."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, JobType
+from django_jobqueue.store import prune
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.prune import Rule
+from tests.store.meanwhile import open_transaction
+from tests.store.rows import ADD, ago, archive, make
+
+DAY = 86_400.0
+OTHER = "tests.sample.aadd"
+RETENTION: Mapping[str, float | None] = {
+    "succeeded": 7 * DAY,
+    "failed": 90 * DAY,
+    "expired": 30 * DAY,
+    "cancelled": None,
+}
+
+
+def run(own: OwnConnection, *rules: Rule) -> list[int]:
+    """Prune by these rules; return the number of each batch."""
+    return [gone for rule in rules for gone in prune.prune(own, rule)]
+
+
+def left() -> set[uuid.UUID]:
+    """The ids that are still there."""
+    return set(ArchivedJob.objects.values_list("id", flat=True))
+
+
+def old(status: str, days: float, job_type: str = ADD) -> uuid.UUID:
+    """Archive a job that ended so long ago."""
+    return archive(job_type, status, finished_at=ago(days * DAY))
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "cancelled"])
+def test_a_rule_takes_what_is_older_and_of_its_status(
+    own: OwnConnection, status: str
+) -> None:
+    everything = ["succeeded", "failed", "expired", "cancelled"]
+    gone = old(status, 11)
+    others = {old(other, 11) for other in everything if other != status}
+    young = old(status, 9)
+
+    assert sum(run(own, Rule(status=status, keep=10 * DAY))) == 1
+
+    assert left() == {*others, young}
+    assert gone not in left()
+
+
+def test_the_settings_are_rules_and_none_is_for_ever(own: OwnConnection) -> None:
+    assert prune.rules(own, RETENTION) == [
+        Rule(status="succeeded", keep=7 * DAY),
+        Rule(status="failed", keep=90 * DAY),
+        Rule(status="expired", keep=30 * DAY),
+    ]
+
+
+def test_a_job_type_with_a_retention_of_its_own_is_exempt_from_the_settings(
+    own: OwnConnection,
+) -> None:
+    JobType.objects.filter(name=ADD).update(keep_succeeded_override=timedelta(days=1))
+    JobType.objects.filter(name=OTHER).update(
+        keep_unsuccessful_override=timedelta(days=400)
+    )
+
+    rules = prune.rules(own, RETENTION)
+
+    assert {(r.status, r.job_type, r.keep, r.but_for) for r in rules} == {
+        ("succeeded", ADD, DAY, ()),
+        ("succeeded", None, 7 * DAY, (ADD,)),
+        ("failed", OTHER, 400 * DAY, ()),
+        ("failed", None, 90 * DAY, (OTHER,)),
+        ("expired", OTHER, 400 * DAY, ()),
+        ("expired", None, 30 * DAY, (OTHER,)),
+        ("cancelled", OTHER, 400 * DAY, ()),
+    }
+
+
+def test_what_the_rules_take_is_what_they_say(own: OwnConnection) -> None:
+    JobType.objects.filter(name=ADD).update(keep_succeeded_override=timedelta(days=1))
+    JobType.objects.filter(name=OTHER).update(
+        keep_unsuccessful_override=timedelta(days=400)
+    )
+    kept = {
+        old("succeeded", 0.5),
+        old("succeeded", 2, OTHER),
+        old("failed", 89),
+        old("failed", 399, OTHER),
+        old("cancelled", 4_000),
+        old("expired", 29),
+        old("cancelled", 399, OTHER),
+    }
+    old("succeeded", 2)
+    old("succeeded", 8, OTHER)
+    old("failed", 91)
+    old("failed", 401, OTHER)
+    old("expired", 31)
+    old("cancelled", 401, OTHER)
+
+    assert sum(run(own, *prune.rules(own, RETENTION))) == 6
+
+    assert left() == kept
+
+
+def test_a_retention_of_zero_keeps_nothing(own: OwnConnection) -> None:
+    JobType.objects.filter(name=ADD).update(keep_succeeded_override=timedelta(0))
+    old("succeeded", 0.001)
+    kept = old("succeeded", 0.001, OTHER)
+
+    run(own, *prune.rules(own, RETENTION))
+
+    assert left() == {kept}
+
+
+def test_rules_can_be_asked_for_one_job_type(own: OwnConnection) -> None:
+    JobType.objects.filter(name=ADD).update(keep_succeeded_override=timedelta(days=1))
+    JobType.objects.filter(name=OTHER).update(keep_succeeded_override=timedelta(days=2))
+
+    rules = prune.rules(own, RETENTION, only_type=ADD)
+
+    assert {(r.status, r.job_type, r.keep) for r in rules} == {
+        ("succeeded", ADD, DAY),
+        ("failed", ADD, 90 * DAY),
+        ("expired", ADD, 30 * DAY),
+    }
+    gone = [old("failed", 91), old("succeeded", 1.5)]
+    kept = {old("failed", 91, OTHER), old("succeeded", 1.5, OTHER)}
+    assert [prune.count(own, rule) for rule in rules].count(1) == len(gone)
+    run(own, *rules)
+    assert left() == kept
+
+
+def test_pruning_goes_in_batches_from_the_oldest_on(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "BATCH", 3)
+    days = [20, 12, 18, 14, 16, 11, 19]
+    made = {day: old("failed", day) for day in days}
+    steps = prune.prune(own, Rule(status="failed", keep=10 * DAY))
+
+    assert next(steps) == 3
+    assert left() == {made[day] for day in (12, 14, 16, 11)}
+    assert next(steps) == 3
+    assert left() == {made[11]}
+    assert list(steps) == [1]
+
+
+def test_what_is_kept_is_walked_once_and_ends_no_pass(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "BATCH", 2)
+    kept = {old("failed", 100 - n) for n in range(5)}
+    old("succeeded", 50)
+
+    assert run(own, Rule(status="succeeded", keep=DAY)) == [0, 0, 1]
+    assert left() == kept
+
+
+def test_jobs_that_ended_at_the_same_moment_are_all_seen(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "BATCH", 2)
+    moment = ago(20 * DAY)
+    for _ in range(5):
+        archive(finished_at=moment)
+
+    assert run(own, Rule(status="succeeded", keep=DAY)) == [2, 2, 1]
+
+
+def test_what_ends_while_a_pass_runs_is_left_to_the_next(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "BATCH", 1)
+    old("succeeded", 3)
+    steps = prune.prune(own, Rule(status="succeeded", keep=0))
+    assert next(steps) == 1
+    late = archive()
+
+    assert list(steps) == []
+    assert left() == {late}
+
+
+def test_a_row_that_is_locked_is_skipped(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    locked = old("failed", 20)
+    old("failed", 15)
+    rule = Rule(status="failed", keep=10 * DAY)
+    with open_transaction(other) as transaction:
+        transaction.fetch(
+            "SELECT id FROM jobqueue_archivedjob WHERE id = %(id)s FOR UPDATE",
+            {"id": locked},
+        )
+        assert run(own, rule) == [1]
+
+    assert left() == {locked}
+    assert run(own, rule) == [1]
+
+
+def test_the_failures_of_a_job_go_with_it(own: OwnConnection) -> None:
+    gone, kept, waiting = old("failed", 20), old("failed", 5), make()
+    for id in (gone, gone, kept, waiting):
+        Failure.objects.create(job_id=id, job_type=ADD, number=1, end="failed")
+
+    run(own, Rule(status="failed", keep=10 * DAY))
+
+    assert set(Failure.objects.values_list("job_id", flat=True)) == {kept, waiting}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule(status="succeeded", keep=10 * DAY),
+        Rule(status="failed", keep=10 * DAY),
+        Rule(status="failed", keep=10 * DAY, job_type=ADD),
+        Rule(status="failed", keep=10 * DAY, but_for=(ADD,)),
+    ],
+)
+def test_what_would_go_can_be_counted_before(own: OwnConnection, rule: Rule) -> None:
+    for status in ("succeeded", "failed", "cancelled"):
+        for name in (ADD, OTHER, OTHER):
+            old(status, 20, name)
+            old(status, 5, name)
+
+    expected = prune.count(own, rule)
+
+    assert expected > 0
+    assert sum(run(own, rule)) == expected
+    assert prune.count(own, rule) == 0
+
+
+def test_the_callers_connection_prunes_too(own: OwnConnection) -> None:
+    old("failed", 20)
+    rule = Rule(status="failed", keep=10 * DAY)
+
+    assert prune.count(DjangoDatabase(), rule) == 1
+    assert list(prune.prune(DjangoDatabase(), rule)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "forgotten"),
+    [
+        ({}, True),
+        ({"state": "resolved"}, False),
+        ({"state": "ignored"}, False),
+        ({"assignee": "anna"}, False),
+        ({"notes": "see the ticket"}, False),
+        ({"first_seen": ago(DAY / 2)}, False),
+    ],
+)
+def test_a_group_without_failures_that_nobody_cared_about_is_forgotten(
+    own: OwnConnection, columns: dict[str, object], forgotten: bool
+) -> None:
+    values = {"first_seen": ago(2 * DAY), **columns}
+    FailureGroup.objects.create(fingerprint=uuid.uuid4(), coarse=uuid.uuid4(), **values)
+
+    prune.forget_groups(own)
+
+    assert FailureGroup.objects.exists() is not forgotten
+
+
+@pytest.mark.parametrize("of", ["a failure", "an archived job"])
+def test_a_group_that_something_points_to_is_kept(own: OwnConnection, of: str) -> None:
+    mark = uuid.uuid4()
+    FailureGroup.objects.create(fingerprint=mark, coarse=mark, first_seen=ago(2 * DAY))
+    if of == "a failure":
+        Failure.objects.create(
+            job_id=uuid.uuid4(), job_type=ADD, number=1, end="failed", fingerprint=mark
+        )
+    else:
+        archive(status="failed", fingerprint=mark)
+
+    prune.forget_groups(own)
+
+    assert FailureGroup.objects.exists()

@@ -1,0 +1,186 @@
+"""Replay: a new queued job that remembers the archived one."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.store import claim, expire
+from django_jobqueue.store import replay as store_replay
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.replay import Replay
+from tests.store.meanwhile import Ear, together
+from tests.store.rows import ADD, ago, archive, archived_job, lane, make, queued_job
+
+OLD = {
+    "queue": "q",
+    "priority": 7,
+    "data": {"a": 1},
+    "run_after": ago(1_000),
+    "created_at": ago(1_000),
+    "expires_at": ago(400),
+    "attempts": 5,
+    "max_attempts": 9,
+    "crashes": 2,
+    "error_class": "ValueError",
+    "tags": ["a"],
+    "enqueued_by": "anna",
+    "result": 5,
+}
+
+
+def again(own: OwnConnection, id: uuid.UUID, **how: object) -> QueuedJob:
+    """Replay one job, which must be possible; return the new one."""
+    made = store_replay.replay(own, [id], Replay(**how))  # type: ignore[arg-type]
+    job = queued_job(made[id])
+    assert job is not None
+    return job
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "cancelled"])
+def test_a_replayed_job_is_a_new_one_with_the_old_ones_data(
+    own: OwnConnection, status: str
+) -> None:
+    id = archive(status=status, **OLD)
+    before = timezone.now()
+
+    job = again(own, id)
+
+    assert job.id != id
+    assert job.id.version == 7
+    assert (job.job_type_id, job.queue, job.priority) == (ADD, "q", 7)
+    assert (job.data, job.max_attempts, job.tags) == ({"a": 1}, 9, ["a"])
+    assert (job.status, job.attempts, job.crashes, job.fence) == ("queued", 0, 0, 0)
+    assert (job.replay_of, job.root_id, job.enqueued_by) == (id, id, None)
+    assert before <= job.run_after <= timezone.now()
+    assert before <= job.created_at <= timezone.now()
+
+
+def test_the_old_row_is_not_touched(own: OwnConnection) -> None:
+    id = archive(status="failed", **OLD)
+    before = ArchivedJob.objects.values().get()
+
+    again(own, id)
+
+    assert ArchivedJob.objects.values().get() == before
+
+
+def test_a_replay_of_a_replay_remembers_both_the_last_and_the_first(
+    own: OwnConnection,
+) -> None:
+    first = archive()
+    second = archive(replay_of=first, root_id=first)
+
+    job = again(own, second)
+
+    assert (job.replay_of, job.root_id) == (second, first)
+
+
+def test_what_is_asked_for_replaces_what_the_old_job_had(own: OwnConnection) -> None:
+    moment, operation = ago(-60), uuid.uuid4()
+
+    job = again(
+        own,
+        archive(**OLD),
+        run_after=moment,
+        queue="other",
+        priority=0,
+        data='{"a": 2}',
+        by="bert",
+        bulk_operation_id=operation,
+    )
+
+    assert (job.run_after, job.queue, job.priority) == (moment, "other", 0)
+    assert (job.data, job.enqueued_by) == ({"a": 2}, "bert")
+    assert job.bulk_operation_id == operation
+
+
+@pytest.mark.parametrize(
+    ("expiry", "seconds"),
+    [("keep", -400), ("same", 600), ("none", None), ("new", 7_200)],
+)
+def test_a_replay_expires_as_it_was_asked_to(
+    own: OwnConnection, expiry: str, seconds: int | None
+) -> None:
+    old = {**OLD, "expires_at": ago(400), "created_at": ago(1_000)}
+
+    job = again(own, archive(**old), expiry=expiry, expires_at=ago(-7_200))
+
+    if seconds is None:
+        assert job.expires_at is None
+    else:
+        assert job.expires_at is not None
+        left = job.expires_at - job.created_at
+        assert abs(left - timedelta(seconds=seconds)) < timedelta(seconds=30)
+
+
+def test_a_job_that_never_expired_has_the_same_time_to_live_again(
+    own: OwnConnection,
+) -> None:
+    id = archive()
+
+    assert again(own, id, expiry="same").expires_at is None
+    assert again(own, id, expiry="keep").expires_at is None
+
+
+def test_a_replayed_job_that_had_expired_expires_again_and_is_never_claimed(
+    own: OwnConnection, holder: int
+) -> None:
+    job = again(own, archive(status="expired", **OLD))
+
+    assert claim.claim(own, holder, [lane(queue="q", priority=7)], 10) == []
+    expire.expire(own)
+    held = archived_job(job.id)
+    assert held is not None
+    assert held.status == "expired"
+
+
+def test_only_archived_jobs_of_job_types_that_exist_are_replayed(
+    own: OwnConnection,
+) -> None:
+    over, waiting = archive(), make()
+    orphan = archive("gone.type")
+
+    made = store_replay.replay(
+        own, [over, waiting, orphan, uuid.uuid4(), over], Replay()
+    )
+
+    assert list(made) == [over]
+    assert QueuedJob.objects.filter(replay_of__isnull=False).count() == 1
+    assert not JobType.objects.filter(name="gone.type").exists()
+
+
+def test_a_job_can_be_replayed_as_often_as_one_likes(own: OwnConnection) -> None:
+    id = archive()
+    jobs = [again(own, id) for _ in range(3)]
+
+    assert len({job.id for job in jobs}) == 3
+    assert {job.replay_of for job in jobs} == {id}
+
+
+def test_two_replays_at_once_make_two_jobs(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    ids = [archive() for _ in range(20)]
+
+    made = together(
+        [partial(store_replay.replay, db, ids, Replay()) for db in (own, other)]
+    )
+
+    assert [set(one) for one in made] == [set(ids), set(ids)]
+    assert QueuedJob.objects.count() == 40
+
+
+def test_each_queue_is_notified_once(own: OwnConnection, ear: Ear) -> None:
+    ids = [archive(queue=queue) for queue in ("a", "a", "b")]
+
+    store_replay.replay(own, ids, Replay())
+
+    assert sorted(ear.heard()) == ["q:a", "q:b"]
+    store_replay.replay(own, [], Replay())
+    assert ear.heard() == []

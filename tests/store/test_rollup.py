@@ -1,0 +1,234 @@
+"""Roll-ups: added place by place, folded into hours, dropped when old."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue.histogram import BUCKETS, bucket_of
+from django_jobqueue.models import Rollup
+from django_jobqueue.store import rollup
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.rollup import Count
+from tests.store.meanwhile import together
+from tests.store.rows import ADD, ago
+
+COUNTERS = ("succeeded", "failed", "retried", "other", "run_ms", "wait_ms")
+
+
+def counted(queue: str = "default", **values: int) -> Count:
+    """Counts of one attempt that ran for 50 ms and waited for 2 s."""
+    count = Count(ADD, queue, **values)
+    count.attempt(ran=0.05, waited=2.0)
+    return count
+
+
+def histogram(**places: int) -> list[int]:
+    """A histogram with these counts, by place: ``histogram(p3=1)``."""
+    made = [0] * BUCKETS
+    for name, count in places.items():
+        made[int(name[1:])] = count
+    return made
+
+
+def make(bucket: datetime, queue: str = "default", **values: object) -> None:
+    """Insert a roll-up."""
+    empty = {"run_histogram": histogram(), "wait_histogram": histogram()}
+    Rollup.objects.create(
+        bucket=bucket, job_type=ADD, queue=queue, **{**empty, **values}
+    )
+
+
+def total(name: str) -> int:
+    """The sum of a column over all roll-ups."""
+    return sum(Rollup.objects.values_list(name, flat=True))
+
+
+def places(name: str) -> list[int]:
+    """The sum of a histogram over all roll-ups, place by place."""
+    held = Rollup.objects.values_list(name, flat=True)
+    return [sum(place) for place in zip(*held, strict=True)]
+
+
+def test_an_attempt_is_counted_with_its_times() -> None:
+    count = counted()
+
+    assert (count.run_ms, count.wait_ms) == (50.0, 2_000.0)
+    assert count.run_histogram[bucket_of(0.05)] == 1
+    assert count.wait_histogram[bucket_of(2.0)] == 1
+    assert sum(count.run_histogram) == sum(count.wait_histogram) == 1
+
+
+def test_counts_are_added_to_the_current_minute(own: OwnConnection) -> None:
+    before = timezone.now()
+    rollup.add(own, [counted(succeeded=1, failed=2, retried=3, other=4)])
+
+    held = Rollup.objects.get()
+    assert before.replace(second=0, microsecond=0) <= held.bucket <= timezone.now()
+    assert (held.bucket.second, held.bucket.microsecond) == (0, 0)
+    assert (held.job_type, held.queue) == (ADD, "default")
+    assert [getattr(held, name) for name in COUNTERS] == [1, 2, 3, 4, 50, 2_000]
+    assert held.run_histogram == counted().run_histogram
+    assert held.wait_histogram == counted().wait_histogram
+
+
+def test_what_is_added_twice_is_summed_place_by_place(own: OwnConnection) -> None:
+    other = Count(ADD, "default", succeeded=5)
+    other.attempt(ran=0.05, waited=100.0)
+    other.attempt(ran=7.0, waited=2.0)
+
+    rollup.add(own, [counted(succeeded=1)])
+    rollup.add(own, [other])
+
+    assert (total("succeeded"), total("run_ms")) == (6, 7_100)
+    runs, waits = places("run_histogram"), places("wait_histogram")
+    assert (runs[bucket_of(0.05)], runs[bucket_of(7.0)], sum(runs)) == (2, 1, 3)
+    assert (waits[bucket_of(2.0)], waits[bucket_of(100.0)], sum(waits)) == (2, 1, 3)
+    assert len(runs) == len(waits) == BUCKETS
+
+
+def test_job_types_and_queues_are_counted_apart(own: OwnConnection) -> None:
+    other = Count("tests.sample.aadd", "default", succeeded=4)
+
+    rollup.add(own, [counted("a", succeeded=1), counted("b", succeeded=2), other])
+
+    held = Rollup.objects.values_list("job_type", "queue", "succeeded")
+    assert set(held) == {
+        (ADD, "a", 1),
+        (ADD, "b", 2),
+        ("tests.sample.aadd", "default", 4),
+    }
+
+
+def test_nothing_counted_adds_nothing(own: OwnConnection) -> None:
+    rollup.add(own, [])
+
+    assert not Rollup.objects.exists()
+
+
+def test_two_workers_that_add_at_once_lose_nothing(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    queues = [f"q{number}" for number in range(5)]
+
+    def add(db: OwnConnection, names: list[str]) -> None:
+        for _ in range(20):
+            rollup.add(db, [counted(name, succeeded=1) for name in names])
+
+    together([partial(add, own, queues), partial(add, other, queues[::-1])])
+
+    assert total("succeeded") == 200
+    assert places("run_histogram")[bucket_of(0.05)] == 200
+
+
+@pytest.fixture
+def hour() -> datetime:
+    """An hour that is old enough to be folded."""
+    return ago(3 * 86_400).replace(minute=0, second=0, microsecond=0)
+
+
+def test_minutes_older_than_two_days_are_folded_into_their_hour(
+    own: OwnConnection, hour: datetime
+) -> None:
+    for minute in (1, 17, 59):
+        make(
+            hour + timedelta(minutes=minute),
+            succeeded=1,
+            failed=2,
+            retried=3,
+            other=4,
+            run_ms=5,
+            wait_ms=6,
+            run_histogram=histogram(p3=1, p41=minute),
+            wait_histogram=histogram(p0=2),
+        )
+    make(hour + timedelta(minutes=61), succeeded=9)
+
+    while rollup.fold(own):
+        pass
+
+    first, second = Rollup.objects.order_by("bucket")
+    assert (first.bucket, second.bucket) == (hour, hour + timedelta(hours=1))
+    assert [getattr(first, name) for name in COUNTERS] == [3, 6, 9, 12, 15, 18]
+    assert first.run_histogram == histogram(p3=3, p41=77)
+    assert first.wait_histogram == histogram(p0=6)
+    assert second.succeeded == 9
+
+
+def test_minutes_are_added_to_an_hour_that_was_folded_before(
+    own: OwnConnection, hour: datetime
+) -> None:
+    make(hour, succeeded=10, run_histogram=histogram(p3=10))
+    make(hour + timedelta(minutes=5), succeeded=1, run_histogram=histogram(p3=1))
+
+    assert rollup.fold(own) is True
+    assert rollup.fold(own) is False
+
+    held = Rollup.objects.get()
+    assert (held.bucket, held.succeeded) == (hour, 11)
+    assert held.run_histogram == histogram(p3=11)
+
+
+def test_young_minutes_and_folded_hours_are_left_alone(
+    own: OwnConnection, hour: datetime
+) -> None:
+    make(hour, succeeded=1)
+    make(ago(86_400).replace(minute=7, second=0, microsecond=0), succeeded=1)
+
+    assert rollup.fold(own) is False
+    assert Rollup.objects.count() == 2
+
+
+def test_job_types_and_queues_are_folded_apart(
+    own: OwnConnection, hour: datetime
+) -> None:
+    for queue in ("a", "b"):
+        for minute in (1, 2):
+            make(hour + timedelta(minutes=minute), queue, succeeded=1)
+
+    while rollup.fold(own):
+        pass
+
+    held = Rollup.objects.order_by("queue").values_list("queue", "succeeded")
+    assert list(held) == [("a", 2), ("b", 2)]
+
+
+def test_two_prunes_that_fold_at_once_lose_nothing(
+    own: OwnConnection, other: OwnConnection, hour: datetime
+) -> None:
+    for minute in range(1, 60):
+        for queue in ("a", "b", "c"):
+            make(hour + timedelta(minutes=minute), queue, succeeded=1)
+
+    def fold(db: OwnConnection) -> None:
+        while rollup.fold(db):
+            pass
+
+    together([partial(fold, own), partial(fold, other)])
+
+    assert total("succeeded") == 59 * 3
+    assert Rollup.objects.count() == 3
+
+
+@pytest.mark.xfail(strict=True, reason="hours are cut in the session's time zone")
+def test_hours_are_the_same_whatever_the_time_zone_of_a_session(
+    own: OwnConnection, hour: datetime
+) -> None:
+    make(hour + timedelta(minutes=45), succeeded=1)
+    own.run("SET TIME ZONE 'Asia/Kolkata'")  # half an hour off
+
+    rollup.fold(own)
+
+    assert Rollup.objects.get().bucket == hour
+
+
+def test_roll_ups_older_than_ninety_days_are_dropped(own: OwnConnection) -> None:
+    make(ago(91 * 86_400))
+    make(ago(89 * 86_400), "kept")
+
+    rollup.drop(own)
+
+    assert [held.queue for held in Rollup.objects.all()] == ["kept"]

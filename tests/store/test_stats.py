@@ -1,0 +1,244 @@
+"""Figures for people: depth, age, liveness, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue.histogram import BUCKETS, bucket_of
+from django_jobqueue.models import JobType, Queue, Rollup, Worker
+from django_jobqueue.store import job_types, rollup, stats, workers
+from django_jobqueue.store.connection import Database, DjangoDatabase, OwnConnection
+from django_jobqueue.store.rollup import Count
+from django_jobqueue.store.stats import Depth, Pause
+from tests.store.rows import ADD, ago, archive, claimed, job_type, lane, make, register
+
+OTHER = "tests.sample.aadd"
+INVALID = pytest.mark.xfail(strict=True, reason="SOME is a reserved word of SQL")
+
+
+def one(depths: list[Depth], queue: str = "default", name: str = ADD) -> Depth:
+    """The depth of this queue and job type."""
+    (found,) = (d for d in depths if (d.queue, d.job_type) == (queue, name))
+    return found
+
+
+def test_an_empty_queue_has_no_depths(own: OwnConnection) -> None:
+    assert stats.depths(own) == []
+
+
+@INVALID
+def test_jobs_are_counted_by_what_they_wait_for(
+    own: OwnConnection, holder: int
+) -> None:
+    for seconds in (100, 50, 20, 10):
+        make(run_after=ago(seconds))
+    claimed(own, holder)
+    make(run_after=ago(-60))
+    make(run_after=ago(-60), attempts=2)
+    make(alone=True)
+
+    (depth,) = stats.depths(own)
+
+    assert (depth.queue, depth.job_type) == ("default", ADD)
+    assert (depth.ready, depth.later, depth.retrying, depth.running) == (4, 2, 1, 1)
+    assert depth.oldest is not None
+    assert 50 <= depth.oldest < 80
+
+
+@INVALID
+def test_priorities_of_one_job_type_and_queue_are_added_up(
+    own: OwnConnection,
+) -> None:
+    for priority, seconds in [(0, 10), (5, 100), (-5, 50)]:
+        make(priority=priority, run_after=ago(seconds))
+
+    (depth,) = stats.depths(own)
+
+    assert depth.ready == 3
+    assert depth.oldest is not None
+    assert 100 <= depth.oldest < 130
+
+
+@INVALID
+def test_queues_and_job_types_are_counted_apart_and_in_order(
+    own: OwnConnection, holder: int
+) -> None:
+    places = [("b", ADD), ("a", OTHER), ("a", ADD)]
+    for queue, name in places:
+        make(name, queue=queue)
+    make("tests.sample.write", queue="c")
+    claimed(own, holder, 1, lane("tests.sample.write", "c"))
+
+    depths = stats.depths(own)
+
+    assert [(d.queue, d.job_type) for d in depths] == sorted(
+        [*places, ("c", "tests.sample.write")]
+    )
+    assert one(depths, "c", "tests.sample.write").running == 1
+    assert one(depths, "a", OTHER).ready == 1
+
+
+@INVALID
+def test_a_depth_is_counted_no_further_than_its_cap(own: OwnConnection) -> None:
+    own.run(
+        "INSERT INTO jobqueue_queuedjob (job_type, run_after, attempts) "
+        "SELECT %(job_type)s, clock_timestamp() + side * interval '1 hour', 1 "
+        "FROM generate_series(1, %(count)s), unnest(ARRAY[-1, 1]) AS side",
+        {"job_type": ADD, "count": stats.CAP + 50},
+    )
+
+    (depth,) = stats.depths(own)
+
+    assert (depth.ready, depth.later, depth.retrying) == (stats.CAP + 1,) * 3
+
+
+def test_workers_are_shown_while_they_live_and_ten_minutes_longer(
+    own: OwnConnection,
+) -> None:
+    ids = [
+        register(own, "alive", queues=["a", "b"], lease=50),
+        register(own, "just ended"),
+        register(own, "ended long ago"),
+    ]
+    workers.renew(own, [workers.Beat(ids[0], 3, 2**33, True)], 50)
+    workers.set_listening(own, ids[0], True)
+    workers.stopped(own, ids[1:], end="exit code 1", lost=True)
+    Worker.objects.filter(id=ids[2]).update(stopped_at=ago(660))
+    Worker.objects.filter(id=ids[0]).update(started_at=ago(100))
+
+    first, second = stats.workers(own)
+
+    assert (first.id, first.name, first.state) == (ids[0], "alive", "draining")
+    assert (first.queues, first.threads, first.async_slots) == (["a", "b"], 4, 0)
+    assert (first.running, first.rss, first.listening) == (3, 2**33, True)
+    assert 100 <= first.age < 130
+    assert 20 < first.lease <= 50
+    assert (first.release, first.end) == ("r1", "")
+    assert (second.name, second.state, second.end) == (
+        "just ended",
+        "lost",
+        "exit code 1",
+    )
+
+
+def count(job_type: str = ADD, queue: str = "default", ran: float = 0.05) -> Count:
+    """Counts of one success."""
+    made = Count(job_type, queue, succeeded=1)
+    made.attempt(ran=ran, waited=2.0)
+    return made
+
+
+def test_what_happened_lately_is_summed_from_the_roll_ups(own: OwnConnection) -> None:
+    rollup.add(own, [count(), count(OTHER)])
+    Rollup.objects.update(bucket=ago(120))
+    rollup.add(own, [count(ran=7.0)])
+    Rollup.objects.create(
+        bucket=ago(7_200),
+        job_type=ADD,
+        queue="default",
+        succeeded=100,
+        run_histogram=[1] * BUCKETS,
+        wait_histogram=[1] * BUCKETS,
+    )
+
+    recent = stats.recent(own, 600)
+
+    by_type = {one.job_type: one for one in recent}
+    assert set(by_type) == {ADD, OTHER}
+    found = by_type[ADD]
+    assert (found.queue, found.succeeded, found.failed) == ("default", 2, 0)
+    assert (found.retried, found.other) == (0, 0)
+    assert sum(found.run) == sum(found.wait) == 2
+    assert (found.run[bucket_of(0.05)], found.run[bucket_of(7.0)]) == (1, 1)
+    half, most = found.run_time(0.5), found.run_time(0.99)
+    assert half is not None
+    assert most is not None
+    assert 0.05 <= half < 0.1
+    assert 7.0 <= most < 12.0
+    assert found.wait_time(0.5) == pytest.approx(2.5, abs=0.6)
+    assert stats.recent(own, 0) == []
+
+
+def test_the_commonest_failures_come_first_each_with_its_last_message(
+    own: OwnConnection,
+) -> None:
+    for seconds, text in [(30, "old"), (10, "new"), (20, "middle")]:
+        archive(
+            status="failed",
+            error_class="ValueError",
+            error_message=text,
+            finished_at=ago(seconds),
+        )
+    archive(OTHER, "failed", error_class="KeyError", finished_at=ago(5))
+    archive(status="failed", error_class="TooOld", finished_at=ago(4_000))
+    archive(status="cancelled", error_class="NotFailed")
+    archive(error_class="NotFailed")
+
+    first, second = stats.failures(own, 3_600)
+
+    assert (first.error_class, first.job_type, first.count) == ("ValueError", ADD, 3)
+    assert first.message == "new"
+    assert timezone.now() - timedelta(seconds=40) < first.last  # type: ignore[operator]
+    assert (second.error_class, second.job_type, second.count) == (
+        "KeyError",
+        OTHER,
+        1,
+    )
+
+
+def test_what_is_paused_is_listed_until_it_is_resumed(own: OwnConnection) -> None:
+    job_types.pause(own, [ADD], by="anna", reason="a bug")
+    job_types.pause(own, ["mail"], queues=True, by="bert", resume_at=ago(-60))
+    job_type("over", paused=True, resume_at=ago(60))
+    Queue.objects.create(name="over", paused=True, resume_at=ago(60))
+    Queue.objects.create(name="open")
+
+    assert stats.paused(own) == [
+        Pause("job type", ADD, "anna", "a bug"),
+        Pause("queue", "mail", "bert", ""),
+    ]
+    JobType.objects.update(paused=False)
+    job_types.resume(own, ["mail"], queues=True)
+    assert stats.paused(own) == []
+
+
+READS = [
+    pytest.param(stats.depths, marks=INVALID),
+    partial(stats.failures, seconds=3_600),
+    stats.paused,
+]
+
+
+@pytest.mark.parametrize("read", READS)
+def test_the_callers_connection_reads_the_same(
+    own: OwnConnection, read: Callable[[Database], object]
+) -> None:
+    make(run_after=ago(-60))
+    archive(status="failed", error_class="ValueError")
+    job_types.pause(own, [ADD])
+
+    seen = read(DjangoDatabase())
+
+    assert seen
+    assert seen == read(own)
+
+
+@pytest.mark.xfail(strict=True, reason="Django's connection brings jsonb as text")
+def test_the_callers_connection_reads_the_same_queues_of_a_worker(
+    own: OwnConnection,
+) -> None:
+    register(own, queues=["a"])
+
+    assert stats.workers(DjangoDatabase())[0].queues == ["a"]
+
+
+@pytest.mark.xfail(strict=True, reason="Django's connection brings jsonb as text")
+def test_the_callers_connection_reads_the_same_roll_ups(own: OwnConnection) -> None:
+    rollup.add(own, [count()])
+
+    assert stats.recent(DjangoDatabase(), 600) == stats.recent(own, 600)

@@ -1,0 +1,285 @@
+"""Workers: registered, renewed, given up, asked, forgotten."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue.models import QueuedJob, Worker
+from django_jobqueue.store import workers
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.workers import Beat
+from tests.store.meanwhile import (
+    Background,
+    Ear,
+    open_transaction,
+    until_waiting,
+)
+from tests.store.rows import ADD, ago, claimed, make, make_many, register
+
+LEASE = 15.0
+
+
+def beat(id: int, *, running: int = 0, rss: int = 0, draining: bool = False) -> Beat:
+    """What a supervisor says of a living worker."""
+    return Beat(id, running, rss, draining)
+
+
+def lapse(*ids: int) -> None:
+    """Let the leases of these workers have ended."""
+    Worker.objects.filter(id__in=ids).update(lease_until=ago(1))
+
+
+def test_a_worker_registers_with_what_it_is(own: OwnConnection) -> None:
+    before = timezone.now()
+    id = register(
+        own,
+        "web-7:4711",
+        queues=["a", "b"],
+        job_types=[ADD],
+        versions={"python": "3.13"},
+        lease=LEASE,
+    )
+
+    row = Worker.objects.get(id=id)
+    assert (row.name, row.host, row.pid) == ("web-7:4711", "host", 1)
+    assert (row.identity, row.supervisor, row.release) == ("boot:1:1", "host:0", "r1")
+    assert (row.queues, row.job_types) == (["a", "b"], [ADD])
+    assert (row.threads, row.async_slots) == (4, 0)
+    assert row.versions == {"python": "3.13"}
+    assert (row.state, row.end, row.running, row.listening) == ("running", "", 0, False)
+    lease = timedelta(seconds=LEASE)
+    assert before + lease <= row.lease_until <= timezone.now() + lease
+    assert (row.desired, row.stopped_at) == ("", None)
+
+
+def test_every_queue_is_no_list_of_queues(own: OwnConnection) -> None:
+    register(own, queues=None)
+    assert Worker.objects.filter(queues__isnull=True).exists()
+    register(own, queues=[])
+    assert Worker.objects.filter(queues=[]).count() == 1
+
+
+def test_the_id_of_a_worker_is_never_given_again(own: OwnConnection) -> None:
+    first = register(own)
+    Worker.objects.all().delete()
+
+    assert register(own) > first
+
+
+def test_a_renewed_lease_ends_later(own: OwnConnection, holder: int) -> None:
+    lapse(holder)
+    before = timezone.now()
+
+    renewed = workers.renew(own, [beat(holder, running=3, rss=2**40)], LEASE)
+
+    assert renewed == {holder: ""}
+    row = Worker.objects.get()
+    lease = timedelta(seconds=LEASE)
+    assert before + lease <= row.lease_until <= timezone.now() + lease
+    assert before <= row.renewed_at
+    assert (row.running, row.rss, row.state) == (3, 2**40, "running")
+
+
+def test_a_draining_worker_says_so_and_may_come_back(
+    own: OwnConnection, holder: int
+) -> None:
+    states = []
+    for draining in (True, False):
+        workers.renew(own, [beat(holder, draining=draining)], LEASE)
+        states.append(Worker.objects.get().state)
+
+    assert states == ["draining", "running"]
+
+
+def test_one_statement_renews_all_workers_of_a_host(own: OwnConnection) -> None:
+    ids = [register(own, f"host:{number}") for number in range(3)]
+    beats = [beat(id, running=number) for number, id in enumerate(ids)]
+
+    assert set(workers.renew(own, beats, LEASE)) == set(ids)
+    running = Worker.objects.order_by("id").values_list("running", flat=True)
+    assert list(running) == [0, 1, 2]
+    assert workers.renew(own, [], LEASE) == {}
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_a_worker_that_is_no_more_is_not_renewed(
+    own: OwnConnection, holder: int, lost: bool
+) -> None:
+    workers.stopped(own, [holder], end="exit code 1", lost=lost)
+
+    assert workers.renew(own, [beat(holder)], LEASE) == {}
+
+    row = Worker.objects.get()
+    assert (row.state, row.end) == ("lost" if lost else "stopped", "exit code 1")
+    assert row.stopped_at is not None
+    assert (row.listening, row.running) == (False, 0)
+
+
+def test_how_a_worker_ended_is_recorded_once(own: OwnConnection, holder: int) -> None:
+    workers.stopped(own, [holder], end="first", lost=True)
+    workers.stopped(own, [holder], end="second")
+
+    row = Worker.objects.get()
+    assert (row.state, row.end) == ("lost", "first")
+
+
+def test_only_a_worker_whose_lease_lapsed_is_given_up(own: OwnConnection) -> None:
+    late, alive, done = (register(own, f"host:{n}") for n in range(3))
+    workers.stopped(own, [done], end="")
+    lapse(late, done)
+
+    assert workers.give_up(own) == {late: "host:0"}
+    assert workers.give_up(own) == {}
+
+    states = Worker.objects.order_by("id").values_list("state", flat=True)
+    assert list(states) == ["lost", "running", "stopped"]
+    assert Worker.objects.get(id=late).end == "its lease lapsed"
+    assert workers.renew(own, [beat(late), beat(alive)], LEASE) == {alive: ""}
+
+
+def test_a_draining_worker_is_given_up_too(own: OwnConnection, holder: int) -> None:
+    workers.renew(own, [beat(holder, draining=True)], LEASE)
+    lapse(holder)
+
+    assert set(workers.give_up(own)) == {holder}
+
+
+def test_a_renewal_that_comes_first_wins_over_a_giving_up(
+    own: OwnConnection, other: OwnConnection, holder: int, background: Background
+) -> None:
+    lapse(holder)
+    with open_transaction(other) as transaction:
+        assert set(workers.renew(transaction, [beat(holder)], LEASE)) == {holder}
+        future = background(partial(workers.give_up, own))
+        until_waiting()
+
+    assert future.result(30) == {}
+    assert Worker.objects.get().state == "running"
+
+
+def test_a_giving_up_that_comes_first_wins_over_a_renewal(
+    own: OwnConnection, other: OwnConnection, holder: int, background: Background
+) -> None:
+    lapse(holder)
+    with open_transaction(other) as transaction:
+        assert set(workers.give_up(transaction)) == {holder}
+        future = background(partial(workers.renew, own, [beat(holder)], LEASE))
+        until_waiting()
+
+    assert future.result(30) == {}
+    assert Worker.objects.get().state == "lost"
+
+
+def test_a_worker_is_given_up_by_one_of_two_who_try(
+    own: OwnConnection, other: OwnConnection, holder: int, background: Background
+) -> None:
+    lapse(holder)
+    with open_transaction(other) as transaction:
+        first = workers.give_up(transaction)
+        future = background(partial(workers.give_up, own))
+        until_waiting()
+
+    assert (set(first), future.result(30)) == ({holder}, {})
+
+
+def test_running_jobs_of_workers_that_are_not_alive_are_strays(
+    own: OwnConnection,
+) -> None:
+    alive, draining, lost, gone = (register(own, f"host:{n}") for n in range(4))
+    make_many(5)
+    for worker in (alive, draining, lost, gone):
+        claimed(own, worker)
+    workers.renew(own, [beat(draining, draining=True)], LEASE)
+    lapse(alive, lost)
+    workers.stopped(own, [lost], end="", lost=True)
+    Worker.objects.filter(id=gone).delete()
+
+    assert sorted(workers.strays(own)) == [lost, gone]
+    QueuedJob.objects.filter(worker_id__in=[lost, gone]).delete()
+    assert workers.strays(own) == []
+
+
+def test_predecessors_are_the_living_workers_of_the_same_host(
+    own: OwnConnection,
+) -> None:
+    ours = register(own, "here:1", host="here", identity="boot:1:1")
+    register(own, "there:1", host="there")
+    done = register(own, "here:2", host="here")
+    workers.stopped(own, [done], end="")
+
+    assert workers.predecessors(own, "here") == {ours: "boot:1:1"}
+
+
+def test_only_living_workers_are_asked(own: OwnConnection, ear: Ear) -> None:
+    first, second, done = (register(own, f"host:{n}") for n in range(3))
+    workers.stopped(own, [done], end="")
+
+    assert sorted(workers.ask(own, [first, second, done], "drain")) == [first, second]
+
+    assert sorted(ear.heard()) == sorted([f"w:{first}", f"w:{second}"])
+    renewed = workers.renew(own, [beat(first), beat(second)], LEASE)
+    assert renewed == {first: "drain", second: "drain"}
+
+
+def test_a_worker_says_whether_it_listens(own: OwnConnection, holder: int) -> None:
+    seen = []
+    for listening in (True, False):
+        workers.set_listening(own, holder, listening)
+        seen.append(Worker.objects.get().listening)
+
+    assert seen == [True, False]
+
+
+def test_a_worker_that_was_given_up_listens_no_more(
+    own: OwnConnection, holder: int
+) -> None:
+    workers.set_listening(own, holder, True)
+    lapse(holder)
+    workers.give_up(own)
+
+    assert not Worker.objects.get().listening
+
+
+def test_workers_that_ended_more_than_a_day_ago_are_forgotten(
+    own: OwnConnection,
+) -> None:
+    names = ["alive", "stopped", "lost", "just stopped"]
+    ids = {name: register(own, name) for name in names}
+    workers.stopped(own, [ids["stopped"], ids["just stopped"]], end="")
+    workers.stopped(own, [ids["lost"]], end="", lost=True)
+    Worker.objects.exclude(name="just stopped").update(
+        started_at=ago(200_000), lease_until=ago(100_000)
+    )
+    for name in ("stopped", "lost"):
+        Worker.objects.filter(name=name).update(stopped_at=ago(86_400 + 60))
+
+    workers.forget(own)
+
+    left = set(Worker.objects.values_list("name", flat=True))
+    assert left == {"alive", "just stopped"}
+
+
+def test_the_outlook_is_the_first_lapse_and_the_first_lonely_job(
+    own: OwnConnection,
+) -> None:
+    assert workers.outlook(own, [ADD], None) == (None, None)
+    register(own, lease=600)
+    register(own, lease=100)
+    workers.stopped(own, [register(own, lease=1)], end="")
+    make(alone=True, run_after=ago(-50), queue="q")
+    make(alone=True, run_after=ago(-500), queue="q")
+    make("tests.sample.aadd", alone=True, run_after=ago(-5))
+    make(run_after=ago(5))
+
+    lapses, alone = workers.outlook(own, [ADD], ["q"])
+
+    assert lapses is not None
+    assert alone is not None
+    assert 70 < lapses <= 100
+    assert 20 < alone <= 50
+    assert workers.outlook(own, [ADD], ["other"])[1] is None
+    assert workers.outlook(own, [], None)[1] is None

@@ -1,0 +1,372 @@
+"""Arguments: bound to the handler's signature, to JSON, and back as they were given."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import math
+from collections.abc import Callable
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.contrib.auth.models import Group
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.safestring import mark_safe
+
+from django_jobqueue import Context, InvalidArguments
+from django_jobqueue.arguments import (
+    MAX_DEPTH,
+    Parameters,
+    from_json,
+    result_to_json,
+    to_json,
+)
+
+PLENTY = 10_000_000
+ASK = "pass a string, a number or a key, and let the handler look it up."
+
+
+def send(order_id: int, *, copy_to: str = "", urgent: bool = False) -> None: ...
+
+
+def charge(amount: int, currency: str = "EUR") -> None: ...
+
+
+def anything(first: int, **rest: Any) -> None: ...
+
+
+def look(context: Context, order_id: int = 0) -> None: ...
+
+
+def look_around(context: Context, **rest: Any) -> None: ...
+
+
+def parameters(function: Callable[..., Any], *, context: bool = False) -> Parameters:
+    return Parameters.of(function, takes_context=context)
+
+
+def bind(function: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
+    return parameters(function).bind(args, kwargs)
+
+
+def why_not(function: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Why this call is refused, without the module of the function."""
+    with pytest.raises(InvalidArguments) as caught:
+        parameters(function).bind(args, kwargs)
+    return str(caught.value).removeprefix(f"{__name__}.")
+
+
+def test_a_call_becomes_data_with_a_key_for_each_argument() -> None:
+    assert bind(charge, 5) == {"amount": 5}
+    assert bind(charge, 5, "CHF") == {"amount": 5, "currency": "CHF"}
+    assert bind(charge, currency="CHF", amount=5) == {"amount": 5, "currency": "CHF"}
+    assert bind(send, 7, urgent=True) == {"order_id": 7, "urgent": True}
+
+
+def test_defaults_are_left_to_the_code_that_runs_later() -> None:
+    assert bind(charge, amount=5) == {"amount": 5}
+
+
+def test_a_wrong_name_is_refused_with_the_one_that_was_meant() -> None:
+    assert why_not(send, 7, urgnet=True) == (
+        "send() has no parameter 'urgnet'. Did you mean 'urgent'?"
+    )
+    assert why_not(send, 7, zzz=1) == "send() has no parameter 'zzz'."
+
+
+def test_missing_arguments_are_refused_by_name() -> None:
+    assert why_not(send) == "send() is missing 'order_id'."
+    assert why_not(send, urgent=True) == "send() is missing 'order_id'."
+
+
+def test_an_argument_given_twice_is_refused() -> None:
+    assert why_not(charge, 5, amount=6) == "charge() got 'amount' twice."
+    assert why_not(charge, 5, "CHF", currency="EUR") == "charge() got 'currency' twice."
+
+
+def test_too_many_arguments_are_refused_with_both_numbers() -> None:
+    assert why_not(charge, 1, "EUR", 3) == (
+        "charge() takes at most 2 positional arguments, not 3."
+    )
+    assert why_not(send, 1, "anna") == (
+        "send() takes at most 1 positional arguments, not 2."
+    )
+
+
+def test_a_handler_with_keywords_takes_any_name_but_misses_none() -> None:
+    assert bind(anything, 1, colour="red") == {"first": 1, "colour": "red"}
+    assert why_not(anything, colour="red") == "anything() is missing 'first'."
+
+
+def test_the_context_is_no_argument_of_a_job() -> None:
+    bound = parameters(look, context=True)
+    assert bound.bind((7,), {}) == {"order_id": 7}
+    with pytest.raises(InvalidArguments, match=r"has no parameter 'context'\."):
+        bound.bind((), {"context": 1})
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="It is enqueued, and the attempt fails: multiple values for 'context'.",
+)
+def test_the_context_is_no_argument_of_a_handler_with_keywords_either() -> None:
+    problem = parameters(look_around, context=True).problem({"context": 1})
+    assert problem is not None
+
+
+def test_a_handler_that_takes_the_context_names_it() -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        parameters(charge, context=True)
+    assert str(caught.value) == (
+        f"@job on {__name__}.charge: with takes_context=True the first parameter must "
+        "be named 'context'."
+    )
+
+
+def test_a_handler_without_any_parameter_cannot_take_the_context() -> None:
+    with pytest.raises(ImproperlyConfigured, match="must be named 'context'"):
+        parameters(lambda: None, context=True)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda *numbers: None, id="*args"),
+        pytest.param(lambda number, /: None, id="positional-only"),
+        pytest.param(lambda first, *numbers, **rest: None, id="*args and **kwargs"),
+    ],
+)
+def test_a_handler_whose_arguments_have_no_names_is_refused(
+    function: Callable[..., Any],
+) -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        parameters(function)
+    assert str(caught.value).endswith(
+        ": a job's data is kept by name, so the handler cannot take *args or "
+        "positional-only parameters."
+    )
+
+
+@pytest.mark.parametrize("data", [None, [], "text", 5, [["a", 1]]])
+def test_data_that_is_no_object_does_not_fit_a_handler(data: Any) -> None:
+    assert parameters(charge).problem(data) == (
+        f"The data for {__name__}.charge() must be an object with a key for each "
+        f"parameter, not {type(data).__name__}."
+    )
+
+
+def test_data_fits_if_every_needed_key_is_there_and_no_unknown_one() -> None:
+    assert parameters(charge).problem({"amount": 5}) is None
+    assert parameters(charge).problem({"amount": 5, "currency": "CHF"}) is None
+    assert "is missing 'amount'" in (parameters(charge).problem({}) or "")
+
+
+@pytest.mark.xfail(
+    strict=True, raises=TypeError, reason="Keys of several types cannot be sorted."
+)
+def test_keys_that_are_no_strings_are_refused_with_a_sentence() -> None:
+    problem = parameters(charge).problem({1: 1, "zzz": 2, "amount": 5})
+    assert problem is not None
+    assert "has no parameter" in problem
+
+
+FAITHFUL: list[Any] = [
+    {},
+    {"a": None, "b": True, "c": False, "d": "text", "e": 7},
+    {"a": {"b": [1, [2, {"c": []}]]}},
+    {"n": 10**1000},
+    {"n": -(10**4_000)},
+    {"x": 1e22, "y": 1e16, "z": 1.5, "s": 5e-324, "m": -0.0},
+    {"x": 0.1 + 0.2, "e+": 1.5},
+    {"t": "snowman ☃, emoji 🎉, RTL \u202e, U+2028 \u2028, DEL \x7f, ESC \x1b"},
+    {"t": "\\u0000 as six characters", "u": 'line\nline\ttab "quoted" \\'},
+    {"": "an empty key", "\U0001f389": 1},
+    {"wide": [[] for _ in range(MAX_DEPTH * 3)]},
+    ["a", "list"],
+    "a text",
+    5,
+    None,
+]
+
+
+@pytest.mark.parametrize("data", FAITHFUL, ids=lambda data: repr(data)[:40])
+def test_what_is_accepted_comes_back_as_it_was_given(data: Any) -> None:
+    assert from_json(to_json(data, limit=PLENTY)) == data
+
+
+def nested(levels: int) -> list[Any]:
+    data: list[Any] = []
+    for _ in range(levels - 1):
+        data = [data]
+    return data
+
+
+def circle() -> list[Any]:
+    data: list[Any] = []
+    data.append([data])
+    return data
+
+
+def not_in_json(name: str) -> str:
+    return f"is {name}, which JSON does not have; {ASK}"
+
+
+REFUSED: list[tuple[Any, str]] = [
+    ({"a": "x\x00y"}, "data['a'] has a NUL character, which PostgreSQL cannot store."),
+    (
+        {"a": {"x\x00y": 1}},
+        "a key of data['a'] has a NUL character, which PostgreSQL cannot store.",
+    ),
+    ({"a": [{"b": "\x00"}]}, "data['a'][0]['b'] has a NUL character"),
+    ({"a": "\ud83d"}, "data['a'] has half of a surrogate pair, which is no text."),
+    ({"\udc00": 1}, "a key of data has half of a surrogate pair, which is no text."),
+    ({"a": math.nan}, "data['a'] is nan, which JSON does not have."),
+    ({"a": [1, math.inf]}, "data['a'][1] is inf, which JSON does not have."),
+    ({"a": -math.inf}, "data['a'] is -inf, which JSON does not have."),
+    ({"a": 1e300}, "data['a'] is 1e+300, which would come back as another number."),
+    ({"a": 1e23}, "data['a'] is 1e+23, which would come back as another number."),
+    ({"a": [{"b": -1.7e308}]}, "data['a'][0]['b'] is -1.7e+308, which would come back"),
+    ({"a": 10**5_000}, "data['a'] has more digits than Python reads back; pass a"),
+    ({"a": datetime(2026, 11, 21)}, f"data['a'] {not_in_json('a datetime')}"),
+    ({"a": date(2026, 11, 21)}, f"data['a'] {not_in_json('a date')}"),
+    ({"a": decimal.Decimal("1.5")}, f"data['a'] {not_in_json('a Decimal')}"),
+    ({"a": {1, 2}}, f"data['a'] {not_in_json('a set')}"),
+    ({"a": b"bytes"}, f"data['a'] {not_in_json('a bytes')}"),
+    ({"a": UUID(int=1)}, "data['a'] is a"),
+    ({"a": [Group(name="staff")]}, f"data['a'][0] {not_in_json('a Group')}"),
+    ({"a": object()}, f"data['a'] {not_in_json('an object')}"),
+    ({"a": (1, 2)}, "data['a'] is a tuple, which JSON brings back as a list; pass a"),
+    ({"a": {"b": ()}}, "data['a']['b'] is a tuple, which JSON brings back as a list"),
+    ({"a": {1: "x"}}, "data['a'] has the key 1; JSON keys are strings."),
+    ({"a": {None: "x"}}, "data['a'] has the key None; JSON keys are strings."),
+    ({"a": {(1,): "x"}}, "data['a'] has the key (1,); JSON keys are strings."),
+    ({"a": {"1": "x", 1: "y"}}, "data['a'] has the key 1; JSON keys are strings."),
+]
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"), REFUSED, ids=[problem[:50] for _, problem in REFUSED]
+)
+def test_what_would_not_come_back_is_refused_with_its_place(
+    data: Any, problem: str
+) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        to_json(data, limit=PLENTY)
+    assert str(caught.value).startswith(problem)
+
+
+@pytest.mark.parametrize("key", [1, 1.5, None, True])
+@pytest.mark.xfail(
+    strict=True,
+    reason="A flat dict is not looked at again, and its keys become other ones.",
+)
+def test_the_keys_of_flat_data_are_strings(key: Any) -> None:
+    with pytest.raises(InvalidArguments, match="JSON keys are strings"):
+        to_json({key: "x"}, limit=PLENTY)
+
+
+@pytest.mark.parametrize(
+    "data", [nested(MAX_DEPTH + 2), nested(1_500), nested(100_000), circle()]
+)
+def test_data_that_is_nested_too_deep_is_refused(data: Any) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        to_json(data, limit=PLENTY)
+    assert str(caught.value).endswith(f"is nested deeper than {MAX_DEPTH} levels.")
+    assert len(str(caught.value)) < 300
+
+
+def test_data_may_be_nested_as_deep_as_the_limit() -> None:
+    data = nested(MAX_DEPTH + 1)
+    assert from_json(to_json(data, limit=PLENTY)) == data
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+def test_texts_of_other_classes_come_back_as_plain_texts() -> None:
+    text = to_json({"a": Colour.RED, "b": mark_safe("<b>")}, limit=PLENTY)
+    assert from_json(text) == {"a": "red", "b": "<b>"}
+
+
+def test_data_over_the_limit_is_refused_with_both_sizes_and_the_setting() -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        to_json({"text": "x" * 2_000}, limit=1_000)
+    assert str(caught.value) == (
+        "data is 2,011 bytes of JSON, more than the 1,000 that "
+        "JOBQUEUE['MAX_DATA_BYTES'] allows. Store it elsewhere and pass a key."
+    )
+
+
+def test_the_limit_counts_bytes_and_is_allowed_itself() -> None:
+    data = {"t": "ü" * 10}
+    size = len('{"t":""}') + 20
+    assert len(to_json(data, limit=size).encode()) == size
+    with pytest.raises(InvalidArguments, match="is 28 bytes of JSON"):
+        to_json(data, limit=size - 1)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="Tags have a limit of their own, which is no setting."
+)
+def test_only_data_is_told_about_the_setting_for_data() -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        to_json(["x" * 100], limit=50, what="tags")
+    assert "MAX_DATA_BYTES" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        ({"a": [1, 2.5, "ü"]}, '{"a":[1,2.5,"ü"]}'),
+        ((1, 2), "[1,2]"),
+        ({1: "x"}, '{"1":"x"}'),
+        (1e300, "1e+300"),
+    ],
+)
+def test_a_result_is_kept_as_json_has_it(value: Any, text: str) -> None:
+    assert result_to_json(value, limit=PLENTY) == text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        {1, 2},
+        math.nan,
+        "\x00",
+        {"a": ["\x00"]},
+        "\ud800",
+        10**5_000,
+        circle(),
+        nested(200_000),
+    ],
+    ids=lambda value: repr(value)[:20] if not isinstance(value, list | int) else "",
+)
+def test_a_result_that_json_does_not_have_is_a_type_error(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"^The result is not JSON serializable: "):
+        result_to_json(value, limit=PLENTY)
+
+
+@pytest.mark.xfail(
+    strict=True, raises=TypeError, reason="A tuple is taken for a NUL character."
+)
+def test_a_result_with_an_escape_for_nul_in_its_text_is_kept() -> None:
+    assert json.loads(result_to_json(("\\u0000",), limit=PLENTY)) == ["\\u0000"]
+
+
+def test_of_a_result_over_the_limit_only_the_size_is_kept() -> None:
+    text = result_to_json("x" * 100_000, limit=65_536)
+    assert json.loads(text) == {
+        "not_kept": "result of 100,002 bytes; only 65,536 are kept"
+    }
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1,]", "[" * 200_000])
+def test_text_that_is_no_json_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        from_json(text)

@@ -1,0 +1,60 @@
+"""The context: what a handler can know about its attempt."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from django_jobqueue import Cancel
+from tests.words.made import context
+
+
+def test_a_handler_knows_its_attempt() -> None:
+    found = context(attempt=3, max_attempts=None, crashes=1)
+    assert (found.attempt, found.max_attempts, found.crashes) == (3, None, 1)
+
+
+def test_without_a_timeout_there_is_no_time_left_to_tell() -> None:
+    assert context().seconds_left is None
+
+
+def test_the_time_left_ends_at_zero() -> None:
+    assert context(deadline=time.monotonic() - 60).seconds_left == 0.0
+
+
+def test_the_time_left_counts_down_to_the_deadline() -> None:
+    found = context(deadline=time.monotonic() + 3_600)
+    first = found.seconds_left
+    second = found.seconds_left
+    assert first is not None
+    assert second is not None
+    assert 0 < second <= first <= 3_600
+
+
+def test_a_job_that_nobody_cancelled_goes_on() -> None:
+    found = context()
+    found.check_cancelled()
+    assert found.cancelled is False
+
+
+def test_a_job_that_was_cancelled_is_told_when_it_asks() -> None:
+    found = context(_cancelled=True)
+    assert found.cancelled is True
+    with pytest.raises(Cancel, match="^the handler was asked to stop$"):
+        found.check_cancelled()
+
+
+def test_two_contexts_are_never_the_same_attempt() -> None:
+    one = context()
+    assert one == one  # noqa: PLR0124
+    assert one != context(id=one.id)
+
+
+def test_a_handler_cannot_invent_attributes() -> None:
+    with pytest.raises(AttributeError):
+        context().note = "x"  # type: ignore[attr-defined]
+
+
+def test_the_worker_s_own_mark_is_not_shown() -> None:
+    assert "_cancelled" not in repr(context(_cancelled=True))

@@ -1,0 +1,157 @@
+"""Declaring and enqueueing: what is refused before any database is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from django_jobqueue import Handler, InvalidArguments, enqueue, job
+from django_jobqueue.handler import as_id
+from django_jobqueue.registry import registry
+from tests.sample import jobs
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+NAIVE = datetime(2026, 11, 21, 12)  # noqa: DTZ001
+ID = UUID("019aa2f0-0000-7000-8000-000000000001")
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+async def nothing_later() -> None: ...
+
+
+def refused(call: Callable[[], Any]) -> str:
+    with pytest.raises(InvalidArguments) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_a_handler_is_called_as_the_plain_function_that_it_is() -> None:
+    assert jobs.add(2, b=3) == 5
+    assert jobs.add.__name__ == "add"
+    assert jobs.add.__doc__ == "Return a sum."
+    assert repr(jobs.add) == "<handler of job type 'tests.sample.add'>"
+
+
+def test_options_of_the_decorator_are_those_of_the_policy() -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        job(name="words.one", retries=5)(nothing)  # type: ignore[call-overload]
+    assert str(caught.value) == (
+        f"@job on {__name__}.nothing: there is no option 'retries'."
+    )
+    assert registry.get("words.one") is None
+
+
+def test_a_bad_name_is_refused_with_the_function() -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        job(name="two words")(nothing)
+    assert str(caught.value) == (
+        f"@job on {__name__}.nothing: name must have no space and no control "
+        "character: 'two words'."
+    )
+
+
+def test_an_async_handler_cannot_be_atomic() -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        job(name="words.two", atomic=True)(nothing_later)
+    assert str(caught.value) == (
+        f"@job on {__name__}.nothing_later: atomic=True needs a sync handler; Django "
+        "has no async transactions."
+    )
+    assert registry.get("words.two") is None
+
+
+@pytest.mark.parametrize(
+    "given", ["mail", 5, type("Callable", (), {"__call__": None})()]
+)
+@pytest.mark.xfail(
+    strict=True,
+    raises=AttributeError,
+    reason="@job('mail') says that 'str' has no attribute '__qualname__'.",
+)
+def test_what_is_no_function_is_refused_with_a_sentence(given: Any) -> None:
+    with pytest.raises(ImproperlyConfigured):
+        job(given)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"queue": ""}, "queue must be a name, not ''."),
+        ({"queue": "a b"}, "queue must have no space, comma or control character"),
+        ({"priority": 101}, "priority must be a whole number from -100 to 100"),
+        ({"priority": True}, "priority must be a whole number from -100 to 100"),
+        ({"run_after": NAIVE}, "run_after must be aware of its time zone; datetime"),
+        ({"run_after": "now"}, "run_after must be a datetime, not 'now'."),
+        ({"run_after": 60}, "run_after must be a datetime, not 60."),
+        ({"expires_at": NAIVE}, "expires_at must be aware of its time zone; datetime"),
+        ({"expires_at": timedelta(1)}, "expires_at must be a datetime, not datetime.t"),
+        ({"tags": [1]}, "tags must be strings, not (1,)."),
+        ({"id": "7"}, "'7' is no job id; it must be a UUID."),
+        ({"id": 7}, "7 is no job id; it must be a UUID."),
+    ],
+)
+def test_a_wrong_option_of_an_enqueue_is_refused_by_its_name(
+    options: dict[str, Any], problem: str
+) -> None:
+    assert refused(lambda: jobs.add.using(**options)).startswith(problem)
+    assert refused(lambda: enqueue("tests.sample.add", {"a": 1}, **options)).startswith(
+        problem
+    )
+
+
+def test_using_leaves_the_handler_itself_alone() -> None:
+    urgent = jobs.add.using(priority=50, run_after=NOON, tags=["a"])
+    assert isinstance(urgent, Handler)
+    assert urgent is not jobs.add
+    assert urgent.name == jobs.add.name
+    assert urgent(1, 2) == 3
+
+
+@pytest.mark.parametrize("text", [str(ID), ID.hex, f"job_{ID}", f"{{{ID}}}", ID])
+def test_an_id_is_understood_in_its_usual_forms(text: UUID | str) -> None:
+    assert as_id(text) == ID
+
+
+@pytest.mark.parametrize("text", ["", "job_", "7", f"jobs_{ID}", str(ID)[:-1], None])
+def test_what_is_no_id_is_refused(text: Any) -> None:
+    assert refused(lambda: as_id(text)) == f"{text!r} is no job id; it must be a UUID."
+
+
+def test_data_that_does_not_fit_is_refused_before_the_database_is_asked() -> None:
+    assert refused(lambda: jobs.add.enqueue()) == (  # type: ignore[call-arg]
+        "tests.sample.jobs.add() is missing 'a'."
+    )
+    assert refused(lambda: jobs.add.enqueue(object())).startswith(  # type: ignore[arg-type]
+        "data['a'] is an object, which JSON does not have"
+    )
+    assert refused(lambda: enqueue("tests.sample.add", {"c": 1})) == (
+        "tests.sample.jobs.add() has no parameter 'c'."
+    )
+    assert refused(lambda: enqueue("no.such.type", [1])) == (  # type: ignore[arg-type]
+        "The data of a job must be an object, not list."
+    )
+
+
+def test_one_bad_call_of_many_is_refused_before_the_database_is_asked() -> None:
+    calls = [{"a": 1}, {"a": 2, "bb": 3}]
+    assert refused(lambda: jobs.add.enqueue_many(calls)) == (
+        "tests.sample.jobs.add() has no parameter 'bb'. Did you mean 'b'?"
+    )
+
+
+def test_many_jobs_cannot_have_one_id() -> None:
+    assert refused(lambda: jobs.add.using(id=ID).enqueue_many([{"a": 1}])) == (
+        "enqueue_many makes the ids itself: using(id=…)."
+    )
+
+
+def test_no_calls_are_no_jobs() -> None:
+    assert jobs.add.enqueue_many([]) == []

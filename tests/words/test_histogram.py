@@ -1,0 +1,92 @@
+"""Histograms: five buckets for each power of ten, from 1 ms to a day."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from django_jobqueue.histogram import BOUNDS, BUCKETS, bucket_of, percentile
+
+
+def counted(*durations: float) -> list[int]:
+    histogram = [0] * BUCKETS
+    for seconds in durations:
+        histogram[bucket_of(seconds)] += 1
+    return histogram
+
+
+def test_the_bounds_ascend_from_a_millisecond_to_more_than_a_day() -> None:
+    assert list(BOUNDS) == sorted(set(BOUNDS))
+    assert BOUNDS[0] == 0.001
+    assert BOUNDS[-1] > 86_400
+    assert len(BOUNDS) + 1 == BUCKETS
+
+
+def test_five_buckets_are_a_power_of_ten() -> None:
+    for lower, upper in zip(BOUNDS, BOUNDS[5:], strict=False):
+        assert math.isclose(upper / lower, 10)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bucket"),
+    [
+        (0.0, 0),
+        (-1.0, 0),
+        (0.001, 0),
+        (0.0011, 1),
+        (0.0015, 1),
+        (0.01, 5),
+        (1.0, 15),
+        (1.01, 16),
+        (86_400, 40),
+        (1e9, 41),
+        (math.inf, 41),
+    ],
+)
+def test_a_duration_has_one_bucket(seconds: float, bucket: int) -> None:
+    assert bucket_of(seconds) == bucket
+
+
+@pytest.mark.parametrize("index", range(len(BOUNDS)))
+def test_a_bound_belongs_to_its_own_bucket(index: int) -> None:
+    assert bucket_of(BOUNDS[index]) == index
+    assert bucket_of(BOUNDS[index] * 1.0001) == index + 1
+
+
+def test_of_nothing_there_is_no_percentile() -> None:
+    assert percentile([], 0.5) is None
+    assert percentile([0] * BUCKETS, 0.5) is None
+
+
+def test_a_percentile_is_the_upper_bound_of_its_bucket() -> None:
+    histogram = counted(*[0.002] * 90, *[0.5] * 9, 3.0)
+    assert percentile(histogram, 0.5) == BOUNDS[bucket_of(0.002)]
+    assert percentile(histogram, 0.9) == BOUNDS[bucket_of(0.002)]
+    assert percentile(histogram, 0.91) == BOUNDS[bucket_of(0.5)]
+    assert percentile(histogram, 0.99) == BOUNDS[bucket_of(0.5)]
+    assert percentile(histogram, 1.0) == BOUNDS[bucket_of(3.0)]
+
+
+def test_a_percentile_is_at_most_58_percent_above_the_true_one() -> None:
+    seconds = 0.0011
+    while seconds < BOUNDS[-1]:
+        found = percentile(counted(seconds), 0.5)
+        assert found is not None
+        assert seconds <= found <= seconds * 1.59
+        seconds *= 1.07
+
+
+def test_of_what_took_longer_than_the_last_bound_the_last_bound_is_told() -> None:
+    assert percentile(counted(1e9), 0.5) == BOUNDS[-1]
+
+
+@pytest.mark.xfail(strict=True, reason="A share of 0 is taken for an empty histogram.")
+def test_the_share_of_nothing_is_the_shortest() -> None:
+    assert percentile(counted(0.5, 3.0), 0.0) == BOUNDS[bucket_of(0.5)]
+
+
+def test_histograms_add_up() -> None:
+    one, two = counted(0.1, 0.2, 5.0), counted(0.1, 9.0)
+    added = [a + b for a, b in zip(one, two, strict=True)]
+    assert added == counted(0.1, 0.2, 5.0, 0.1, 9.0)

@@ -1,0 +1,268 @@
+"""The options of ``@job``: each mistake is refused with a sentence that says which."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
+
+from django_jobqueue.policy import (
+    UNSET,
+    Policy,
+    policy_of,
+    priority_problem,
+    queue_problem,
+)
+from django_jobqueue.retries import exponential, fixed, quartic
+from django_jobqueue.states import Delivery
+
+WHERE = "shop.jobs.send_receipt"
+LONG = "q" * 101
+POLICIES = "exponential, quartic, decorrelated, fixed, immediate, rickover"
+
+
+def refused(**options: Any) -> str:
+    """Why these options are refused, without the name of the function."""
+    with pytest.raises(ImproperlyConfigured) as caught:
+        policy_of(WHERE, options)
+    start, _, problem = str(caught.value).partition(": ")
+    assert start == f"@job on {WHERE}"
+    return problem
+
+
+WRONG: list[tuple[str, Any, str]] = [
+    ("queue", "", "must be a name, not ''."),
+    ("queue", 5, "must be a name, not 5."),
+    ("queue", None, "must be a name, not None."),
+    ("queue", LONG, "must have at most 100 characters; 'qqqqqqqqqqqqqqqqqqqq'… has"),
+    ("queue", "a,b", "must have no space, comma or control character: 'a,b'."),
+    ("queue", "a b", "must have no space, comma or control character: 'a b'."),
+    ("queue", "a\x00b", "must have no space, comma or control character: 'a\\x00b'."),
+    ("queue", "a\u202eb", "must have no space, comma or control character"),
+    ("priority", 101, "must be a whole number from -100 to 100 (greater is sooner)"),
+    ("priority", -101, "must be a whole number from -100 to 100"),
+    ("priority", 1.0, "must be a whole number from -100 to 100"),
+    ("priority", True, "must be a whole number from -100 to 100"),
+    ("priority", None, "must be a whole number from -100 to 100"),
+    ("max_attempts", 0, "must be a whole number of at least 1, not 0."),
+    ("max_attempts", -1, "must be a whole number of at least 1, not -1."),
+    ("max_attempts", 2.5, "must be a whole number of at least 1, not 2.5."),
+    ("max_attempts", "5", "must be a whole number of at least 1, not '5'."),
+    ("max_attempts", True, "must be a whole number of at least 1, not True."),
+    ("backoff", "expnential", f"must be one of {POLICIES}, not 'expnential'."),
+    ("backoff", -5, "must be a policy's name, a wait, or a function of the attempt"),
+    (
+        "backoff",
+        [1, 2],
+        "must be a policy's name, a wait, or a function of the attempt",
+    ),
+    ("timeout", "5", "must be a timedelta or a number of seconds, not '5'."),
+    ("timeout", True, "must be a timedelta or a number of seconds, not True."),
+    ("timeout", 0, "must be more than zero, not 0."),
+    ("timeout", timedelta(0), "must be more than zero, not datetime.timedelta(0)."),
+    ("timeout", -1.5, "must be more than zero, not -1.5."),
+    ("timeout", math.nan, "must be more than zero, not nan."),
+    ("delivery", "exactly_once", "must be one of at_least_once, at_most_once, not"),
+    ("delivery", None, "must be one of at_least_once, at_most_once, not None."),
+    ("delivery", [], "must be one of at_least_once, at_most_once, not []."),
+    ("concurrency", -1, "must be a whole number of at least 0, not -1."),
+    ("concurrency", False, "must be a whole number of at least 0, not False."),
+    ("atomic", 1, "must be True or False, not 1."),
+    ("atomic", None, "must be True or False, not None."),
+    ("expires_in", 0, "must be more than zero, not 0."),
+    ("expires_in", "1h", "must be a timedelta or a number of seconds, not '1h'."),
+    ("max_crashes", 0, "must be a whole number of at least 1, not 0."),
+    ("max_crashes", None, "must be a whole number of at least 1, not None."),
+    (
+        "retry_for",
+        ("OSError",),
+        "must be a tuple of exception classes, not ('OSError',)",
+    ),
+    ("retry_for", OSError(), "must be a tuple of exception classes, not OSError()."),
+    (
+        "retry_for",
+        (int,),
+        "must be a tuple of exception classes, not (<class 'int'>,).",
+    ),
+    ("permanent", "OSError", "must be a tuple of exception classes, not 'OSError'."),
+    ("permanent", None, "must be a tuple of exception classes, not None."),
+    ("takes_context", "yes", "must be True or False, not 'yes'."),
+    (
+        "sensitive",
+        "token",
+        "must be a tuple of names of parameters or keys, not 'token'",
+    ),
+    ("sensitive", (1,), "must be a tuple of names of parameters or keys, not (1,)."),
+    ("sensitive", None, "must be a tuple of names of parameters or keys, not None."),
+]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "problem"),
+    WRONG,
+    ids=lambda value: repr(value)[:40],
+)
+def test_a_wrong_value_is_refused_with_the_option_and_the_reason(
+    option: str, value: Any, problem: str
+) -> None:
+    assert refused(**{option: value}).startswith(f"{option} {problem}")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("backoff", None),
+        ("backoff", UNSET),
+        ("backoff", math.inf),
+        ("timeout", math.inf),
+        ("timeout", 1e300),
+        ("expires_in", math.inf),
+        ("expires_in", UNSET),
+        ("concurrency", UNSET),
+        ("permanent", ""),
+    ],
+)
+@pytest.mark.xfail(
+    strict=True,
+    reason="Passes the check of the option; TypeError or OverflowError comes later.",
+)
+def test_a_value_that_has_no_meaning_is_refused_with_a_sentence(
+    option: str, value: Any
+) -> None:
+    assert refused(**{option: value}).startswith(f"{option} must be ")
+
+
+@pytest.mark.parametrize(
+    ("option", "items", "kept"),
+    [
+        ("permanent", [ValueError], (ValueError,)),
+        ("retry_for", [OSError], (OSError,)),
+        ("sensitive", ["token"], frozenset({"token"})),
+    ],
+)
+@pytest.mark.xfail(
+    strict=True,
+    reason="The check of the option uses up a generator, so nothing is kept of it.",
+)
+def test_nothing_is_lost_of_an_option_that_is_a_generator(
+    option: str, items: list[Any], kept: Any
+) -> None:
+    policy = policy_of(WHERE, {option: (item for item in items)})
+    assert getattr(policy, option) == kept
+
+
+def test_an_option_that_there_is_not_is_refused() -> None:
+    assert refused(retries=5) == "there is no option 'retries'."
+
+
+@pytest.mark.parametrize("attempts", [None, 2, 5])
+def test_at_most_once_allows_one_attempt(attempts: int | None) -> None:
+    assert refused(delivery="at_most_once", max_attempts=attempts) == (
+        "delivery='at_most_once' allows one attempt, so max_attempts must be 1."
+    )
+
+
+def test_at_most_once_has_no_exceptions_to_retry() -> None:
+    assert refused(delivery="at_most_once", retry_for=(OSError,)) == (
+        "delivery='at_most_once' never retries, so retry_for has no effect."
+    )
+
+
+def test_at_most_once_may_say_that_it_has_one_attempt() -> None:
+    policy = policy_of(WHERE, {"delivery": "at_most_once", "max_attempts": 1})
+    assert policy.attempts_allowed == 1
+
+
+def test_options_are_kept_as_the_engine_uses_them() -> None:
+    policy = policy_of(
+        WHERE,
+        {
+            "backoff": "quartic",
+            "timeout": 90,
+            "delivery": "at_least_once",
+            "expires_in": timedelta(hours=1),
+            "retry_for": [OSError, ValueError],
+            "permanent": KeyError,
+            "sensitive": ["token", "card"],
+        },
+    )
+    assert policy.backoff is quartic
+    assert policy.timeout == timedelta(seconds=90)
+    assert policy.delivery is Delivery.AT_LEAST_ONCE
+    assert policy.expires_in == timedelta(hours=1)
+    assert policy.retry_for == (OSError, ValueError)
+    assert policy.permanent == (KeyError,)
+    assert policy.sensitive == frozenset({"token", "card"})
+
+
+def test_a_backoff_may_be_a_name_a_wait_or_a_function() -> None:
+    def mine(attempt: int) -> timedelta:
+        return timedelta(seconds=attempt)
+
+    waits = [
+        policy_of(WHERE, {"backoff": given}).backoff(7)
+        for given in (
+            30,
+            0.5,
+            timedelta(minutes=2),
+            mine,
+            partial(fixed, wait=timedelta(3)),
+        )
+    ]
+    assert waits == [
+        timedelta(seconds=30),
+        timedelta(seconds=0.5),
+        timedelta(minutes=2),
+        timedelta(seconds=7),
+        timedelta(days=3),
+    ]
+
+
+def test_what_is_not_said_is_left_to_the_settings() -> None:
+    policy = policy_of(WHERE, {})
+    assert policy == Policy()
+    assert policy.backoff is exponential
+    with override_settings(
+        JOBQUEUE={"MAX_ATTEMPTS": 9, "TIMEOUT": 12.5, "MAX_CRASHES": 2}
+    ):
+        assert policy.attempts_allowed == 9
+        assert policy.time_allowed == timedelta(seconds=12.5)
+        assert policy.crashes_allowed == 2
+    with override_settings(JOBQUEUE={"MAX_ATTEMPTS": None, "TIMEOUT": None}):
+        assert policy.attempts_allowed is None
+        assert policy.time_allowed is None
+
+
+def test_what_is_said_wins_over_the_settings() -> None:
+    policy = policy_of(WHERE, {"max_attempts": None, "timeout": None, "max_crashes": 7})
+    assert policy.attempts_allowed is None
+    assert policy.time_allowed is None
+    assert policy.crashes_allowed == 7
+
+
+def test_at_most_once_has_one_attempt_whatever_the_settings_say() -> None:
+    with override_settings(JOBQUEUE={"MAX_ATTEMPTS": None}):
+        policy = policy_of(WHERE, {"delivery": "at_most_once"})
+        assert policy.attempts_allowed == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["default", "mail", "a-b_c.d", "prio/1", "müll", "q" * 100]
+)
+def test_names_of_queues_may_be_of_any_printable_characters(name: str) -> None:
+    assert queue_problem(name) is None
+
+
+@pytest.mark.parametrize("priority", [-100, 0, 100])
+def test_priorities_include_their_bounds(priority: int) -> None:
+    assert priority_problem(priority) is None
+
+
+def test_a_policy_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Policy().queue = "other"  # type: ignore[misc]

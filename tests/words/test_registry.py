@@ -1,0 +1,177 @@
+"""The registry: which function does the jobs of which type, and under what name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
+
+from django_jobqueue.arguments import Parameters
+from django_jobqueue.policy import Policy
+from django_jobqueue.registry import (
+    Declaration,
+    Registry,
+    default_name,
+    name_problem,
+    registry,
+)
+from tests.sample import jobs
+
+
+def send_receipt() -> None:
+    """Send a receipt.
+
+    By mail.
+    """
+
+
+async def call_webhook() -> None: ...
+
+
+def declaration(name: str, function: Callable[..., Any] = send_receipt) -> Declaration:
+    return Declaration(
+        name=name,
+        function=function,
+        policy=Policy(),
+        parameters=Parameters.of(function, takes_context=False),
+    )
+
+
+def in_module(module: str) -> Callable[..., Any]:
+    def function() -> None: ...
+
+    function.__module__, function.__qualname__ = module, "send"
+    return function
+
+
+def test_a_declaration_is_found_by_its_name() -> None:
+    own = Registry()
+    one, two = declaration("shop.one"), declaration("shop.two")
+    own.add(one)
+    own.add(two)
+    assert own.get("shop.one") is one
+    assert own.get("shop.three") is None
+    assert list(own) == [one, two]
+    own.remove("shop.one")
+    own.remove("shop.one")
+    assert list(own) == [two]
+
+
+def test_a_name_that_is_taken_is_refused_with_both_functions() -> None:
+    own = Registry()
+    own.add(declaration("shop.send", send_receipt))
+    with pytest.raises(ImproperlyConfigured) as caught:
+        own.add(declaration("shop.send", call_webhook))
+    assert str(caught.value) == (
+        f"The job type 'shop.send' is declared twice, by {__name__}:send_receipt and "
+        f"by {__name__}:call_webhook. Give one of them another name: @job(name=…)."
+    )
+    assert [d.function for d in own] == [send_receipt]
+
+
+def test_a_module_that_is_imported_again_declares_its_handlers_again() -> None:
+    own = Registry()
+    own.add(declaration("shop.send"))
+    again = declaration("shop.send")
+    own.add(again)
+    assert list(own) == [again]
+
+
+def test_the_near_misses_of_a_name_are_those_declared_and_others() -> None:
+    own = Registry()
+    for name in ("shop.send_receipt", "shop.resize_image", "other"):
+        own.add(declaration(name))
+    assert own.near("shop.send_reciept") == ["shop.send_receipt"]
+    assert own.near("shop.send_mial", ["shop.send_mail"])[0] == "shop.send_mail"
+    assert own.near("nothing like it") == []
+
+
+def test_a_declaration_describes_its_handler() -> None:
+    sync, later = declaration("a"), declaration("b", call_webhook)
+    assert (sync.is_async, later.is_async) == (False, True)
+    assert sync.path == f"{__name__}:send_receipt"
+    assert (sync.description, later.description) == ("Send a receipt.", "")
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("shop.jobs", "shop.send"),
+        ("shop.orders.jobs", "shop.orders.send"),
+        ("shop.jobs.mail", "shop.jobs.mail.send"),
+        ("shop.nojobs", "shop.nojobs.send"),
+        ("jobs", "jobs.send"),
+    ],
+)
+def test_the_default_name_is_the_function_s_without_its_module_of_jobs(
+    module: str, name: str
+) -> None:
+    assert default_name(in_module(module)) == name
+
+
+def test_the_modules_of_jobs_are_a_setting() -> None:
+    with override_settings(JOBQUEUE={"MODULES": ["handlers", "cron"]}):
+        assert default_name(in_module("shop.handlers")) == "shop.send"
+        assert default_name(in_module("shop.cron")) == "shop.send"
+        assert default_name(in_module("shop.jobs")) == "shop.jobs.send"
+
+
+def nested() -> Callable[..., None]:
+    def inside() -> None: ...
+
+    return inside
+
+
+@pytest.mark.parametrize("function", [lambda: None, nested()], ids=["lambda", "nested"])
+def test_a_function_that_no_worker_could_find_is_refused(
+    function: Callable[..., Any],
+) -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        default_name(function)
+    assert str(caught.value) == (
+        f"@job on {__name__}.{function.__qualname__}: a handler must be a function of "
+        "a module, so that a worker finds it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("", "must be a string, not ''."),
+        (None, "must be a string, not None."),
+        (5, "must be a string, not 5."),
+        ("n" * 101, f"must have at most 100 characters; {'n' * 30!r}… has more."),
+        ("a b", "must have no space and no control character: 'a b'."),
+        ("a\nb", "must have no space and no control character: 'a\\nb'."),
+        ("a\x1b[31mb", "must have no space and no control character"),
+        ("a\u00a0b", "must have no space and no control character"),
+        ("a\u202eb", "must have no space and no control character"),
+        ("a\ud800b", "must have no space and no control character"),
+    ],
+)
+def test_a_bad_name_is_refused_with_the_reason(name: object, problem: str) -> None:
+    assert (name_problem(name) or "").startswith(problem)
+
+
+@pytest.mark.parametrize("name", ["a", "shop.send", "os.system", "größe/1", "n" * 100])
+def test_a_name_is_any_printable_text(name: str) -> None:
+    assert name_problem(name) is None
+
+
+def test_the_jobs_of_every_app_are_discovered() -> None:
+    with open(jobs.__file__) as file:
+        functions = [
+            node.name
+            for node in ast.parse(file.read()).body
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.decorator_list
+        ]
+    assert functions
+    for name in functions:
+        found = registry.get(f"tests.sample.{name}")
+        assert found is not None
+        assert found.path == f"tests.sample.jobs:{name}"
