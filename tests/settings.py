@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rangefilter",
     "django_jobqueue",
+    "testproject.shop",
     "tests.sample",
 ]
 MIDDLEWARE = [

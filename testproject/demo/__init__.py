@@ -1,0 +1,1 @@
+"""``python -m testproject.demo``: the whole shop at work, until Ctrl-C or once."""

@@ -1,0 +1,52 @@
+"""The database of the demo: the one of DATABASE_URL, or a server of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from testproject.postgres import Server, folder_for
+
+VERSIONS: Final = range(14, 19)
+
+
+@contextmanager
+def database(files: Path) -> Iterator[str]:
+    """Say where the database is, for this process and those that it starts.
+
+    A server that is started here is stopped at the end; one that runs already is not.
+    """
+    if "DATABASE_URL" in os.environ:
+        yield "the database of DATABASE_URL"
+        return
+    folder = folder_for("pg18", files)
+    before = _identity(folder)
+    server = Server(folder).start()
+    try:
+        os.environ["DATABASE_URL"] = server.url()
+        yield f"an embedded PostgreSQL 18 in {folder}"
+    finally:
+        del os.environ["DATABASE_URL"]
+        if _identity(folder) != before:
+            server.stop()
+
+
+def stop_servers(*bases: Path) -> None:
+    """Stop every embedded server whose data are below these folders."""
+    for version in VERSIONS:
+        for base in bases:
+            folder = folder_for(f"pg{version}", base)
+            if _identity(folder):
+                Server(folder, version).start().stop()
+
+
+def _identity(folder: Path) -> list[str]:
+    """Process id, folder and start of the server there, as it wrote them; empty if it
+    was stopped."""
+    try:
+        return (folder / "postmaster.pid").read_text().splitlines()[:3]
+    except FileNotFoundError:
+        return []

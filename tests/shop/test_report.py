@@ -1,0 +1,182 @@
+"""The report of a run: every line of it can say no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from django_jobqueue.models import ArchivedJob
+from django_jobqueue.triage import run_now
+from testproject.shop import jobs
+from testproject.shop.catalogue import PRICE_LIST, own_items, write_price_list
+from testproject.shop.images import in_media
+from testproject.shop.models import (
+    Customer,
+    Invoice,
+    LedgerEntry,
+    Order,
+    Payment,
+    Product,
+    WebhookReceipt,
+)
+from testproject.shop.report import Check, checks, table
+from testproject.shop.run import Figures, Run, figures
+from tests.conftest import HandDriven, queued
+
+
+@pytest.fixture
+def run(make_worker: Callable[..., HandDriven], open_shop: str) -> Run:
+    """A run that is over, and in which everything went well."""
+    run = Run.starting_now()
+    write_price_list(in_media(PRICE_LIST), rows=5)
+    call_command("load_shop", stdout=StringIO())
+    jobs.import_products.enqueue(name=PRICE_LIST)
+    make_worker().work()
+    jobs.refresh_prices.enqueue(skus=["SUP-00001"])
+    run_now([job.id for job in queued()])
+    make_worker().work()
+    return run
+
+
+def wrong(run: Run) -> set[str]:
+    """The names of the checks that do not hold."""
+    found = checks(run, placed=[order.pk for order in run.orders])
+    return {check.name for check in found if not check.holds}
+
+
+def one_row_less(model: type) -> Callable[[], object]:
+    """Remove the first row of a model."""
+    return lambda: model.objects.first().delete()
+
+
+def one_file_less(folder: str) -> Callable[[], object]:
+    """Remove a file of the shop."""
+    return lambda: next(in_media(folder).iterdir()).unlink()
+
+
+def a_second_payment() -> None:
+    """Charge a customer twice."""
+    payment = Payment.objects.all()[0]
+    payment.pk = None
+    payment.save()
+
+
+def a_second_mail() -> None:
+    """Send an invoice again."""
+    jobs.send_invoice(order_id=Order.objects.all()[0].pk)
+
+
+def an_order_without_jobs() -> None:
+    """Make an order for which nothing was enqueued."""
+    Order.objects.bulk_create([Order(customer=Customer.objects.all()[0])])
+
+
+def a_failed_job() -> None:
+    """Let a job have failed."""
+    ArchivedJob.objects.filter(job_type=jobs.resize_image.name).update(status="failed")
+
+
+DEEDS: list[tuple[Callable[[], object], set[str]]] = [
+    (one_file_less("invoices"), {"invoices on disk", "invoices mailed once"}),
+    (one_file_less("thumbnails"), {"pictures resized"}),
+    (one_row_less(Invoice), {"invoices on disk", "invoices mailed once"}),
+    (one_row_less(Payment), {"payments captured once"}),
+    (one_row_less(LedgerEntry), {"ledger balances"}),
+    (one_row_less(WebhookReceipt), {"webhooks delivered"}),
+    (a_second_payment, {"payments captured once"}),
+    (a_second_mail, {"invoices mailed once"}),
+    (a_failed_job, {"every job succeeded"}),
+    (
+        lambda: Payment.objects.update(amount=1),
+        {"payments captured once"},
+    ),
+    (
+        lambda: LedgerEntry.objects.filter(account="revenue").update(credit=1),
+        {"ledger balances"},
+    ),
+    (
+        lambda: WebhookReceipt.objects.update(answer=200),
+        {"webhooks delivered"},
+    ),
+    (
+        lambda: Product.objects.filter(sku="SUP-00004").delete(),
+        {"rows of the price list imported"},
+    ),
+    (
+        lambda: ArchivedJob.objects.filter(job_type=jobs.refresh_prices.name).delete(),
+        {"prices refreshed", "rows of the price list imported"},
+    ),
+    (
+        lambda: jobs.import_product.enqueue(row={"sku": "SUP-9"}),
+        {"no job is left"},
+    ),
+    (
+        an_order_without_jobs,
+        {
+            "orders have their five jobs",
+            "payments captured once",
+            "ledger balances",
+            "invoices on disk",
+            "invoices mailed once",
+            "webhooks delivered",
+        },
+    ),
+]
+
+
+def test_a_run_that_went_well_has_nothing_wrong(run: Run) -> None:
+    assert wrong(run) == set()
+    assert {row.job_type for row in figures(run) if row.enqueued != row.succeeded} == (
+        set()
+    )
+
+
+def test_whatever_goes_wrong_is_named(run: Run) -> None:
+    expected: set[str] = set()
+    for deed, names in DEEDS:
+        deed()
+        expected |= names
+        assert wrong(run) == expected, deed
+
+
+def test_an_order_that_is_not_there_is_named(run: Run) -> None:
+    (first, *_) = checks(run, placed=[-1])
+    assert first == Check("orders placed are there", False, "0 of 1; not -1")
+
+
+def test_a_run_without_orders_is_not_well(transactional_db: None) -> None:
+    write_price_list(in_media(PRICE_LIST), rows=1)
+    found = checks(Run.starting_now(), placed=[])
+
+    assert [check.name for check in found if check.holds] == ["no job is left"]
+
+
+def test_loading_the_shop_again_changes_nothing(run: Run) -> None:
+    before = [Product.objects.count(), Customer.objects.count(), Order.objects.count()]
+    call_command("load_shop", stdout=StringIO())
+
+    after = [Product.objects.count(), Customer.objects.count(), Order.objects.count()]
+    assert after == before
+    assert Product.objects.exclude(image="").count() == len(list(own_items()))
+    assert queued() == []
+
+
+def test_the_table_says_no_where_something_is_wrong() -> None:
+    row = Figures(
+        job_type="testproject.shop.send_invoice",
+        enqueued=3,
+        succeeded=2,
+        failed=1,
+        retries=4,
+        run_ms=2.5,
+    )
+    lines = table([row], [Check("ledger balances", False, "2 of 3; not HG-3")])
+
+    assert [line.split() for line in lines.splitlines()[1:]] == [
+        ["shop.send_invoice", "3", "2", "1", "4", "2.5", "ms"],
+        [],
+        ["ledger", "balances", "NO", "2", "of", "3;", "not", "HG-3"],
+    ]
