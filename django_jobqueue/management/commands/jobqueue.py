@@ -1,0 +1,121 @@
+"""``manage.py jobqueue``: look at the job queue, and operate it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import JobQueueError
+from django_jobqueue.management.jobqueue.cancel import Cancel
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.enqueue import Enqueue
+from django_jobqueue.management.jobqueue.pause import Pause
+from django_jobqueue.management.jobqueue.prune import Prune
+from django_jobqueue.management.jobqueue.replay import Replay
+from django_jobqueue.management.jobqueue.resume import Resume
+from django_jobqueue.management.jobqueue.status import Status
+from django_jobqueue.management.jobqueue.subcommand import (
+    HelpFormatter,
+    Names,
+    Parser,
+    Subcommand,
+)
+
+SUBCOMMANDS: Final[dict[str, Subcommand]] = {
+    subcommand.name: subcommand
+    for subcommand in (
+        Status(),
+        Enqueue(),
+        Replay(),
+        Cancel(),
+        Pause(),
+        Resume(),
+        Prune(),
+    )
+}
+
+# Unknown table, column or function, in appendix A of PostgreSQL's manual.
+_NEEDS_MIGRATE: Final = ("42P01", "42703", "42883")
+
+
+class Command(BaseCommand):
+    """One command with a subcommand for each thing that operators do."""
+
+    help = (
+        "Look at the job queue, and operate it. Each subcommand has a --help of its "
+        "own. Workers are started by manage.py runworkers."
+    )
+    requires_system_checks = ("jobqueue",)
+    missing_args_message = (
+        f"Say what to do: {', '.join(SUBCOMMANDS)}. See manage.py jobqueue --help."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """A parser for each subcommand."""
+        found = parser.add_subparsers(
+            dest="subcommand",
+            required=True,
+            metavar="SUBCOMMAND",
+            title="subcommands",
+            parser_class=Parser,
+        )
+        for name, subcommand in SUBCOMMANDS.items():
+            own = found.add_parser(
+                name,
+                help=subcommand.summary,
+                description=subcommand.description,
+                epilog=subcommand.epilog,
+                formatter_class=HelpFormatter,
+            )
+            own.rest = subcommand.rest
+            subcommand.add_arguments(own)
+            _add_general_arguments(own)
+        found.choices = Names(found.choices)
+
+    def handle(self, *, subcommand: str, **options: Any) -> None:
+        """Do what was asked for. Raises CommandError."""
+        console = Console(self.stdout, self.stderr, self.style, options["verbosity"])
+        try:
+            SUBCOMMANDS[subcommand].run(console, options)
+        except JobQueueError as error:
+            raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            code = getattr(error.__cause__, "sqlstate", None)
+            if code in _NEEDS_MIGRATE:
+                raise CommandError(
+                    "The tables of the job queue are missing or not up to date: run "
+                    "manage.py migrate."
+                ) from error
+            if not isinstance(error, OperationalError | InterfaceError):
+                raise
+            text = " ".join(str(error).split())
+            raise CommandError(
+                f"The database {conf.database!r} cannot be used: {text}"
+            ) from error
+
+
+def _add_general_arguments(parser: CommandParser) -> None:
+    """Django's own options, so that they are understood after the subcommand, too."""
+    general = parser.add_argument_group("general options")
+    general.add_argument(
+        "-v",
+        "--verbosity",
+        type=int,
+        choices=[0, 1, 2, 3],
+        default=argparse.SUPPRESS,
+        help="0 prints only what was asked for: no bar, no summary, no remarks.",
+    )
+    for flag in ("--settings", "--pythonpath"):
+        general.add_argument(flag, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    for flag in ("--traceback", "--no-color", "--force-color", "--skip-checks"):
+        general.add_argument(
+            flag,
+            action="store_true",
+            default=argparse.SUPPRESS,
+            help=argparse.SUPPRESS,
+        )

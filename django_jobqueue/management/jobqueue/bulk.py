@@ -1,0 +1,106 @@
+"""What replay and cancel share: jobs named by id or chosen by a filter, a look before,
+and a question when they are many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from django.core.management.base import CommandError, CommandParser
+from django.db.models import Model, QuerySet
+
+from django_jobqueue.exceptions import UnknownJobType
+from django_jobqueue.handler import as_id
+from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.table import Column, Row, table
+from django_jobqueue.registry import registry
+from django_jobqueue.store import find
+from django_jobqueue.store.connection import DjangoDatabase
+
+MANY: Final = 100  # jobs above which somebody has to confirm
+EXAMPLES: Final = 5
+SHOWN_PROBLEMS: Final = 10
+
+J = TypeVar("J", bound=Model)
+
+
+def add_arguments(parser: CommandParser) -> None:
+    """Add the ids, --dry-run and --yes."""
+    parser.add_argument("ids", metavar="ID", nargs="*", help="Ids of single jobs.")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="Change nothing; say how many jobs it would be, and show some.",
+    )
+    parser.add_argument(
+        "--yes",
+        "-y",
+        "--no-input",
+        "--noinput",
+        action="store_true",
+        help=f"Do not ask when it is more than {MANY} jobs.",
+    )
+
+
+def ids_or_filter(
+    options: dict[str, Any], flags: Sequence[str]
+) -> tuple[list[UUID], dict[str, Any]]:
+    """The ids that were given, or else the filters. Raises CommandError."""
+    names = {flag: flag.removeprefix("--").replace("-", "_") for flag in flags}
+    filters = {name: options[name] for name in names.values() if options[name]}
+    listed = f"{', '.join(flags[:-1])} or {flags[-1]}"
+    if options["ids"] and filters:
+        raise CommandError(f"Name jobs by id or choose them by {listed}, not both.")
+    if not options["ids"] and not filters:
+        raise CommandError(f"Name jobs by id, or choose them by {listed}.")
+    return list(dict.fromkeys(map(as_id, options["ids"]))), filters
+
+
+def check_job_type(name: str | None) -> None:
+    """Raises UnknownJobType, with the names most like it."""
+    if name is None:
+        return
+    known = find.known_names(DjangoDatabase())
+    if name not in known:
+        raise UnknownJobType(name, registry.near(name, known))
+
+
+def make_sure(console: Console, options: dict[str, Any], jobs: str, verb: str) -> None:
+    """Ask. Raises CommandError if the answer is no, or if nobody is there."""
+    answer = options["yes"] or console.confirm(f"{jobs} will be {verb}. Go on?")
+    if answer is None:
+        raise CommandError(
+            f"{jobs} would be {verb}. More than {MANY} need a confirmation: say --yes. "
+            "--dry-run shows what it would be."
+        )
+    if not answer:
+        raise CommandError(f"Nothing was {verb}.")
+
+
+def show_examples(
+    console: Console,
+    jobs: QuerySet[J],
+    columns: Sequence[Column],
+    row: Callable[[J], Sequence[str]],
+) -> None:
+    """Show the first few of these jobs."""
+    rows = [Row(row(job)) for job in jobs[:EXAMPLES]]
+    if rows:
+        lines = table(columns, rows, width=console.width)
+        console.print("\n".join(["For example:", *lines]))
+
+
+def refuse(problems: Iterable[str]) -> None:
+    """Raises CommandError if there are problems with single jobs."""
+    found = list(problems)
+    shown = found[:SHOWN_PROBLEMS]
+    if len(found) > len(shown):
+        shown.append(f"So it is with {counted(len(found) - len(shown), 'other id')}.")
+    if shown:
+        raise CommandError("\n".join(shown))
+
+
+def were(number: int, verb: str) -> str:
+    """``1 job was cancelled``, ``3 jobs were cancelled``."""
+    return f"{counted(number, 'job')} {'was' if number == 1 else 'were'} {verb}"

@@ -1,0 +1,116 @@
+"""``jobqueue pause``: stop the claiming of job types or queues."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from itertools import chain
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
+
+from django_jobqueue import triage
+from django_jobqueue.conf import conf
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
+from django_jobqueue.management.jobqueue.times import (
+    DURATIONS,
+    database_now,
+    duration,
+    local,
+)
+from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
+from django_jobqueue.policy import queue_problem
+from django_jobqueue.states import QueuedStatus
+
+
+class Pause(Subcommand):
+    """Pauses job types or queues."""
+
+    name = "pause"
+    summary = "Stop the claiming of job types, or of queues."
+    rest = "names"
+    description = """\
+Pause job types, or with --queue queues: none of their jobs is claimed from the
+next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
+
+  jobqueue pause shop.send_receipt --for 30m --reason "mail server is down"
+  jobqueue pause mail reports --queue"""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add what is to be paused, why and for how long."""
+        add_names(parser, "paused")
+        parser.add_argument("--reason", default="", help="Shown with the pause.")
+        parser.add_argument(
+            "--for",
+            dest="for_",
+            metavar="DURATION",
+            help=f"The pause ends by itself after this: {DURATIONS}.",
+        )
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Pause all of them or none."""
+        names = names_of(options)
+        until = None
+        if options["for_"] is not None:
+            until = database_now() + duration("--for", options["for_"])
+        if options["queue"]:
+            _warn_of_strange(console, names)
+        with transaction.atomic(using=conf.database):
+            paused = triage.pause(
+                names,
+                queues=options["queue"],
+                reason=options["reason"],
+                resume_at=until,
+                by=by(),
+            )
+        what = "Queues" if options["queue"] else "Job types"
+        end = "until they are resumed" if until is None else f"until {local(until)}"
+        console.say(f"{what} paused {end}: {', '.join(sorted(paused))}.")
+
+
+def add_names(parser: CommandParser, verb: str) -> None:
+    """Add the names, and whether they are queues."""
+    parser.add_argument(
+        "names", metavar="NAME", nargs="+", help=f"Job types to be {verb}."
+    )
+    parser.add_argument(
+        "--queue", action="store_true", help="The names are those of queues."
+    )
+
+
+def names_of(options: dict[str, Any]) -> list[str]:
+    """The names that were given, each once. Raises CommandError."""
+    names = list(dict.fromkeys(options["names"]))
+    for name in names:
+        problem = queue_problem(name) if options["queue"] else None
+        if problem:
+            raise CommandError(f"The name of a queue {problem}")
+    return names
+
+
+def _warn_of_strange(console: Console, names: list[str]) -> None:
+    """A queue needs no declaration, so any name is right; most others are slips."""
+    known = _known_queues()
+    for name in names:
+        if name in known or _has_jobs(name):
+            continue
+        near = get_close_matches(name, known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        console.warn(f"No job type, worker or job names the queue {name!r}.{hint}")
+
+
+def _known_queues() -> set[str]:
+    alias = conf.database
+    subscribed = Worker.objects.using(alias).values_list("queues", flat=True)
+    return {
+        *JobType.objects.using(alias).values_list("queue", flat=True),
+        *Queue.objects.using(alias).values_list("name", flat=True),
+        *chain.from_iterable(queues for queues in subscribed if queues),
+    }
+
+
+def _has_jobs(queue: str) -> bool:
+    # So stated that the ready index answers.
+    jobs = QueuedJob.objects.using(conf.database).filter(queue=queue, alone=False)
+    return jobs.filter(status=QueuedStatus.QUEUED).exists()

@@ -1,0 +1,168 @@
+"""``jobqueue prune``: delete archived jobs that are old enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from django_jobqueue import triage
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import UnknownJobType
+from django_jobqueue.management.jobqueue.batches import run_batches
+from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.progress import Progress
+from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.table import Column, Row, table
+from django_jobqueue.management.jobqueue.times import DURATIONS, duration, span
+from django_jobqueue.models import ArchivedJob
+from django_jobqueue.registry import registry
+from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.store import find
+from django_jobqueue.store import prune as store_prune
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.prune import Rule
+
+
+class Prune(Subcommand):
+    """Prunes the archive by the retention in force, or by what is given."""
+
+    name = "prune"
+    summary = "Delete archived jobs that are old enough."
+    description = f"""\
+Delete archived jobs that are old enough, with the records of their failures.
+
+Without --older-than the retention in force decides: JOBQUEUE['RETENTION'], and
+what operators set for single job types. Workers prune by it, too; this command
+is for archives that no worker looks after, and for other ages:
+
+  jobqueue prune --dry-run
+  jobqueue prune --status succeeded --older-than 30d --batch-pause 0.5
+
+It looks at {store_prune.BATCH:,} jobs at a time, each time in a transaction of its
+own. Ctrl-C ends it between two of them."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add which jobs, and how gently."""
+        parser.add_argument(
+            "--status",
+            action="append",
+            choices=ArchivedStatus.values,
+            help="Only jobs of this status; may be given again (default: all).",
+        )
+        parser.add_argument(
+            "--older-than",
+            metavar="DURATION",
+            help=f"Jobs that ended longer ago than this: {DURATIONS}; instead of the "
+            "retention.",
+        )
+        parser.add_argument("--type", metavar="TYPE", help="Only jobs of this type.")
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="Delete nothing; say how many jobs it would be.",
+        )
+        parser.add_argument(
+            "--batch-pause",
+            metavar="SECONDS",
+            default="0",
+            help="Rest after each batch that deleted something (default: 0).",
+        )
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Prune, or show what it would be."""
+        pause = duration("--batch-pause", options["batch_pause"]).total_seconds()
+        rules = _rules(options)
+        if not rules:
+            console.say("The retention keeps all of these jobs; nothing to prune.")
+        elif options["dry_run"]:
+            db = DjangoDatabase()
+            counts = {rule: store_prune.count(db, rule) for rule in rules}
+            console.print("\n".join(_listed(console, counts, "Would be pruned")))
+        else:
+            Pruning(console, rules).go(pause)
+
+
+class Pruning:
+    """One run of the subcommand."""
+
+    def __init__(self, console: Console, rules: list[Rule]) -> None:
+        self._console = console
+        self._db = DjangoDatabase()
+        self._pruned = dict.fromkeys(rules, 0)
+
+    def go(self, pause: float) -> None:
+        """Prune by one rule after the other."""
+        # Counting reads as much as pruning does, so only where somebody sees the bar.
+        total = 0
+        if self._console.is_terminal and self._console.verbosity:
+            total = sum(store_prune.count(self._db, rule) for rule in self._pruned)
+        progress = Progress(self._console, "Pruning", total)
+        run_batches(self._steps(), progress, self._console, self._summary, pause=pause)
+        if self._console.verbosity:
+            lines = _listed(self._console, self._pruned, "Pruned")
+            self._console.print("\n".join([*lines, self._summary()]))
+
+    def _steps(self) -> Iterator[int]:
+        for rule in self._pruned:
+            for gone in store_prune.prune(self._db, rule):
+                self._pruned[rule] += gone
+                yield gone
+
+    def _summary(self) -> str:
+        number = sum(self._pruned.values())
+        verb = "was" if number == 1 else "were"
+        return f"{counted(number, 'archived job')} {verb} pruned."
+
+
+def _rules(options: dict[str, Any]) -> list[Rule]:
+    name, text = options["type"], options["older_than"]
+    _check_job_type(name)
+    older_than: timedelta | None = None
+    if text is not None:
+        older_than = duration("--older-than", text)
+    statuses = options["status"] or [None]
+    return [
+        rule
+        for status in dict.fromkeys(statuses)
+        for rule in triage.prune_rules(
+            status=status, older_than=older_than, job_type=name
+        )
+    ]
+
+
+def _check_job_type(name: str | None) -> None:
+    """The archive outlives its job types. Raises UnknownJobType."""
+    if name is None:
+        return
+    known = find.known_names(DjangoDatabase())
+    archived = ArchivedJob.objects.using(conf.database).filter(job_type=name)
+    if name not in known and not archived.exists():
+        raise UnknownJobType(name, registry.near(name, known))
+
+
+def _listed(console: Console, counts: dict[Rule, int], title: str) -> list[str]:
+    columns = [
+        Column("Status"),
+        Column("Job type", least=18, middle=True),
+        Column("Older than", right=True),
+        Column(title, right=True),
+    ]
+    rows = [
+        Row(
+            [
+                rule.status,
+                rule.job_type or ("every other" if rule.but_for else "every"),
+                span(rule.keep),
+                f"{number:,}",
+            ]
+        )
+        for rule, number in counts.items()
+    ]
+    return table(columns, rows, width=console.width, heading=_bold(console))
+
+
+def _bold(console: Console) -> Any:
+    return console.style.MIGRATE_LABEL

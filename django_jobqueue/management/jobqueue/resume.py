@@ -1,0 +1,43 @@
+"""``jobqueue resume``: let paused job types or queues be claimed again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db import transaction
+
+from django_jobqueue import triage
+from django_jobqueue.conf import conf
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.pause import add_names, names_of
+from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
+
+
+class Resume(Subcommand):
+    """Resumes job types or queues."""
+
+    name = "resume"
+    summary = "Let paused job types, or queues, be claimed again."
+    rest = "names"
+    description = """\
+Resume job types, or with --queue queues: their jobs are claimed again at once.
+
+  jobqueue resume shop.send_receipt
+  jobqueue resume mail reports --queue"""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add what is to be resumed."""
+        add_names(parser, "resumed")
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Resume all of them or none."""
+        names = names_of(options)
+        with transaction.atomic(using=conf.database):
+            resumed = triage.resume(names, queues=options["queue"], by=by())
+        what = "Queues" if options["queue"] else "Job types"
+        if resumed:
+            console.say(f"{what} resumed: {', '.join(sorted(resumed))}.")
+        for name in names:
+            if name not in resumed:
+                console.warn(f"The queue {name!r} was not paused.")

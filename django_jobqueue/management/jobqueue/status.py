@@ -1,0 +1,183 @@
+"""``jobqueue status``: what waits, what runs, who works, what fails."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime
+from typing import Any, Final
+
+from django.core.management.base import CommandError, CommandParser
+from django.db import OperationalError, connections
+
+from django_jobqueue.conf import conf
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.figures import (
+    WINDOW,
+    Figures,
+    is_alive,
+    read,
+)
+from django_jobqueue.management.jobqueue.notices import notices
+from django_jobqueue.management.jobqueue.screen import Screen
+from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.times import aware, duration
+from django_jobqueue.store.stats import CAP, Recent, WorkerRow
+
+SHORTEST: Final = 0.1  # seconds between two looks
+HOME: Final = "\x1b[H"
+CLEAR_SCREEN: Final = "\x1b[2J"
+CLEAR_BELOW: Final = "\x1b[J"
+CLEAR_TO_END: Final = "\x1b[K"
+
+rest = time.sleep
+
+
+class Status(Subcommand):
+    """Shows the state of the job queue, once or again and again."""
+
+    name = "status"
+    summary = "Show queues, workers, throughput, failures and pauses."
+    description = f"""\
+Show what waits, what runs, who works, what fails and what is paused.
+
+Queues         by queue and job type: ready jobs, later ones (waiting for their
+               time), retrying ones (those of the later that ran before),
+               running ones, and how long the oldest ready job has waited.
+               Nothing is counted above {CAP:,}.
+Workers        running jobs of the slots, what is left of the lease, memory, age
+               and queues; also those that ended in the last 10 minutes.
+The last hour  what workers counted, by the minute: attempts that succeeded,
+               failed for good or are to be retried; waits and run times. A
+               percentile is the upper bound of its bucket, at most 58 % above
+               the true value.
+
+It says so when no worker is alive, and when jobs wait that no living worker
+would claim."""
+    epilog = f"""\
+--format json prints one object, and with --watch one line for each look.
+Durations are in seconds, times in ISO 8601, and what is unknown is null:
+
+  time        when the figures were read, by the database's clock
+  depth_cap   {CAP}; ready, later or retrying above it means "more than that"
+  window      seconds that throughput and failures cover
+  notices     list of {{code, message, queue, job_type}}; the codes are
+              no_worker, all_draining, queue_not_served, job_type_not_known
+              and queue_not_served_for_job_type
+  queues      list of {{queue, job_type, ready, later, retrying, running,
+              oldest}}
+  workers     list of {{id, name, state, alive, running, threads, async_slots,
+              lease, memory (bytes), age, queues (null is every queue),
+              listening, release, end}}
+  throughput  list of {{queue, job_type, succeeded, failed, retried, other,
+              wait_p95, run_p50, run_p95}}
+  failures    list of {{error_class, job_type, count, last, message}}
+  paused      list of {{what, name, by, reason, since, until}}"""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add --format and --watch."""
+        parser.add_argument(
+            "--format",
+            choices=["text", "json"],
+            default="text",
+            help="text is for people, json for programs (default: text).",
+        )
+        parser.add_argument(
+            "--watch",
+            nargs="?",
+            const="2",
+            metavar="SECONDS",
+            help="Look again every so many seconds (default: 2), until Ctrl-C.",
+        )
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Show it once, or until Ctrl-C."""
+        as_json = options["format"] == "json"
+        if options["watch"] is None:
+            figures = read()
+            if as_json:
+                console.print(json.dumps(as_object(figures), indent=2))
+            else:
+                console.print("\n".join(Screen(console, figures).lines()))
+            return
+        every = duration("--watch", options["watch"]).total_seconds()
+        if every < SHORTEST:
+            raise CommandError(f"--watch: must be at least {SHORTEST} s.")
+        try:
+            watch(console, every, as_json=as_json)
+        except KeyboardInterrupt:
+            if console.is_terminal:
+                console.print()  # below the ^C
+
+
+def watch(console: Console, every: float, *, as_json: bool) -> None:
+    """Show it again and again; an outage of the database is shown, too."""
+    if console.is_terminal and not as_json:
+        console.print(CLEAR_SCREEN, ending="")
+    while True:
+        try:
+            figures = read()
+        except OperationalError as error:
+            connections[conf.database].close()
+            text = " ".join(str(error).split())
+            console.warn(f"The database cannot be used, trying again: {text}")
+        else:
+            if as_json:
+                console.print(json.dumps(as_object(figures)))
+            else:
+                _draw(console, Screen(console, figures).lines())
+        console.stdout.flush()
+        rest(every)
+
+
+def as_object(figures: Figures) -> dict[str, Any]:
+    """The figures as JSON has them; the keys are stable."""
+    return {
+        "time": figures.time.isoformat(),
+        "depth_cap": CAP,
+        "window": WINDOW,
+        "notices": [_fields(notice) for notice in notices(figures)],
+        "queues": [_fields(depth) for depth in figures.depths],
+        "workers": [_worker(worker) for worker in figures.workers],
+        "throughput": [_throughput(recent) for recent in figures.recent],
+        "failures": [_fields(failure) for failure in figures.failures],
+        "paused": [_fields(closed) for closed in figures.closed],
+    }
+
+
+def _fields(row: Any) -> dict[str, Any]:
+    values = {name: getattr(row, name) for name in row.__slots__}
+    return {
+        name: aware(value).isoformat() if isinstance(value, datetime) else value
+        for name, value in values.items()
+    }
+
+
+def _worker(worker: WorkerRow) -> dict[str, Any]:
+    fields = _fields(worker)
+    memory = fields.pop("rss")
+    return {**fields, "memory": memory, "alive": is_alive(worker)}
+
+
+def _throughput(recent: Recent) -> dict[str, Any]:
+    fields = _fields(recent)
+    del fields["run"], fields["wait"]
+    return {
+        **fields,
+        "wait_p95": recent.wait_time(0.95),
+        "run_p50": recent.run_time(0.5),
+        "run_p95": recent.run_time(0.95),
+    }
+
+
+def _draw(console: Console, lines: list[str]) -> None:
+    """On a terminal over the last picture, as far as there is room."""
+    if not console.is_terminal:
+        console.print("\n".join([*lines, ""]))
+        return
+    room = console.height - 1
+    if len(lines) > room:
+        left = f"… {len(lines) - room + 1} more lines; make the terminal taller"
+        lines = [*lines[: room - 1], left]
+    text = "".join(f"{line}{CLEAR_TO_END}\n" for line in lines)
+    console.print(f"{HOME}{text}{CLEAR_BELOW}", ending="")

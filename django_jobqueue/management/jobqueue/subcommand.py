@@ -1,0 +1,94 @@
+"""What every subcommand of ``jobqueue`` is, and how its arguments are read."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+from django.core.management.base import CommandParser, DjangoHelpFormatter
+
+from django_jobqueue.management.jobqueue.console import Console
+
+# Fits the columns enqueued_by and paused_by.
+LONGEST_NAME = 130
+
+
+class HelpFormatter(DjangoHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Django's order of options; descriptions keep their lines."""
+
+
+class Parser(CommandParser):
+    """Reads the arguments of one subcommand, options and the rest in any order."""
+
+    rest: str = ""  # the destination of positional arguments that follow an option
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """argparse itself gives up at ``TYPE --queue mail key=value``."""
+        found, extras = super().parse_known_args(args, namespace)
+        if self.rest and not any(e.startswith("-") and e != "-" for e in extras):
+            setattr(found, self.rest, [*(getattr(found, self.rest) or ()), *extras])
+            extras = []
+        return found, extras
+
+
+class Names(dict[str, Any]):
+    """The parsers of the subcommands; asked for another name, it says which there
+    are."""
+
+    def __contains__(self, name: object) -> bool:
+        if super().__contains__(name):
+            return True
+        near = get_close_matches(str(name), self, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise argparse.ArgumentError(
+            None,
+            f"There is no subcommand {name!r}.{hint} The subcommands are "
+            f"{', '.join(self)}.",
+        )
+
+
+class Subcommand(ABC):
+    """One subcommand."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]  # one line, in the list of subcommands
+    description: ClassVar[str]
+    epilog: ClassVar[str] = ""
+    rest: ClassVar[str] = ""  # the destination of its positional arguments, if many
+
+    @abstractmethod
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add its own arguments."""
+
+    @abstractmethod
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Do it. Raises CommandError."""
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1, for argparse."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number of at least 1, not {text!r}"
+        )
+    return number
+
+
+def by() -> str:
+    """Who acts, for the audit log."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # no name is known for this user id
+        user = f"user {os.getuid()}"
+    return f"command line ({user[:LONGEST_NAME]})"

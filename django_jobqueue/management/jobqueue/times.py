@@ -1,0 +1,108 @@
+"""Durations and times as operators write and read them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from django_jobqueue.conf import conf
+from django_jobqueue.models import JobType
+from django_jobqueue.models.functions import ClockTimestamp
+
+DURATIONS: Final = "30s, 10m, 2h, 7d, 1h30m, or a plain number of seconds"
+TIMES: Final = f"a duration ({DURATIONS}) or an ISO time such as 2026-11-20T14:30"
+LONGEST: Final = timedelta(days=36_500)
+
+_UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DURATION: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?[smhdw])+")
+_PART: Final = re.compile(r"([0-9.]+)([smhdw])")
+_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+def duration(flag: str, text: str | timedelta) -> timedelta:
+    """The duration that was given with this flag. Raises CommandError."""
+    if isinstance(text, timedelta):
+        return text
+    found = _duration(str(text))
+    if found is None:
+        raise CommandError(f"{flag}: {text!r} is no duration. Write {DURATIONS}.")
+    if found > LONGEST:
+        raise CommandError(f"{flag}: {text!r} is more than a hundred years.")
+    return found
+
+
+def moment(
+    flag: str, text: str | timedelta | datetime, *, now: datetime, ago: bool = False
+) -> datetime:
+    """The time that was given with this flag; a duration counts from ``now``, or back
+    from it. Raises CommandError."""
+    if isinstance(text, datetime):
+        return text
+    if isinstance(text, timedelta) or _duration(text) is not None:
+        length = duration(flag, text)
+        return now - length if ago else now + length
+    try:
+        found = datetime.fromisoformat(text)
+        return aware(found)
+    except (ValueError, OverflowError):
+        zone = timezone.get_current_timezone_name()
+        raise CommandError(
+            f"{flag}: {text!r} is no time. Write {TIMES}; without an offset it is "
+            f"in the time zone {zone}."
+        ) from None
+
+
+def database_now() -> datetime:
+    """The database's clock, which decides what is due and what is old."""
+    clock = JobType.objects.using(conf.database).annotate(now=ClockTimestamp())
+    now = clock.values_list("now", flat=True).first() or timezone.now()
+    return aware(now)
+
+
+def aware(when: Any) -> datetime:
+    """The same time with its zone, which Django leaves out where USE_TZ is False."""
+    found: datetime = when if timezone.is_aware(when) else timezone.make_aware(when)
+    return found
+
+
+def span(seconds: float) -> str:
+    """A duration in few characters: ``250 ms``, ``42 s``, ``3h 12m``, ``7d``."""
+    if 0 < seconds < 0.9995:
+        milliseconds = seconds * 1_000
+        return f"{milliseconds:.{1 if milliseconds < 9.95 else 0}f} ms"
+    if 0 < seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 59.5:
+        return f"{max(seconds, 0):.0f} s"
+    if seconds < 3_599.5:
+        return _two(round(seconds), 60, "m", "s")
+    if seconds < 86_370:
+        return _two(round(seconds / 60), 60, "h", "m")
+    return _two(round(seconds / 3_600), 24, "d", "h")
+
+
+def local(when: datetime) -> str:
+    """A time in the current time zone, to the second."""
+    return f"{timezone.localtime(aware(when)):%Y-%m-%d %H:%M:%S}"
+
+
+def _two(number: int, size: int, big: str, small: str) -> str:
+    whole, rest = divmod(number, size)
+    return f"{whole:,}{big} {rest:02}{small}" if rest else f"{whole:,}{big}"
+
+
+def _duration(text: str) -> timedelta | None:
+    text = text.strip().lower()
+    try:
+        if _SECONDS.fullmatch(text):
+            return timedelta(seconds=float(text))
+        if _DURATION.fullmatch(text):
+            parts = _PART.findall(text)
+            return timedelta(seconds=sum(float(n) * _UNITS[unit] for n, unit in parts))
+    except OverflowError:
+        return timedelta.max
+    return None

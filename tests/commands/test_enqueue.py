@@ -1,0 +1,197 @@
+"""``jobqueue enqueue``."""
+
+from __future__ import annotations
+
+import getpass
+import io
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from django_jobqueue.management.jobqueue.subcommand import by
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from tests.commands.conftest import jobqueue, make_archived
+from tests.conftest import queued
+
+pytestmark = pytest.mark.django_db
+
+
+def refusal(*arguments: str) -> str:
+    """What the command says when it refuses; nothing may have been enqueued."""
+    with pytest.raises(CommandError) as refused:
+        jobqueue("enqueue", *arguments)
+    assert not QueuedJob.objects.exists()
+    return str(refused.value)
+
+
+def test_the_id_of_the_new_job_is_printed_and_nothing_else() -> None:
+    said = jobqueue("enqueue", "tests.sample.add", "a=1")
+    (job,) = queued()
+    assert said.out == f"{job.id}\n"
+    assert said.err == ""
+
+
+def test_the_job_says_who_enqueued_it() -> None:
+    jobqueue("enqueue", "tests.sample.add", "a=1")
+    (job,) = queued()
+    assert job.enqueued_by == f"command line ({getpass.getuser()})" == by()
+
+
+def test_a_long_user_name_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "x" * 500)
+    jobqueue("enqueue", "tests.sample.add", "a=1")
+    (job,) = queued()
+    assert job.enqueued_by == f"command line ({'x' * 130})"
+
+
+@pytest.mark.parametrize(
+    ("words", "data"),
+    [
+        (["a=1", "b=2"], {"a": 1, "b": 2}),
+        (['{"a": 1, "b": 2}'], {"a": 1, "b": 2}),
+        (["a=007"], {"a": "007"}),
+        (['a="007"'], {"a": "007"}),
+        (["a=true", "b=null"], {"a": True, "b": None}),
+        (["a=[1, 2]", 'b={"c": 1}'], {"a": [1, 2], "b": {"c": 1}}),
+        (["a=x=y", "b="], {"a": "x=y", "b": ""}),
+        (["a=NaN", "b=-Infinity"], {"a": "NaN", "b": "-Infinity"}),
+        (["a=-5"], {"a": -5}),
+    ],
+)
+def test_data_is_one_object_or_pairs(words: list[str], data: Any) -> None:
+    jobqueue("enqueue", "tests.sample.add", *words)
+    (job,) = queued()
+    assert job.data == data
+
+
+def test_data_may_come_from_the_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"a": 7}\n'))
+    jobqueue("enqueue", "tests.sample.add", "--queue", "mail", "-")
+    (job,) = queued()
+    assert (job.data, job.queue) == ({"a": 7}, "mail")
+
+
+def test_options_and_data_may_come_in_any_order() -> None:
+    jobqueue("enqueue", "tests.sample.add", "a=1", "--priority", "-5", "b=2")
+    jobqueue("enqueue", "--queue", "mail", "tests.sample.add", "a=1", "b=2")
+    jobqueue("enqueue", "tests.sample.add", "--queue", "mail", "a=1", "b=2")
+    assert [job.data for job in queued()] == [{"a": 1, "b": 2}] * 3
+    assert [(job.queue, job.priority) for job in queued()] == [
+        ("default", -5),
+        ("mail", 0),
+        ("mail", 0),
+    ]
+
+
+def test_a_job_can_be_due_later_and_expire() -> None:
+    jobqueue(
+        "enqueue", "tests.sample.add", "a=1", "--run-after", "10m", "--expires-at", "2h"
+    )
+    (job,) = queued()
+    waits = job.run_after - timezone.now()
+    assert timedelta(minutes=9) < waits < timedelta(minutes=11)
+    lives = job.expires_at - timezone.now()
+    assert timedelta(minutes=119) < lives < timedelta(minutes=121)
+
+
+def test_a_job_can_be_due_at_a_moment() -> None:
+    with timezone.override("Europe/Vienna"):
+        jobqueue(
+            "enqueue", "tests.sample.add", "a=1", "--run-after", "2036-01-02T03:04"
+        )
+    (job,) = queued()
+    assert job.run_after == datetime.fromisoformat("2036-01-02T02:04+00:00")
+
+
+def test_json_describes_the_job() -> None:
+    id = str(uuid4())
+    said = jobqueue(
+        "enqueue", "tests.sample.add", "a=1", "--format", "json", "--id", id
+    )
+    assert list(said.json) == [
+        "id",
+        "job_type",
+        "queue",
+        "priority",
+        "status",
+        "run_after",
+        "expires_at",
+        "created_at",
+    ]
+    (job,) = queued()
+    assert job.id == UUID(said.json["id"]) == UUID(id)
+    assert said.json["job_type"] == "tests.sample.add"
+    assert said.json["status"] == "queued"
+    assert datetime.fromisoformat(said.json["run_after"]) == job.run_after
+    assert said.json["expires_at"] is None
+
+
+def test_the_id_is_printed_even_when_it_is_to_be_quiet() -> None:
+    said = jobqueue("enqueue", "tests.sample.add", "a=1", verbosity=0)
+    (job,) = queued()
+    assert said.out == f"{job.id}\n"
+
+
+def test_the_same_id_enqueues_one_job() -> None:
+    id = str(uuid4())
+    for _ in range(2):
+        assert (
+            jobqueue("enqueue", "tests.sample.add", "a=1", "--id", id).out == id + "\n"
+        )
+    assert len(queued()) == 1
+
+
+def test_the_id_of_a_job_that_is_over_is_refused() -> None:
+    (id,) = make_archived()
+    assert refusal("tests.sample.add", "a=1", "--id", str(id)) == (
+        f"Job {id} is over already (failed), so its id cannot be enqueued again. "
+        "Replay it, or use a new id."
+    )
+    assert ArchivedJob.objects.count() == 1
+
+
+def test_an_unknown_type_is_answered_with_the_nearest() -> None:
+    message = refusal("tests.sample.ad", "a=1")
+    assert message.startswith("There is no job type 'tests.sample.ad'. Did you mean ")
+    assert "'tests.sample.add'" in message
+
+
+def test_a_type_whose_handler_is_not_known_here_can_be_enqueued() -> None:
+    JobType.objects.create(name="elsewhere.report", queue="reports")
+    jobqueue("enqueue", "elsewhere.report", "any=thing")
+    (job,) = queued()
+    assert (job.job_type_id, job.queue) == ("elsewhere.report", "reports")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["c=1"], "has no parameter 'c'"),
+        ([], "is missing 'a'"),
+        (["a"], "'a' is no key=value pair. Give one JSON object, or key=value pairs."),
+        (["=1"], "'=1' is no key=value pair. Give one JSON object"),
+        (["a=1", "a=2"], "'a' is given twice."),
+        (["{a: 1}"], "The data is not JSON: Expecting property name"),
+        (["[1]"], "The data must be an object, not list. Give one JSON object"),
+        (['{"a": NaN}'], "data['a'] is nan, which JSON does not have."),
+        (["a=1", "--id", "7"], "'7' is no job id; it must be a UUID."),
+        (["a=1", "--queue", "a b"], "queue must have no space, comma or control"),
+        (["a=1", "--priority", "101"], "must be a whole number from -100 to 100"),
+        (["a=1", "--priority", "high"], "argument --priority: invalid int value"),
+        (["a=1", "--run-after", "soon"], "--run-after: 'soon' is no time. Write"),
+        (["a=1", "--expires-at", "never"], "--expires-at: 'never' is no time. Write"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_reason(
+    words: list[str], message: str
+) -> None:
+    assert message in refusal("tests.sample.add", *words)
+
+
+def test_data_nested_without_end_is_refused() -> None:
+    deep = '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    assert refusal("tests.sample.add", deep).startswith("The data is not JSON: ")

@@ -1,0 +1,130 @@
+"""The command itself: its subcommands, its help, and the troubles of its database."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connection
+
+from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS, Command
+from tests.commands.conftest import Manage, jobqueue
+
+NAMES = "status, enqueue, replay, cancel, pause, resume, prune"
+
+
+def refusal(*arguments: str) -> str:
+    """What the command says when it refuses."""
+    with pytest.raises(CommandError) as refused:
+        jobqueue(*arguments)
+    return str(refused.value)
+
+
+def test_an_unknown_subcommand_is_answered_with_the_nearest() -> None:
+    assert refusal("stats") == (
+        "Error: There is no subcommand 'stats'. Did you mean 'status'? The "
+        f"subcommands are {NAMES}."
+    )
+
+
+def test_an_unknown_subcommand_like_none_is_answered_with_all() -> None:
+    assert refusal("xyzzy") == (
+        f"Error: There is no subcommand 'xyzzy'. The subcommands are {NAMES}."
+    )
+
+
+def test_without_a_subcommand_it_says_which_there_are() -> None:
+    assert refusal() == (
+        f"Error: Say what to do: {NAMES}. See manage.py jobqueue --help."
+    )
+
+
+def test_an_unknown_option_is_refused() -> None:
+    assert refusal("status", "--wach") == "Error: unrecognized arguments: --wach"
+    assert "--rum-after" in refusal("enqueue", "tests.sample.add", "--rum-after", "1")
+
+
+def test_only_the_job_queue_s_own_system_checks_are_run() -> None:
+    assert list(Command.requires_system_checks) == ["jobqueue"]
+
+
+@pytest.mark.parametrize("name", ["", *SUBCOMMANDS])
+def test_every_help_fits_eighty_columns(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as ended:
+        call_command("jobqueue", *filter(None, [name]), "--help")
+    text = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+
+
+def test_the_help_of_the_command_lists_every_subcommand(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        call_command("jobqueue", "--help")
+    text = capsys.readouterr().out
+    for subcommand in SUBCOMMANDS.values():
+        assert subcommand.summary in text
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_the_help_of_a_subcommand_explains_each_of_its_options(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = Command().create_parser("manage.py", "jobqueue")
+    (choices,) = (a.choices for a in parser._actions if a.dest == "subcommand")
+    own = choices[name]
+    own.print_help()
+    text = capsys.readouterr().out
+    assert SUBCOMMANDS[name].description.splitlines()[0] in text
+    assert [action.dest for action in own._actions if not action.help] == []
+
+
+@pytest.mark.django_db
+def test_missing_tables_are_answered_with_migrate() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE jobqueue_jobtype RENAME TO elsewhere")
+    assert refusal("status") == (
+        "The tables of the job queue are missing or not up to date: run manage.py "
+        "migrate."
+    )
+
+
+@pytest.mark.django_db
+def test_a_missing_column_is_answered_with_migrate() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE jobqueue_jobtype RENAME COLUMN resume_at TO gone")
+    assert "run manage.py migrate" in refusal("pause", "tests.sample.add")
+
+
+def test_a_database_that_cannot_be_reached_is_named(manage: Manage) -> None:
+    process = manage(
+        "jobqueue", "status", DATABASE_URL="postgresql://x@127.0.0.1:1/none"
+    )
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, "")
+    assert err.startswith("CommandError: The database 'default' cannot be used: ")
+    assert len(err.splitlines()) == 1
+
+
+def test_common_options_are_understood_before_and_after_the_subcommand(
+    manage: Manage,
+) -> None:
+    flags = ["--verbosity", "0", "--settings", "tests.settings", "--no-color"]
+    before = manage("jobqueue", *flags, "resume", "--queue", "mail")
+    after = manage("jobqueue", "resume", "--queue", "mail", *flags, "--traceback")
+    for process in (before, after):
+        assert process.communicate(timeout=60) == ("", "")
+        assert process.returncode == 0
+
+
+def test_a_mistake_on_the_command_line_ends_with_an_exit_code(manage: Manage) -> None:
+    process: subprocess.Popen[str] = manage("jobqueue", "prune", "--older-than", "old")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (1, "")
+    assert "CommandError: --older-than: 'old' is no duration." in err

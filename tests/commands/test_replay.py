@@ -1,0 +1,348 @@
+"""``jobqueue replay``."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import signal
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from django_jobqueue import signals
+from django_jobqueue.management.jobqueue import batches
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from tests.commands.conftest import Terminal, jobqueue, make_archived
+from tests.conftest import queued
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def operated() -> Iterator[list[dict[str, Any]]]:
+    """What receivers of the signal ``operated`` were told."""
+    told: list[dict[str, Any]] = []
+
+    def receive(*, sender: str, **arguments: Any) -> None:
+        arguments.pop("signal")
+        told.append({"verb": sender, **arguments})
+
+    signals.operated.connect(receive)
+    yield told
+    signals.operated.disconnect(receive)
+
+
+def replayed() -> list[UUID]:
+    """The archived jobs that have a queued replay."""
+    return [job.replay_of for job in queued()]
+
+
+def refusal(*arguments: str) -> str:
+    """What the command says when it refuses; nothing may have been replayed."""
+    with pytest.raises(CommandError) as refused:
+        jobqueue("replay", *arguments)
+    assert not QueuedJob.objects.exists()
+    return str(refused.value)
+
+
+def test_a_job_is_replayed_by_its_id() -> None:
+    (id,) = make_archived()
+    said = jobqueue("replay", str(id))
+    (job,) = queued()
+    assert job.replay_of == id
+    assert job.enqueued_by == f"command line ({getpass.getuser()})"
+    assert said.out == f"{id} was replayed as {job.id}\n"
+    assert ArchivedJob.objects.filter(id=id).exists()
+
+
+def test_an_id_may_have_its_prefix_and_is_replayed_once() -> None:
+    (id,) = make_archived()
+    jobqueue("replay", f"job_{id}", str(id))
+    assert replayed() == [id]
+
+
+def test_by_id_a_job_is_replayed_whatever_its_status_and_as_often_as_asked() -> None:
+    (id,) = make_archived(status="succeeded")
+    jobqueue("replay", str(id))
+    jobqueue("replay", str(id))
+    assert replayed() == [id, id]
+
+
+def test_the_others_are_replayed_when_one_id_cannot_be() -> None:
+    (id,) = make_archived()
+    waiting, missing = jobs.add.enqueue(1), uuid4()
+    with pytest.raises(CommandError) as refused:
+        jobqueue("replay", str(missing), str(waiting.id), str(id))
+    assert str(refused.value).splitlines() == [
+        f"There is no job {missing}, neither queued nor archived. It may have been "
+        "pruned, or the transaction that enqueued it was rolled back.",
+        f"Job {waiting.id} is queued; only a job that is over can be replayed. Wait "
+        "for it to end, or cancel it first.",
+    ]
+    assert replayed() == [None, id]
+
+
+def test_of_many_wrong_ids_only_the_first_are_explained() -> None:
+    lines = refusal(*(str(uuid4()) for _ in range(15))).splitlines()
+    assert len(lines) == 11
+    assert lines[-1] == "So it is with 5 other ids."
+
+
+def test_a_job_whose_type_is_gone_cannot_be_replayed() -> None:
+    (id,) = make_archived(job_type_id="old.type")
+    assert refusal(str(id)).startswith(f"Job {id}: There is no job type 'old.type'.")
+
+
+def test_a_filter_takes_the_failed_jobs_that_match_and_no_others() -> None:
+    (wanted,) = make_archived(error_class="ConnectionError")
+    make_archived(status="succeeded")
+    make_archived(status="expired")
+    make_archived(job_type_id="tests.sample.write")
+    make_archived(error_class="KeyError")
+    make_archived(error_class="ConnectionError", ago=timedelta(hours=3))
+    make_archived(error_class="ConnectionError", ago=timedelta(seconds=1))
+    said = jobqueue(
+        "replay",
+        *("--status", "failed", "--type", "tests.sample.add"),
+        *("--error", "ConnectionError", "--since", "2h", "--until", "1m"),
+    )
+    assert replayed() == [wanted]
+    assert said.out == "1 job was replayed.\n"
+
+
+def test_a_status_can_be_given_again() -> None:
+    (failed,), (expired,) = make_archived(), make_archived(status="expired")
+    make_archived(status="cancelled")
+    jobqueue("replay", "--status", "failed", "--status", "expired")
+    assert set(replayed()) == {failed, expired}
+
+
+def test_the_module_of_an_exception_may_be_left_out() -> None:
+    full, plain = (make_archived(error_class=name)[0] for name in ("shop.Gone", "Gone"))
+    make_archived(error_class="shop.NotGone")
+    jobqueue("replay", "--error", "Gone")
+    assert set(replayed()) == {full, plain}
+
+
+def test_a_limit_takes_the_oldest() -> None:
+    new = make_archived(3)
+    old = make_archived(2, ago=timedelta(hours=1))
+    jobqueue("replay", "--status", "failed", "--limit", "3")
+    assert set(replayed()) == {*old, new[0]}
+
+
+def test_a_filter_leaves_out_what_was_replayed_before() -> None:
+    first, second = make_archived(2)
+    jobqueue("replay", str(first))
+    jobqueue("replay", "--status", "failed")
+    assert replayed() == [first, second]
+    assert jobqueue("replay", "--status", "failed").out == "0 jobs were replayed.\n"
+
+
+def test_a_replay_that_failed_again_stands_for_the_first() -> None:
+    (first,) = make_archived(ago=timedelta(hours=1))
+    (second,) = make_archived(replay_of=first)
+    jobqueue("replay", "--status", "failed")
+    assert replayed() == [second]
+
+
+def test_again_takes_also_what_was_replayed_before() -> None:
+    first, second = make_archived(2)
+    jobqueue("replay", str(first))
+    jobqueue("replay", "--status", "failed", "--again")
+    assert sorted(replayed()) == sorted([first, first, second])
+
+
+def test_new_jobs_can_wait_and_go_to_another_queue() -> None:
+    (id,) = make_archived()
+    jobqueue("replay", str(id), "--run-after", "1h", "--queue", "night")
+    (job,) = queued()
+    assert job.queue == "night"
+    waits = job.run_after - timezone.now()
+    assert timedelta(minutes=59) < waits < timedelta(minutes=61)
+
+
+def test_expiry_is_kept_renewed_or_dropped() -> None:
+    now = timezone.now()
+    (id,) = make_archived(
+        created_at=now - timedelta(hours=3), expires_at=now - timedelta(hours=2)
+    )
+    kept = jobqueue("replay", str(id), "--expires", "keep")
+    assert kept.err == (
+        "1 job will expire again at once; say --expires same or --expires none if that "
+        "is not wanted.\n"
+    )
+    assert jobqueue("replay", str(id), "--expires", "same").err == ""
+    assert jobqueue("replay", str(id), "--expires", "none").err == ""
+    keep, same, none = (job.expires_at for job in queued())
+    assert keep == now - timedelta(hours=2)
+    assert timedelta(minutes=59) < same - timezone.now() < timedelta(minutes=61)
+    assert none is None
+
+
+def test_a_dry_run_counts_shows_examples_and_changes_nothing() -> None:
+    ids = make_archived(7, error_class="shop.errors.Gone")
+    said = jobqueue("replay", "--status", "failed", "--dry-run")
+    lines = said.out.splitlines()
+    assert lines[0] == "7 jobs would be replayed."
+    assert lines[1] == "For example:"
+    assert lines[2].split() == ["Job", "Job", "type", "Ended", "ago", "Outcome"]
+    assert [line.split()[0] for line in lines[3:]] == [str(id) for id in ids[:5]]
+    assert lines[3].split()[-1] == "shop.errors.Gone"
+    assert not QueuedJob.objects.exists()
+
+
+def test_a_dry_run_minds_the_limit_and_wrong_ids() -> None:
+    (id, *_) = make_archived(3)
+    said = jobqueue("replay", "--status", "failed", "--limit", "2", "--dry-run")
+    assert said.out.startswith("2 jobs would be replayed.")
+    assert len(said.out.splitlines()) == 5
+    missing = uuid4()
+    assert refusal("--dry-run", str(id), str(missing)).startswith(
+        f"There is no job {missing}"
+    )
+
+
+def test_more_than_a_hundred_need_a_confirmation() -> None:
+    make_archived(101)
+    assert refusal("--status", "failed") == (
+        "101 jobs would be replayed. More than 100 need a confirmation: say --yes. "
+        "--dry-run shows what it would be."
+    )
+
+
+@pytest.mark.parametrize("flag", ["--yes", "-y", "--no-input", "--noinput"])
+def test_a_flag_confirms(flag: str) -> None:
+    make_archived(101)
+    said = jobqueue("replay", "--status", "failed", flag)
+    assert len(queued()) == 101
+    assert said.out == "101 jobs were replayed.\n"
+
+
+def test_a_hundred_need_none() -> None:
+    make_archived(100)
+    jobqueue("replay", "--status", "failed")
+    assert len(queued()) == 100
+
+
+def test_somebody_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_archived(101)
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    assert refusal("--status", "failed") == "Nothing was replayed."
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    said = jobqueue("replay", "--status", "failed")
+    assert said.out == (
+        "101 jobs will be replayed. Go on? [y/N] 101 jobs were replayed.\n"
+    )
+    assert len(queued()) == 101
+
+
+def test_many_jobs_go_in_chunks_each_of_which_is_told(
+    operated: list[dict[str, Any]],
+) -> None:
+    ids = make_archived(2_500)
+    stream = Terminal()
+    said = jobqueue("replay", "--status", "failed", "--yes", stdout=stream)
+    assert sorted(replayed()) == sorted(ids)
+    assert [told["count"] for told in operated] == [1_000, 1_000, 500]
+    assert {told["by"] for told in operated} == {f"command line ({getpass.getuser()})"}
+    assert "2,000 / 2,500   80%" in said.out
+    assert said.out.endswith("\r\x1b[K2,500 jobs were replayed.\n")
+
+
+def test_jobs_that_ended_in_the_same_moment_are_all_replayed() -> None:
+    ids = make_archived(1_500)
+    ArchivedJob.objects.update(finished_at=timezone.now() - timedelta(minutes=1))
+    jobqueue("replay", "--status", "failed", "--yes")
+    assert sorted(replayed()) == sorted(ids)
+
+
+def test_a_run_that_was_interrupted_says_how_far_it_came_and_can_go_on() -> None:
+    ids = make_archived(2_500)
+
+    def interrupt(*, sender: str, **arguments: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    signals.operated.connect(interrupt)
+    try:
+        with pytest.raises(CommandError) as refused:
+            jobqueue("replay", "--status", "failed", "--yes")
+    finally:
+        signals.operated.disconnect(interrupt)
+    assert str(refused.value) == "Interrupted. 1,000 jobs were replayed."
+    assert refused.value.returncode == batches.INTERRUPTED == 130
+    assert len(queued()) == 1_000
+    jobqueue("replay", "--status", "failed", "--yes")
+    assert sorted(replayed()) == sorted(ids)
+
+
+def test_matching_jobs_whose_type_is_gone_are_counted_apart() -> None:
+    make_archived(2, job_type_id="old.type")
+    make_archived()
+    said = jobqueue("replay", "--status", "failed", "--dry-run")
+    assert said.out.startswith("1 job would be replayed.")
+    assert said.err == "2 more jobs cannot be replayed, because the job type is gone.\n"
+
+
+def test_an_unknown_type_is_answered_with_the_nearest() -> None:
+    assert "Did you mean 'tests.sample.add'" in refusal("--type", "tests.sample.addd")
+
+
+def test_with_verbosity_0_only_what_was_asked_for_is_printed() -> None:
+    (id,) = make_archived(expires_at=timezone.now() - timedelta(hours=1))
+    said = jobqueue("replay", "--status", "failed", verbosity=0)
+    assert (said.out, said.err) == ("", "")
+    (job,) = queued()
+    said = jobqueue("replay", str(id), verbosity=0)
+    assert said.out.startswith(f"{id} was replayed as ")
+
+
+def test_a_job_type_s_own_row_is_enough() -> None:
+    JobType.objects.create(name="elsewhere.report")
+    (id,) = make_archived(job_type_id="elsewhere.report")
+    jobqueue("replay", "--type", "elsewhere.report")
+    assert replayed() == [id]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            [],
+            "Name jobs by id, or choose them by --status, --type, --since, --until or "
+            "--error.",
+        ),
+        (
+            [str(uuid4()), "--type", "tests.sample.add"],
+            "Name jobs by id or choose them by --status, --type, --since, --until or "
+            "--error, not both.",
+        ),
+        (
+            [str(uuid4()), "--limit", "3"],
+            "--limit and --again go with a filter, not with ids.",
+        ),
+        (["7"], "'7' is no job id; it must be a UUID."),
+        (["--status", "fialed"], "argument --status: invalid choice: 'fialed'"),
+        (["--status", "failed", "--limit", "0"], "must be a whole number of at least"),
+        (["--status", "failed", "--limit", "x"], "of at least 1, not 'x'"),
+        (["--since", "soon"], "--since: 'soon' is no time. Write a duration"),
+        (["--until", "soon"], "--until: 'soon' is no time. Write a duration"),
+        (["--since", "1h", "--run-after", "x"], "--run-after: 'x' is no time."),
+        (["--since", "1h", "--expires", "2h"], "argument --expires: invalid choice"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_reason(
+    arguments: list[str], message: str
+) -> None:
+    assert message in refusal(*arguments)
+
+
+def test_a_queue_that_cannot_be_is_refused() -> None:
+    (id,) = make_archived()
+    assert refusal(str(id), "--queue", "a,b").startswith("queue must have no space")

@@ -1,0 +1,139 @@
+"""Durations and times as operators write and read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from django_jobqueue.management.jobqueue.times import (
+    aware,
+    database_now,
+    duration,
+    local,
+    moment,
+    span,
+)
+from django_jobqueue.models import JobType
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30s", 30),
+        ("10m", 600),
+        ("2h", 7_200),
+        ("7d", 604_800),
+        ("2w", 1_209_600),
+        ("1h30m", 5_400),
+        ("0.5h", 1_800),
+        ("90", 90),
+        ("1.5", 1.5),
+        ("0", 0),
+        (" 10M ", 600),
+    ],
+)
+def test_a_duration_is_a_number_and_a_unit_or_plain_seconds(
+    text: str, seconds: float
+) -> None:
+    assert duration("--for", text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "soon", "3 fortnights", "-5m", "5m later", "1e3", "m", "nan"]
+)
+def test_what_is_no_duration_is_refused_with_what_is_accepted(text: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        duration("--for", text)
+    assert str(refused.value) == (
+        f"--for: {text!r} is no duration. Write 30s, 10m, 2h, 7d, 1h30m, or a plain "
+        "number of seconds."
+    )
+
+
+@pytest.mark.parametrize("text", ["101000d", "9" * 400, "99999999999999999999w"])
+def test_a_duration_of_more_than_a_hundred_years_is_refused(text: str) -> None:
+    with pytest.raises(CommandError, match="is more than a hundred years"):
+        duration("--older-than", text)
+
+
+def test_a_duration_counts_from_now_or_back_from_it() -> None:
+    assert moment("--run-after", "2h", now=NOW) == NOW + timedelta(hours=2)
+    assert moment("--since", "2h", now=NOW, ago=True) == NOW - timedelta(hours=2)
+
+
+def test_a_time_without_an_offset_is_in_the_current_time_zone() -> None:
+    with timezone.override("Europe/Vienna"):
+        found = moment("--since", "2026-11-20T14:30", now=NOW)
+        assert found == datetime(2026, 11, 20, 13, 30, tzinfo=UTC)
+        assert moment("--since", "2026-11-20", now=NOW) == datetime(
+            2026, 11, 19, 23, tzinfo=UTC
+        )
+
+
+def test_a_time_with_an_offset_keeps_it() -> None:
+    assert moment("--since", "2026-11-20T14:30+05:00", now=NOW) == datetime(
+        2026, 11, 20, 9, 30, tzinfo=UTC
+    )
+    assert moment("--since", "2026-11-20T14:30Z", now=NOW).hour == 14
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "14:30", "2026-02-30"])
+def test_what_is_no_time_is_refused_with_what_is_accepted(text: str) -> None:
+    with timezone.override("Europe/Vienna"), pytest.raises(CommandError) as refused:
+        moment("--since", text, now=NOW)
+    assert str(refused.value) == (
+        f"--since: {text!r} is no time. Write a duration (30s, 10m, 2h, 7d, 1h30m, or "
+        "a plain number of seconds) or an ISO time such as 2026-11-20T14:30; without "
+        "an offset it is in the time zone Europe/Vienna."
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-3, "0 s"),
+        (0, "0 s"),
+        (0.00158, "1.6 ms"),
+        (0.00999, "10 ms"),
+        (0.25, "250 ms"),
+        (0.9996, "1.0 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.6, "1m"),
+        (61, "1m 01s"),
+        (3_599.4, "59m 59s"),
+        (3_599.6, "1h"),
+        (11_520, "3h 12m"),
+        (86_399, "1d"),
+        (604_800, "7d"),
+        (180_000, "2d 02h"),
+        (864_000_000, "10,000d"),
+    ],
+)
+def test_a_span_is_shown_in_two_units_at_most(seconds: float, text: str) -> None:
+    assert span(seconds) == text
+
+
+def test_a_time_is_shown_in_the_current_time_zone() -> None:
+    with timezone.override("Europe/Vienna"):
+        assert local(NOW) == "2026-11-20 13:00:00"
+        assert aware(datetime(2026, 11, 20, 13, 0)) == NOW
+
+
+@pytest.mark.django_db
+def test_now_is_what_the_database_says_and_aware_of_its_zone() -> None:
+    assert JobType.objects.exists()
+    assert abs(database_now() - timezone.now()) < timedelta(minutes=5)
+    assert database_now().utcoffset() is not None
+
+
+@pytest.mark.django_db
+def test_without_any_job_type_now_is_this_machine_s() -> None:
+    JobType.objects.all().delete()
+    assert database_now().utcoffset() is not None
