@@ -1,5 +1,7 @@
 """The tables, their indexes, and how the hot one is vacuumed."""
 
+import datetime
+
 import django.db.models.deletion
 from django.db import migrations, models
 
@@ -436,7 +438,7 @@ class Migration(migrations.Migration):
                 "default_permissions": ("view",),
                 "indexes": [
                     models.Index(
-                        models.F("job_id"), models.F("number"), name="jobqueue_f_job"
+                        models.F("job_id"), models.F("id"), name="jobqueue_f_job"
                     ),
                     models.Index(
                         models.F("fingerprint"),
@@ -1135,6 +1137,7 @@ class Migration(migrations.Migration):
                 "permissions": [
                     ("cancel_queuedjob", "Can cancel queued jobs"),
                     ("reschedule_queuedjob", "Can reschedule queued jobs"),
+                    ("view_job_data", "Can view data and results of jobs"),
                 ],
                 "abstract": False,
                 "default_permissions": ("view",),
@@ -1181,6 +1184,53 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("priority__range", (-100, 100))),
                         name="jobqueue_q_priority",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "run_after__range",
+                                (
+                                    datetime.datetime(
+                                        1, 1, 3, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                    datetime.datetime(
+                                        9999, 12, 30, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                ),
+                            ),
+                            (
+                                "created_at__range",
+                                (
+                                    datetime.datetime(
+                                        1, 1, 3, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                    datetime.datetime(
+                                        9999, 12, 30, 0, 0, tzinfo=datetime.UTC
+                                    ),
+                                ),
+                            ),
+                            models.Q(
+                                ("expires_at__isnull", True),
+                                (
+                                    "expires_at__range",
+                                    (
+                                        datetime.datetime(
+                                            1, 1, 3, 0, 0, tzinfo=datetime.UTC
+                                        ),
+                                        datetime.datetime(
+                                            9999,
+                                            12,
+                                            30,
+                                            0,
+                                            0,
+                                            tzinfo=datetime.UTC,
+                                        ),
+                                    ),
+                                ),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="jobqueue_q_moments",
                     ),
                 ],
             },

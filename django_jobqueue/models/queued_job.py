@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -10,6 +12,13 @@ from django_jobqueue.models.job import AbstractJob
 from django_jobqueue.states import QueuedStatus
 
 QUEUED = Q(status=QueuedStatus.QUEUED)
+
+# PostgreSQL has moments, infinity among them, that Python cannot read in every time
+# zone; one such row would fail every claim that comes upon it.
+READABLE = (
+    datetime(1, 1, 3, tzinfo=UTC),
+    datetime(9999, 12, 30, tzinfo=UTC),
+)
 
 
 class QueuedJob(AbstractJob):
@@ -52,6 +61,7 @@ class QueuedJob(AbstractJob):
         permissions = [
             ("cancel_queuedjob", "Can cancel queued jobs"),
             ("reschedule_queuedjob", "Can reschedule queued jobs"),
+            ("view_job_data", "Can view data and results of jobs"),
         ]
         constraints = [
             models.CheckConstraint(
@@ -59,6 +69,12 @@ class QueuedJob(AbstractJob):
             ),
             models.CheckConstraint(
                 condition=Q(priority__range=(-100, 100)), name="jobqueue_q_priority"
+            ),
+            models.CheckConstraint(
+                condition=Q(run_after__range=READABLE)
+                & Q(created_at__range=READABLE)
+                & (Q(expires_at__isnull=True) | Q(expires_at__range=READABLE)),
+                name="jobqueue_q_moments",
             ),
         ]
         indexes = [

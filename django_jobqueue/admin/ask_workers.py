@@ -1,0 +1,112 @@
+"""Ask selected workers to drain, resume, stop or restart."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.actions import Done, Question, Rows, Verb
+from django_jobqueue.states import WorkerState
+
+ALIVE = (WorkerState.RUNNING, WorkerState.DRAINING)
+
+
+class AskWorkers(Verb):
+    """A request, written to the workers' rows; each answers it itself."""
+
+    permission = "control"
+    facts: ClassVar[Any]
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what is alive."""
+        return row.state in ALIVE
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """What it means, and what runs there."""
+        running = sum(row.running for row in rows if row.state in ALIVE)
+        dead = sum(row.state not in ALIVE for row in rows)
+        text = ngettext(
+            "%(verb)s: %(count)d worker?", "%(verb)s: %(count)d workers?", len(rows)
+        )
+        question = Question(text % {"verb": self.button, "count": len(rows)})
+        question.facts.append(str(self.facts))
+        text = ngettext(
+            "%(count)d job runs there now.", "%(count)d jobs run there now.", running
+        )
+        question.facts.append(text % {"count": running})
+        if dead:
+            text = ngettext(
+                "%(count)d ended already and hears nothing.",
+                "%(count)d ended already and hear nothing.",
+                dead,
+            )
+            question.warnings.append(text % {"count": dead})
+        return question
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Ask them."""
+        by = request.user.get_username()
+        asked = set(triage.ask_workers([row.pk for row in rows], self.name, by=by))
+        text = ngettext(
+            "%(count)d worker was asked: %(verb)s.",
+            "%(count)d workers were asked: %(verb)s.",
+            len(asked),
+        )
+        named = {"count": len(asked), "verb": self.button}
+        entry = gettext("Asked: %(verb)s.") % {"verb": self.button}
+        changed = [row for row in rows if row.pk in asked]
+        return Done(
+            text % named if asked else "", _deaf(len(rows) - len(asked)), changed, entry
+        )
+
+
+class DrainWorkers(AskWorkers):
+    """Take no new jobs."""
+
+    name = "drain"
+    label = _("Drain selected %(verbose_name_plural)s")
+    button = _("Drain")
+    facts = _("It claims nothing more until it is resumed, and finishes what runs.")
+
+
+class ResumeWorkers(AskWorkers):
+    """Take jobs again."""
+
+    name = "resume"
+    label = _("Resume selected %(verbose_name_plural)s")
+    button = _("Resume")
+    facts = _("It claims jobs again.")
+
+
+class StopWorkers(AskWorkers):
+    """Finish what runs, and end."""
+
+    name = "stop"
+    label = _("Stop selected %(verbose_name_plural)s")
+    button = _("Stop")
+    danger = True
+    facts = _("It finishes what runs and ends, without a successor.")
+
+
+class RestartWorkers(AskWorkers):
+    """The same, with a successor."""
+
+    name = "restart"
+    label = _("Restart selected %(verbose_name_plural)s")
+    button = _("Restart")
+    facts = _("It finishes what runs and ends; a successor starts at once.")
+
+
+def _deaf(count: int) -> list[str]:
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d worker had ended already.",
+        "%(count)d workers had ended already.",
+        count,
+    )
+    return [text % {"count": count}]

@@ -1,0 +1,93 @@
+"""What all pages have in common: nothing is added or deleted here, addresses ask only
+for what there is a filter for, and lists keep their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.admin.options import ShowFacets
+from django.contrib.admin.views.main import ChangeList
+from django.db import models
+from django.http import HttpRequest
+
+from django_jobqueue.admin.change_list import PlainChangeList
+from django_jobqueue.admin.ranges import parameters_of
+
+if TYPE_CHECKING:
+    ModelAdmin = admin.ModelAdmin[Any]
+else:
+    ModelAdmin = admin.ModelAdmin
+
+VIEW_DATA = "view_job_data"
+
+
+class JobQueueAdmin(ModelAdmin):
+    """The base of every page of the job queue."""
+
+    list_per_page = 50
+    list_max_show_all = 0
+    show_facets = ShowFacets.NEVER  # an aggregate over the table for each choice
+    show_full_result_count = False  # a COUNT(*) of the whole table
+    sortable_by = ()
+    view_on_site = False
+    editable: ClassVar[bool] = False
+
+    class Media:
+        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/admin.css"]}
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """A list that keeps its order."""
+        return PlainChangeList
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """Give the rows of a page what their columns need, in a fixed number of
+        queries."""
+        return rows
+
+    def lookup_allowed(
+        self, lookup: str, value: str, request: HttpRequest | None = None
+    ) -> bool:
+        """Only the parameters of the filters.
+
+        Django's own rule takes any column, so that ``?data__order__startswith=3`` would
+        tell, guess by guess, what a user may not see.
+        """
+        return lookup in self._parameters(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Jobs are enqueued, job types declared, workers started: not here."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """What is over is pruned, not deleted."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Most pages show only; also to superusers."""
+        return self.editable and super().has_change_permission(request, obj)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """No rows of Django's: the templates draw what is only shown."""
+        return super().get_fieldsets(request, obj) if self.editable else ()
+
+    def _parameters(self, request: HttpRequest | None) -> set[str]:
+        filters: Sequence[Any] = self.get_list_filter(request)  # type: ignore[arg-type]
+        found: set[str] = set()
+        for one in filters:
+            if isinstance(one, tuple):
+                found.update(parameters_of(str(one[0])))
+            else:
+                found.add(one.parameter_name)
+        return found
+
+
+def may(request: HttpRequest, permission: str) -> bool:
+    """Whether the user has this right of the app, such as ``view_archivedjob``."""
+    return bool(request.user.has_perm(f"jobqueue.{permission}"))
+
+
+def may_view(request: HttpRequest, model: type[models.Model]) -> bool:
+    """Whether the user may follow a link to an object of this model."""
+    return may(request, f"view_{model._meta.model_name}")

@@ -1,0 +1,80 @@
+"""Counts that are never waited for: exact, "10,000+" or an estimate."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import psycopg
+from django.db import OperationalError, models, transaction
+from django.db.models.query import QuerySet
+from django.utils.translation import gettext as _
+
+from django_jobqueue.store.budget import limit_time
+from django_jobqueue.store.connection import DjangoDatabase
+
+CAP: Final = 10_000  # counted no further
+BUDGET: Final = 120  # milliseconds; a rare value without an index takes seconds
+MILLION: Final = 1_000_000
+
+
+class About(int):
+    """A number of rows that is not exact; as text it says so."""
+
+    label: str
+
+    def __new__(cls, value: int, label: str) -> About:
+        """Remember the text beside the number."""
+        about = super().__new__(cls, value)
+        about.label = label
+        return about
+
+    def __str__(self) -> str:
+        return self.label
+
+
+def count(queryset: QuerySet[Any], *, cap: int = CAP, budget: int = BUDGET) -> int:
+    """How many rows there are: an int if exact, else ``About`` so many.
+
+    At most ``cap + 1`` rows are counted, for at most ``budget`` milliseconds; beyond
+    either it is the planner's estimate.
+    """
+    plain = queryset.order_by()
+    counted = _counted(plain[: cap + 1], budget)
+    if counted is not None and counted <= cap:
+        return counted
+    estimated = _estimated(plain)
+    if counted is None:
+        return About(estimated, _approximately(estimated))
+    if estimated < 2 * cap:
+        return About(cap + 1, f"{cap:,}+")
+    return About(estimated, _approximately(estimated))
+
+
+def _counted(queryset: QuerySet[Any], budget: int) -> int | None:
+    """The exact number of rows, or None if it took too long."""
+    alias = queryset.db
+    try:
+        with transaction.atomic(using=alias):
+            limit_time(DjangoDatabase(alias), budget)
+            counted = queryset.count()
+            transaction.set_rollback(True, using=alias)
+            return counted
+    except OperationalError as error:
+        if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+            return None
+        raise
+
+
+def _estimated(queryset: QuerySet[models.Model]) -> int:
+    """How many rows the planner expects."""
+    (plan,) = json.loads(queryset.explain(format="json"))
+    return int(plan["Plan"]["Plan Rows"])
+
+
+def _approximately(number: int) -> str:
+    if number >= MILLION:
+        return _("≈ %(number).1f M") % {"number": number / MILLION}
+    if number >= 1_000:
+        return _("≈ %(number)d K") % {"number": round(number / 1_000)}
+    return _("≈ %(number)d") % {"number": number}

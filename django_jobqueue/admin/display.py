@@ -1,0 +1,179 @@
+"""How values read on the screen: ids, times, durations, states, text from jobs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from django.contrib.admin.utils import quote
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from django_jobqueue.redaction import mask_text
+
+NOTHING: Final = "–"
+CELL: Final = 120  # characters of a message in a list
+
+# Characters that move the cursor, hide, or turn the text around them: terminal codes,
+# NUL, zero-width and bidirectional controls.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069"
+    "\ufeff\ufff9-\ufffb]"
+)
+
+
+def visible(text: str) -> str:
+    """The same text with hidden characters written as escapes."""
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def names(found: Iterable[object]) -> str:
+    """Names in a row."""
+    return visible(", ".join(map(str, found)))
+
+
+def shown_text(text: str, limit: int | None = None) -> str:
+    """Text that came from a job, fit to be shown: masked, visible, perhaps cut."""
+    shown = visible(mask_text(text))
+    if limit is not None and len(shown) > limit:
+        return shown[: limit - 1] + "…"
+    return shown
+
+
+def short_id(id: UUID) -> str:
+    """Enough of an id to tell jobs apart: its beginning is a time, its end random.
+    The search takes it, too."""
+    text = str(id)
+    return f"{text[:8]}…{text[-6:]}"
+
+
+def url_of(model: str, key: object) -> str:
+    """The address of an object's page; ``model`` is its lower-case name."""
+    address: str = reverse(f"admin:jobqueue_{model}_change", args=[quote(str(key))])
+    return address
+
+
+def link(model: str, key: object, text: object) -> SafeString:
+    """A link to an object's page."""
+    return format_html('<a href="{}">{}</a>', url_of(model, key), text)
+
+
+def pill(kind: str, text: object) -> SafeString:
+    """A state: its word, a colour and a shape."""
+    return format_html('<span class="jq-pill jq-{}">{}</span>', kind, text)
+
+
+def lines(parts: Iterable[object]) -> SafeString:
+    """Several things, one below the other."""
+    return format_html_join("", '<div class="jq-line">{}</div>', ((p,) for p in parts))
+
+
+def id_cell(id: UUID) -> SafeString:
+    """A short id that shows the whole one when pointed at."""
+    return format_html('<span class="jq-id" title="{}">{}</span>', id, short_id(id))
+
+
+def moment(at: datetime | None) -> SafeString | str:
+    """A time as people say it ("2 m ago"), with the exact one when pointed at."""
+    if at is None:
+        return NOTHING
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', at.isoformat(), exact(at), ago(at)
+    )
+
+
+def exact_moment(at: datetime) -> SafeString:
+    """The exact time; how long ago that is, when pointed at."""
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', at.isoformat(), ago(at), exact(at)
+    )
+
+
+def full_moment(at: datetime | None) -> SafeString | str:
+    """The exact time, and how long ago that is."""
+    if at is None:
+        return NOTHING
+    return format_html(
+        '<time datetime="{}">{}</time> <span class="jq-quiet">({})</span>',
+        at.isoformat(),
+        exact(at),
+        ago(at),
+    )
+
+
+def exact(at: datetime) -> str:
+    """Date, time and zone."""
+    return date_format(timezone.localtime(at), "Y-m-d H:i:s T", use_l10n=False)
+
+
+def ago(at: datetime) -> str:
+    """How long ago, or in how long."""
+    seconds = (timezone.now() - at).total_seconds()
+    if seconds < 0:
+        return _("in %(span)s") % {"span": span(-seconds)}
+    return _("%(span)s ago") % {"span": span(seconds)}
+
+
+def span(seconds: float) -> str:
+    """A time span in one or two units: "40 s", "12 m", "2 h 10 m", "3 d 4 h"."""
+    whole = int(seconds)
+    if whole < 60:
+        return _("%(s)d s") % {"s": whole}
+    if whole < 3_600:
+        return _("%(m)d m") % {"m": whole // 60}
+    if whole < 86_400:
+        return _("%(h)d h %(m)02d m") % {"h": whole // 3_600, "m": whole // 60 % 60}
+    return _("%(d)d d %(h)d h") % {"d": whole // 86_400, "h": whole // 3_600 % 24}
+
+
+def short(text: str) -> SafeString:
+    """Text that stays on one line."""
+    return format_html('<span class="jq-short">{}</span>', text)
+
+
+def duration(milliseconds: int | None) -> str:
+    """How long something took: "7 ms", "20.2 s", "3 m 04 s", "2 h 10 m"."""
+    if milliseconds is None:
+        return NOTHING
+    if milliseconds < 1_000:
+        return _("%(ms)d ms") % {"ms": milliseconds}
+    seconds = milliseconds / 1_000
+    if seconds < 60:
+        return _("%(s).1f s") % {"s": seconds}
+    if seconds < 3_600:
+        return _("%(m)d m %(s)02d s") % {"m": seconds // 60, "s": seconds % 60}
+    return span(seconds)
+
+
+def length(value: timedelta | None) -> str:
+    """A time span as policies state them."""
+    if value is None:
+        return NOTHING
+    return duration(round(value.total_seconds() * 1_000))
+
+
+def attempts(count: int, limit: int | None) -> str:
+    """ "2 / 5"; a limit of None is without end."""
+    return f"{count} / {'∞' if limit is None else limit}"
+
+
+def error_cell(error_class: str, message: str) -> SafeString | str:
+    """The last part of a class's name and the start of its message."""
+    if not error_class and not message:
+        return NOTHING
+    name = shown_text(error_class)
+    line = shown_text(message.partition("\n")[0], CELL)
+    whole = f"{name}: {line}" if name else line
+    return format_html(
+        '<span class="jq-error" title="{}"><b>{}</b> {}</span>',
+        whole,
+        name.rpartition(".")[2],
+        line,
+    )

@@ -1,0 +1,189 @@
+"""Filters that ask no table for its distinct values, and never drop what was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.contrib.admin import SimpleListFilter
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Q
+from django.db.models.query import QuerySet
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin import catalogue
+from django_jobqueue.admin.display import visible
+from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.states import ArchivedStatus, QueuedStatus
+
+
+class ChoiceFilter(SimpleListFilter):
+    """One of a few values, as links; of many, as a list to choose from."""
+
+    template = "admin/jobqueue/choice_filter.html"
+    parameter_name: str
+    most_links = 12
+    residual: ClassVar[bool] = False  # no index serves it
+
+    @property
+    def is_residual(self) -> bool:
+        """Whether it is in use and no index serves it."""
+        return self.residual and self.value() is not None
+
+    def has_output(self) -> bool:
+        """A filter that is in use is always shown."""
+        return bool(self.lookup_choices) or self.value() is not None
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """What has the chosen value."""
+        value = self.value()
+        if value is None:
+            return queryset
+        if "\x00" in value:
+            return queryset.none()
+        return self.narrowed(queryset, value)
+
+    def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """The rows of ``queryset`` that have this value."""
+        return queryset.filter(**{self.parameter_name: value})
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """The choices; one that is in use is among them."""
+        value = self.value()
+        self.others = [
+            (name, each)
+            for name, values in changelist.filter_params.items()
+            if name != self.parameter_name
+            for each in values
+        ]
+        known = list(self.lookup_choices)
+        if value is not None and value not in [str(name) for name, label in known]:
+            known.append((value, visible(value)))
+        yield {
+            "selected": value is None,
+            "query_string": changelist.get_query_string(remove=[self.parameter_name]),
+            "display": _("All"),
+            "value": "",
+        }
+        for name, label in known:
+            yield {
+                "selected": value == str(name),
+                "query_string": changelist.get_query_string(
+                    {self.parameter_name: name}
+                ),
+                "display": label,
+                "value": name,
+            }
+
+
+class StatusFilter(ChoiceFilter):
+    """Archived jobs by their status."""
+
+    title = _("status")
+    parameter_name: str = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Every status."""
+        return list(ArchivedStatus.choices)
+
+
+class JobTypeFilter(ChoiceFilter):
+    """Jobs of one type, from the rows of the job types."""
+
+    title = _("job type")
+    parameter_name: str = "job_type"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Every job type that was ever declared."""
+        return _named(catalogue.job_types(request))
+
+    def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """By the column, without a look at the job type."""
+        return queryset.filter(job_type_id=value)
+
+
+class QueuedJobTypeFilter(JobTypeFilter):
+    """The same where no index begins with the job type."""
+
+    residual = True
+
+
+class QueueFilter(ChoiceFilter):
+    """Jobs of one queue."""
+
+    title = _("queue")
+    parameter_name: str = "queue"
+    residual = True
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The queues of the job types, and those that have a row."""
+        return _named(catalogue.queue_names(request))
+
+
+class QueuedQueueFilter(QueueFilter):
+    """The same, with the queues that jobs wait in."""
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The queues in use, too."""
+        return _named(catalogue.queue_names_in_use(request))
+
+
+class StateFilter(ChoiceFilter):
+    """Queued jobs by their state as a person sees it."""
+
+    title = _("state")
+    parameter_name: str = "state"
+
+    @property
+    def is_residual(self) -> bool:
+        """Running jobs have an index of their own."""
+        return self.value() not in (None, "running", "cancelling")
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The views of queued and running."""
+        return [
+            ("ready", _("ready")),
+            ("later", _("later")),
+            ("retrying", _("retrying")),
+            ("running", _("running")),
+            ("cancelling", _("cancelling")),
+        ]
+
+    def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """By status, time and attempts; nothing for a state that there is not."""
+        queued = Q(status=QueuedStatus.QUEUED)
+        running = Q(status=QueuedStatus.RUNNING)
+        conditions = {
+            "ready": queued & Q(run_after__lte=ClockTimestamp()),
+            "later": queued & Q(run_after__gt=ClockTimestamp()),
+            "retrying": queued & Q(run_after__gt=ClockTimestamp(), attempts__gt=0),
+            "running": running & Q(cancel_requested_at__isnull=True),
+            "cancelling": running & Q(cancel_requested_at__isnull=False),
+        }
+        condition = conditions.get(value)
+        return queryset.none() if condition is None else queryset.filter(condition)
+
+
+class FailureGroupFilter(ChoiceFilter):
+    """Archived jobs of one failure group; shown only while it is in use."""
+
+    title = _("failure group")
+    parameter_name: str = "fingerprint"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """None: links lead here."""
+        return []
+
+    def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """By the fingerprint; nothing if it is none."""
+        try:
+            return queryset.filter(fingerprint=UUID(value))
+        except ValueError:
+            return queryset.none()
+
+
+def _named(names: Iterable[str]) -> list[tuple[str, Any]]:
+    """Names as choices."""
+    return [(name, visible(name)) for name in sorted(names)]

@@ -1,0 +1,178 @@
+"""What the pages of queued and of archived jobs have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.admin import display as column
+from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import CharField
+from django.db.models.functions import Cast
+from django.db.models.query import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin import catalogue, display
+from django_jobqueue.admin.actions import OperatedAdmin
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.change_list import JobChangeList
+from django_jobqueue.admin.job_page import JobPage
+from django_jobqueue.admin.positions import Key
+from django_jobqueue.admin.search import SHORTEST, id_search
+from django_jobqueue.models import JobType
+
+
+class JobAdmin(OperatedAdmin):
+    """Jobs are looked at, and operated by verbs; no form changes one."""
+
+    change_form_template = "admin/jobqueue/job.html"
+    list_display_links = ("job",)
+    search_fields = ("id",)  # shows the box; the search is our own
+    search_help_text = _("The id of a job, or the beginning of one.")
+    key_columns: ClassVar[Sequence[str]]
+    large_columns: ClassVar[Sequence[str]] = ("data",)
+    list_columns: ClassVar[Sequence[str]]  # all that a list reads
+    elsewhere: ClassVar[type[models.Model]]  # where a job that is not here may be
+    elsewhere_note: ClassVar[Any]
+
+    @property
+    def key(self) -> Key:
+        """What the list is ordered by."""
+        return Key(self.model, self.key_columns)
+
+    @property
+    def ordering(self) -> list[str]:  # type: ignore[override]
+        """Newest first."""
+        return self.key.newest_first
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """A list that is paged by its key."""
+        return JobChangeList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Without what may be large; a job's page reads it by itself."""
+        return super().get_queryset(request).defer(*self.large_columns)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """By the id, or its beginning. Anything else finds nothing and says so."""
+        if not search_term.strip():
+            return queryset, False
+        search = id_search(search_term)
+        if search is None:
+            self._say(request, self._search_help())
+            return queryset.none(), False
+        if search.is_exact:
+            self._look_elsewhere(request, search.first)
+            return queryset.filter(pk=search.first), False
+        found = queryset.order_by().filter(pk__range=(search.first, search.last))
+        if search.ending:
+            found = found.annotate(id_text=Cast("pk", CharField()))
+            found = found.filter(id_text__endswith=search.ending)
+        keys = list(found.values_list("pk", flat=True)[: self.list_per_page + 1])
+        if len(keys) > self.list_per_page:
+            self._say(request, gettext("More jobs begin so. Give more of the id."))
+        return queryset.filter(pk__in=keys[: self.list_per_page]), False
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Add what the template shows."""
+        context["page"] = page = self.page(request, context["original"])
+        context["buttons"] = page.buttons
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def page(self, request: HttpRequest, job: Any) -> JobPage:
+        """What the page of this job shows."""
+        raise NotImplementedError
+
+    @column(description=_("job"))
+    def job(self, job: Any) -> Any:
+        """The id, short."""
+        return display.id_cell(job.pk)
+
+    @column(description=_("queue"))
+    def queue_name(self, job: Any) -> str:
+        """The name of the queue."""
+        return display.visible(job.queue)
+
+    @column(description=_("type"))
+    def type_name(self, job: Any) -> str:
+        """The name of the job type."""
+        return display.visible(job.job_type_id)
+
+    def _get_obj_does_not_exist_redirect(
+        self, request: HttpRequest, opts: Any, object_id: str
+    ) -> HttpResponse:
+        """A link to a job that moved meanwhile leads to where it is now."""
+        id = self._id_of(unquote(object_id))
+        if id is not None and self._is_elsewhere(request, id):
+            self.message_user(request, str(self.elsewhere_note), messages.INFO)
+            name = str(self.elsewhere._meta.model_name)
+            return HttpResponseRedirect(display.url_of(name, id))
+        response: HttpResponse = super()._get_obj_does_not_exist_redirect(  # type: ignore[misc]
+            request, opts, object_id
+        )
+        return response
+
+    def _is_elsewhere(self, request: HttpRequest, id: UUID) -> bool:
+        return (
+            may_view(request, self.elsewhere)
+            and self.elsewhere._default_manager.filter(pk=id).exists()
+        )
+
+    def _look_elsewhere(self, request: HttpRequest, id: UUID) -> None:
+        if self._is_elsewhere(request, id):
+            name = str(self.elsewhere._meta.model_name)
+            there = display.link(name, id, display.short_id(id))
+            self._say(request, format_html("{} {}", self.elsewhere_note, there))
+
+    def _id_of(self, text: str) -> UUID | None:
+        try:
+            id: UUID | None = self.opts.pk.to_python(text)
+        except ValidationError:
+            return None
+        return id
+
+    def _search_help(self) -> str:
+        text = gettext(
+            "Jobs are searched by id: a whole one, or at least its first %(digits)d "
+            "digits. For everything else there are filters."
+        )
+        return text % {"digits": SHORTEST}
+
+    def _say(self, request: HttpRequest, text: str) -> None:
+        """Once a page; an action makes the list a second time."""
+        if request.method == "GET":
+            self.message_user(request, text, messages.INFO)
+
+
+def tries_of(job: Any, limit: int | None) -> Any:
+    """Attempts and crashes."""
+    text = display.attempts(job.attempts, limit)
+    if not job.crashes:
+        return display.short(text)
+    crashes = ngettext("%(count)d crash", "%(count)d crashes", job.crashes)
+    return format_html(
+        '{} <span class="jq-quiet">({})</span>',
+        display.short(text),
+        crashes % {"count": job.crashes},
+    )
+
+
+def type_link(request: HttpRequest, job: Any) -> Any:
+    """The job type, as a link where the user may follow it."""
+    name = display.visible(job.job_type_id)
+    known = job.job_type_id in catalogue.job_types(request)
+    if known and may_view(request, JobType):
+        return display.link("jobtype", job.job_type_id, name)
+    return name

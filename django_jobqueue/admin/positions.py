@@ -1,0 +1,111 @@
+"""Places in a list that is ordered by a key, newest first: what pages begin after."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import F, Func, Value
+from django.db.models.lookups import (
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThan,
+    LessThanOrEqual,
+)
+from django.utils import timezone
+
+Position = tuple[Any, ...]
+
+
+class Row(Func):
+    """Several columns compared as one, which is one range of an index.
+
+    The same written with AND and OR is planned worse.
+    """
+
+    function = "ROW"
+    output_field = models.Field()
+
+
+class Key:
+    """The columns that a list is ordered by, each descending; together unique."""
+
+    def __init__(self, model: type[models.Model], names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.fields: list[Any] = [model._meta.get_field(name) for name in names]
+
+    @property
+    def newest_first(self) -> list[str]:
+        """The order, as ``order_by`` takes it."""
+        return [f"-{name}" for name in self.names]
+
+    @property
+    def oldest_first(self) -> list[str]:
+        """The reverse."""
+        return list(self.names)
+
+    def of(self, row: models.Model) -> Position:
+        """Where this row is."""
+        return tuple(getattr(row, name) for name in self.names)
+
+    def older(self, than: Position) -> LessThan:
+        """The condition for what comes after this position."""
+        return LessThan(self._columns(), self._values(than))
+
+    def not_newer(self, than: Position) -> LessThanOrEqual:
+        """The same, and the row at this position."""
+        return LessThanOrEqual(self._columns(), self._values(than))
+
+    def newer(self, than: Position) -> GreaterThan:
+        """The condition for what comes before this position."""
+        return GreaterThan(self._columns(), self._values(than))
+
+    def not_older(self, than: Position) -> GreaterThanOrEqual:
+        """The same, and the row at this position."""
+        return GreaterThanOrEqual(self._columns(), self._values(than))
+
+    def write(self, position: Position) -> str:
+        """A position as part of an address."""
+        values = [
+            value.isoformat() if isinstance(value, datetime) else str(value)
+            for value in position
+        ]
+        text = json.dumps(values, separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    def read(self, text: str) -> Position:
+        """The position that ``write`` wrote. Raises ValueError for anything else."""
+        try:
+            raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+            values = json.loads(raw)
+            if not isinstance(values, list) or not all(
+                isinstance(value, str) for value in values
+            ):
+                raise ValueError("not a list of strings")
+            position = tuple(
+                field.to_python(value)
+                for field, value in zip(self.fields, values, strict=True)
+            )
+        except (binascii.Error, ValidationError, UnicodeError) as error:
+            raise ValueError(str(error)) from error
+        for value in position:
+            if isinstance(value, datetime) and timezone.is_naive(value):
+                raise ValueError("a time without a zone")
+        return position
+
+    def _columns(self) -> Row:
+        return Row(*(F(name) for name in self.names))
+
+    def _values(self, position: Position) -> Row:
+        return Row(
+            *(
+                Value(value, output_field=type(field)())
+                for field, value in zip(self.fields, position, strict=True)
+            )
+        )

@@ -1,0 +1,272 @@
+"""Jobs with a future: what waits, what runs, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.contrib.admin import display as column
+from django.contrib.admin import register
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin import catalogue, display
+from django_jobqueue.admin.actions import Verb
+from django_jobqueue.admin.ask_workers import ALIVE
+from django_jobqueue.admin.base import may, may_view
+from django_jobqueue.admin.cancel import CancelJobs
+from django_jobqueue.admin.filters import (
+    QueuedJobTypeFilter,
+    QueuedQueueFilter,
+    StateFilter,
+)
+from django_jobqueue.admin.job_page import Attempt, JobPage, Reader, Step
+from django_jobqueue.admin.jobs import JobAdmin, tries_of, type_link
+from django_jobqueue.admin.ranges import DueRangeFilter
+from django_jobqueue.admin.run_now import RunJobsNow
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    JobType,
+    QueuedJob,
+    Worker,
+)
+from django_jobqueue.states import AttemptEnd, QueuedStatus
+
+PUT_OFF = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
+
+
+@dataclass(slots=True)
+class Around:
+    """What a list or page knows beside the row of a queued job."""
+
+    job_type: JobType | None
+    paused: str = ""  # what is paused, in words
+    worker: Worker | None = None
+    error: Failure | None = None
+    sees_workers: bool = False
+
+
+@register(QueuedJob)
+class QueuedJobAdmin(JobAdmin):
+    """Queued and running jobs."""
+
+    verbs: ClassVar[Sequence[Verb]] = (RunJobsNow(), CancelJobs())
+    verb_columns = ("id", "job_type", "queue", "status")
+    key_columns = ("id",)
+    list_columns = (
+        "id",
+        "job_type",
+        "queue",
+        "priority",
+        "status",
+        "run_after",
+        "expires_at",
+        "created_at",
+        "attempts",
+        "max_attempts",
+        "crashes",
+        "started_at",
+        "worker_id",
+        "cancel_requested_at",
+    )
+    list_display = (
+        "job",
+        "type_name",
+        "queue_name",
+        "priority",
+        "state",
+        "due",
+        "tries",
+        "last_error",
+    )
+    list_filter = (
+        StateFilter,
+        QueuedJobTypeFilter,
+        QueuedQueueFilter,
+        ("run_after", DueRangeFilter),
+    )
+    elsewhere = ArchivedJob
+    elsewhere_note = _("This job is over; it is in the archive.")
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may cancel jobs."""
+        return may(request, "cancel_queuedjob")
+
+    def has_reschedule_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may let jobs run now."""
+        return may(request, "reschedule_queuedjob")
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """Job types, queues, workers and last errors: a query each."""
+        types, queues = catalogue.job_types(request), catalogue.queues(request)
+        workers = _workers({row.worker_id for row in rows if row.worker_id})
+        errors = _last_errors([row.pk for row in rows if row.attempts or row.crashes])
+        sees_workers = may_view(request, Worker)
+        for row in rows:
+            job_type = types.get(row.job_type_id)
+            row.around = Around(
+                job_type,
+                _paused(job_type, queues.get(row.queue)),
+                workers.get(row.worker_id),
+                errors.get(row.pk),
+                sees_workers,
+            )
+        return rows
+
+    @column(description=_("state"))
+    def state(self, job: Any) -> Any:
+        """The state as a person sees it."""
+        return state_of(job, job.around)
+
+    @column(description=_("due"))
+    def due(self, job: Any) -> Any:
+        """Since when it waits or runs, or when it is due."""
+        if job.status == QueuedStatus.RUNNING:
+            return display.moment(job.started_at)
+        return display.moment(job.run_after)
+
+    @column(description=_("attempts"))
+    def tries(self, job: Any) -> Any:
+        """Attempts so far, of how many; and crashes."""
+        return tries_of(job, catalogue.max_attempts(job, job.around.job_type))
+
+    @column(description=_("last error"))
+    def last_error(self, job: Any) -> Any:
+        """What the last attempt failed with."""
+        error = job.around.error
+        if error is None:
+            return display.NOTHING
+        return display.error_cell(
+            error.error_class, error.error_message or error.reason
+        )
+
+    def page(self, request: HttpRequest, job: Any) -> JobPage:
+        """The page of a queued or running job."""
+        (job,) = self.dress(request, [job])
+        read = Reader(request, job, job.around.job_type)
+        failures, more = read.failures()
+        return JobPage(
+            state=state_of(job, job.around),
+            summary=self._summary(request, job, read),
+            timeline=_timeline(job),
+            attempts=[*_running(job), *failures],
+            more_attempts=more,
+            data=read.data(),
+            buttons=self.buttons(request, job),
+            history=read.history(),
+        )
+
+    def _summary(
+        self, request: HttpRequest, job: Any, read: Reader
+    ) -> list[tuple[Any, Any]]:
+        limit = catalogue.max_attempts(job, job.around.job_type)
+        return [
+            (_("Job type"), type_link(request, job)),
+            (_("Queue"), display.visible(job.queue)),
+            (_("Priority"), job.priority),
+            (_("Attempts"), tries_of(job, limit)),
+            (_("Expires"), display.full_moment(job.expires_at)),
+            (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
+            (_("Replay of"), read.origin()),
+            (_("Replayed as"), read.replays()),
+        ]
+
+
+def state_of(job: Any, around: Around) -> Any:
+    """The state as a person sees it."""
+    if job.status == QueuedStatus.RUNNING:
+        return _running_state(job, around)
+    now = timezone.now()
+    if job.expires_at is not None and job.expires_at <= now:
+        return display.pill("expired", gettext("expired, about to be archived"))
+    if job.run_after <= now:
+        state = display.pill("ready", gettext("ready"))
+    elif job.attempts:
+        limit = catalogue.max_attempts(job, around.job_type)
+        text = gettext("retrying after failure %(count)s of %(limit)s") % {
+            "count": job.attempts,
+            "limit": "∞" if limit is None else limit,
+        }
+        state = display.pill("retrying", text)
+    else:
+        state = display.pill("later", gettext("later"))
+    if around.paused:
+        return format_html("{} {}", state, display.pill("paused", around.paused))
+    return state
+
+
+def _running_state(job: Any, around: Around) -> Any:
+    if job.cancel_requested_at is not None:
+        return display.pill("cancelling", gettext("cancelling"))
+    worker = around.worker
+    if worker is None:
+        return display.pill("lapsed", gettext("running, its worker is gone"))
+    name = {"worker": display.visible(worker.name)}
+    if worker.state not in ALIVE or worker.lease_until < timezone.now():
+        state = display.pill("lapsed", gettext("lapsed on %(worker)s") % name)
+    else:
+        state = display.pill("running", gettext("running on %(worker)s") % name)
+    return display.link("worker", worker.pk, state) if around.sees_workers else state
+
+
+def _workers(ids: set[int]) -> dict[int, Worker]:
+    if not ids:
+        return {}
+    found = Worker.objects.filter(pk__in=ids).only("name", "state", "lease_until")
+    return {worker.pk: worker for worker in found}
+
+
+def _last_errors(ids: list[UUID]) -> dict[UUID, Failure]:
+    """The last failure of each of these jobs; what was put off is none."""
+    if not ids:
+        return {}
+    found = (
+        Failure.objects.filter(job_id__in=ids)
+        .exclude(end__in=PUT_OFF)
+        .order_by("job_id", "-number", "-id")
+        .distinct("job_id")
+        .only("job_id", "error_class", "error_message", "reason")
+    )
+    return {failure.job_id: failure for failure in found}
+
+
+def _paused(job_type: Any, queue: Any) -> str:
+    if catalogue.is_paused(job_type):
+        return gettext("job type paused")
+    if catalogue.is_paused(queue):
+        return gettext("queue paused")
+    return ""
+
+
+def _timeline(job: Any) -> list[Step]:
+    steps = [
+        Step(gettext("created"), job.created_at),
+        Step(gettext("due"), job.run_after),
+    ]
+    if job.started_at is not None:
+        steps.append(Step(gettext("started"), job.started_at))
+    if job.cancel_requested_at is not None:
+        steps.append(Step(gettext("asked to stop"), job.cancel_requested_at))
+    return steps
+
+
+def _running(job: Any) -> list[Attempt]:
+    """The attempt that goes on now."""
+    if job.status != QueuedStatus.RUNNING:
+        return []
+    worker = job.around.worker
+    return [
+        Attempt(
+            number=job.attempts,
+            kind="running",
+            end=gettext("running"),
+            started_at=job.started_at,
+            worker=display.visible(worker.name) if worker else "",
+        )
+    ]

@@ -1,0 +1,181 @@
+"""Replay selected jobs: each becomes a new job that remembers the old one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin import catalogue
+from django_jobqueue.admin.actions import Done, Question, Rows, Verb, VerbForm, left_out
+from django_jobqueue.admin.display import names
+from django_jobqueue.admin.job_page import replays_of
+from django_jobqueue.states import ArchivedStatus, Delivery
+
+EXPIRY: Final[dict[str, str | None]] = {"same": "same", "keep": "keep", "none": None}
+
+
+class ReplayForm(VerbForm):
+    """How to replay, and what to leave out."""
+
+    expiry = forms.ChoiceField(
+        label=_("Expiry"),
+        initial="same",
+        widget=forms.RadioSelect,
+        choices=[
+            ("same", _("the same time to live, from now")),
+            ("keep", _("the old moment: a job that expired expires again")),
+            ("none", _("never")),
+        ],
+    )
+    queue = forms.ChoiceField(label=_("Queue"), required=False)
+    skip_replayed = forms.BooleanField(
+        label=_("Leave out what was replayed already"), required=False, initial=True
+    )
+    skip_at_most_once = forms.BooleanField(
+        label=_("Leave out jobs of at-most-once types"), required=False, initial=True
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        found = [(name, name) for name in catalogue.queue_names(self.request)]
+        queue = self.fields["queue"]
+        assert isinstance(queue, forms.ChoiceField)
+        queue.choices = [("", _("the queue that each had")), *found]
+        if not any(row.expires_at for row in self.rows):
+            del self.fields["expiry"]
+        if not replayed(self.rows):
+            del self.fields["skip_replayed"]
+        if not at_most_once(self.request, self.rows):
+            del self.fields["skip_at_most_once"]
+
+
+class ReplayJobs(Verb):
+    """Enqueue archived jobs again."""
+
+    name = "replay"
+    label = _("Replay selected %(verbose_name_plural)s")
+    button = _("Replay")
+    permission = "replay"
+    form_class = ReplayForm
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """What is among them, and what to know before."""
+        text = ngettext("Replay %(count)d job?", "Replay %(count)d jobs?", len(rows))
+        return Question(
+            text % {"count": len(rows)},
+            [_by_status(rows), *_repeats(rows)],
+            [
+                *_once_only(request, rows),
+                *_paused(request, rows),
+                *_gone(request, rows),
+            ],
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Replay what was not left out."""
+        skipped = set()
+        if said.get("skip_replayed"):
+            skipped |= replayed(rows)
+        if said.get("skip_at_most_once"):
+            skipped |= at_most_once(request, rows)
+        chosen = [row for row in rows if row.pk not in skipped]
+        made = triage.replay_many(
+            [row.pk for row in chosen],
+            expires=EXPIRY[said.get("expiry") or "same"],
+            queue=said["queue"] or None,
+            by=request.user.get_username(),
+        )
+        text = ngettext(
+            "%(count)d job was replayed.", "%(count)d jobs were replayed.", len(made)
+        )
+        return Done(
+            text % {"count": len(made)} if made else "",
+            [*_skipped(len(skipped)), *left_out(len(chosen), len(made))],
+            [row for row in chosen if row.pk in made],
+            gettext("Replayed."),
+        )
+
+
+def replayed(rows: Rows) -> set[Any]:
+    """The ids of those that were replayed before."""
+    return {original for original, *rest in replays_of([row.pk for row in rows])}
+
+
+def at_most_once(request: HttpRequest, rows: Rows) -> set[Any]:
+    """The ids of those whose type promises that its handler starts once only."""
+    types = catalogue.job_types(request)
+    return {
+        row.pk
+        for row in rows
+        if row.job_type_id in types
+        and types[row.job_type_id].delivery == Delivery.AT_MOST_ONCE
+    }
+
+
+def _by_status(rows: Rows) -> str:
+    counts = Counter(row.status for row in rows)
+    parts = [
+        f"{ArchivedStatus(status).label} {count:,}"
+        for status, count in sorted(counts.items())
+    ]
+    return gettext("Status: %(counts)s.") % {"counts": ", ".join(parts)}
+
+
+def _repeats(rows: Rows) -> list[str]:
+    count = len(replayed(rows))
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d was replayed before.", "%(count)d were replayed before.", count
+    )
+    return [text % {"count": count}]
+
+
+def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
+    count = len(at_most_once(request, rows))
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d belongs to an at-most-once type: what it did before may have taken "
+        "effect.",
+        "%(count)d belong to at-most-once types: what they did before may have taken "
+        "effect.",
+        count,
+    )
+    return [text % {"count": count}]
+
+
+def _paused(request: HttpRequest, rows: Rows) -> list[str]:
+    types = catalogue.job_types(request)
+    found = sorted({row.job_type_id for row in rows} & set(types))
+    paused = [name for name in found if catalogue.is_paused(types[name])]
+    if not paused:
+        return []
+    text = gettext("Paused, so that the new jobs will wait: %(names)s.")
+    return [text % {"names": names(paused)}]
+
+
+def _gone(request: HttpRequest, rows: Rows) -> list[str]:
+    types = catalogue.job_types(request)
+    count = sum(row.job_type_id not in types for row in rows)
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d cannot be replayed, because its job type is gone.",
+        "%(count)d cannot be replayed, because their job types are gone.",
+        count,
+    )
+    return [text % {"count": count}]
+
+
+def _skipped(count: int) -> list[str]:
+    if not count:
+        return []
+    text = ngettext("%(count)d was left out.", "%(count)d were left out.", count)
+    return [text % {"count": count}]

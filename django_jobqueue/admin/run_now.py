@@ -1,0 +1,57 @@
+"""Let selected jobs run now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.actions import Done, Question, Rows, Verb, left_out
+from django_jobqueue.states import QueuedStatus
+
+
+class RunJobsNow(Verb):
+    """Waiting jobs become due at once."""
+
+    name = "run_now"
+    label = _("Run selected %(verbose_name_plural)s now")
+    button = _("Run now")
+    permission = "reschedule"
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what is not running."""
+        return bool(row.status == QueuedStatus.QUEUED)
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """How many are running already."""
+        text = ngettext("Run %(count)d job now?", "Run %(count)d jobs now?", len(rows))
+        running = sum(row.status == QueuedStatus.RUNNING for row in rows)
+        question = Question(text % {"count": len(rows)})
+        question.facts.append(
+            gettext("They become due at once; attempts and expiry stay as they are.")
+        )
+        if running:
+            text = ngettext(
+                "%(count)d is running already and is left alone.",
+                "%(count)d are running already and are left alone.",
+                running,
+            )
+            question.warnings.append(text % {"count": running})
+        return question
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Make them due."""
+        by = request.user.get_username()
+        changed = set(triage.run_now([row.pk for row in rows], by=by))
+        text = ngettext(
+            "%(count)d job is due now.", "%(count)d jobs are due now.", len(changed)
+        )
+        return Done(
+            text % {"count": len(changed)} if changed else "",
+            left_out(len(rows), len(changed)),
+            [row for row in rows if row.pk in changed],
+            gettext("Made due now."),
+        )

@@ -1,0 +1,106 @@
+"""Pages as a browser sees them: addresses, elements, text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Any
+
+from django.contrib.admin.utils import quote
+from django.contrib.messages import get_messages
+from django.test import Client
+from django.urls import reverse
+
+MODELS = ("archivedjob", "failuregroup", "jobtype", "queue", "queuedjob", "worker")
+
+
+def list_of(model: str) -> str:
+    """The address of a list."""
+    return reverse(f"admin:jobqueue_{model}_changelist")
+
+
+def page_of(model: str, key: object) -> str:
+    """The address of an object's page."""
+    return reverse(f"admin:jobqueue_{model}_change", args=[quote(key)])
+
+
+def verb_of(model: str, verb: str) -> str:
+    """The address of a verb."""
+    return reverse(f"admin:jobqueue_{model}_{verb}")
+
+
+@dataclass
+class Page(HTMLParser):
+    """What a page consists of."""
+
+    html: str
+    elements: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    quiet: int = 0
+
+    def __post_init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.feed(self.html)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        """All that can be read, with single spaces."""
+        return " ".join(" ".join(self.texts).split())
+
+    def all(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
+        """The attributes of every element with this name and these attributes."""
+        return [
+            attrs
+            for name, attrs in self.elements
+            if name == tag and attributes.items() <= attrs.items()
+        ]
+
+    @property
+    def links(self) -> list[str]:
+        """Where links lead."""
+        return [attrs["href"] or "" for attrs in self.all("a") if "href" in attrs]
+
+    @property
+    def rows(self) -> list[str]:
+        """The keys of the rows of a list, where they can be selected."""
+        return [str(box["value"]) for box in self.all("input", name="_selected_action")]
+
+
+def get(client: Client, address: str, *, status: int = 200, **query: Any) -> Page:
+    """The page at this address."""
+    response = client.get(address, query)
+    assert response.status_code == status, (address, query, response.status_code)
+    return Page(response.content.decode())
+
+
+def post(client: Client, address: str, data: dict[str, Any], status: int = 200) -> Page:
+    """What comes back for a form, after redirects."""
+    response = client.post(address, data, follow=True)
+    assert response.status_code == status, (address, response.status_code)
+    return Page(response.content.decode())
+
+
+def select(client: Client, model: str, verb: str, *keys: object, **more: Any) -> Page:
+    """Choose a verb in the menu of a list, for these rows."""
+    data = {"action": verb, "_selected_action": [str(key) for key in keys], **more}
+    return post(client, list_of(model), data)
+
+
+def confirm(client: Client, model: str, verb: str, *keys: object, **said: Any) -> Page:
+    """Press the button of the page that asks."""
+    data = {"keys": "\n".join(map(str, keys)), "confirmed": "1", **said}
+    return post(client, verb_of(model, verb), data)
+
+
+def messages_in(response: Any) -> list[str]:
+    """What the operator is told."""
+    return [str(message) for message in get_messages(response.wsgi_request)]

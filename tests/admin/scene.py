@@ -1,0 +1,165 @@
+"""Rows of every state, as a busy project has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.utils import timezone
+
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    FailureGroup,
+    JobType,
+    Queue,
+    QueuedJob,
+    Worker,
+)
+
+ADD = "tests.sample.add"
+FAIL = "tests.sample.fail"
+LEAK = "tests.sample.leak"  # its parameter "token" is sensitive
+ONCE = "tests.sample.write_once"  # at most once
+SECRET = "hunter2-is-not-a-password"
+
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass
+class Scene:
+    """The rows by what they are."""
+
+    queued: dict[str, UUID] = field(default_factory=dict)
+    archived: dict[str, UUID] = field(default_factory=dict)
+    workers: dict[str, int] = field(default_factory=dict)
+    group: UUID = field(default_factory=uuid4)
+
+
+def queued(job_type: str = ADD, **columns: Any) -> UUID:
+    """Insert a queued job; returns its id."""
+    made: UUID = QueuedJob.objects.create(job_type_id=job_type, **columns).id
+    return made
+
+
+def archived(job_type: str = ADD, status: str = "succeeded", **columns: Any) -> UUID:
+    """Insert an archived job; returns its id."""
+    made: UUID = ArchivedJob.objects.create(
+        job_type_id=job_type, status=status, **columns
+    ).id
+    return made
+
+
+def worker(name: str = "web-1:4100", **columns: Any) -> int:
+    """Insert a worker; returns its id."""
+    defaults = {
+        "host": "web-1",
+        "pid": 4100,
+        "threads": 4,
+        "job_types": [ADD, FAIL],
+        "versions": {"python": "3.13.1"},
+        "lease_until": timezone.now() + MINUTE,
+        "rss": 80_000_000,
+    }
+    made: int = Worker.objects.create(name=name, **{**defaults, **columns}).pk
+    return made
+
+
+def build() -> Scene:
+    """Insert them all."""
+    scene = Scene()
+    _workers(scene)
+    _queued(scene)
+    _archived(scene)
+    now = timezone.now()
+    JobType.objects.filter(name=LEAK).update(
+        paused=True, paused_at=now, paused_by="carl", paused_reason="leaks"
+    )
+    Queue.objects.create(
+        name="mail", paused=True, paused_at=now, paused_by="carl", paused_reason="spam"
+    )
+    Queue.objects.create(name="images")
+    return scene
+
+
+def _workers(scene: Scene) -> None:
+    now = timezone.now()
+    scene.workers = {
+        "running": worker("web-1:1", running=1, queues=["default", "mail"]),
+        "draining": worker("web-1:2", state="draining", desired="drain"),
+        "lapsed": worker("web-1:3", lease_until=now - MINUTE),
+        "stopped": worker("web-1:4", state="stopped", stopped_at=now, end="SIGTERM"),
+        "lost": worker("web-1:5", state="lost", stopped_at=now, end="killed: 9"),
+    }
+
+
+def _queued(scene: Scene) -> None:
+    now = timezone.now()
+    hour = timedelta(hours=1)
+    running = {"status": "running", "started_at": now - MINUTE, "attempts": 1}
+    live, lapsed = scene.workers["running"], scene.workers["lapsed"]
+    scene.queued = {
+        "ready": queued(data={"a": 1}),
+        "later": queued(run_after=now + hour),
+        "retrying": queued(FAIL, run_after=now + hour, attempts=2, crashes=1),
+        "expiring": queued(expires_at=now - MINUTE),
+        "paused": queued(LEAK, data={"token": SECRET}),
+        "running": queued(worker_id=live, **running),
+        "cancelling": queued(worker_id=live, cancel_requested_at=now, **running),
+        "lapsed": queued(worker_id=lapsed, **running),
+        "unclaimed": queued(worker_id=None, **running),
+    }
+    Failure.objects.create(
+        job_id=scene.queued["retrying"],
+        job_type=FAIL,
+        number=2,
+        end="failed",
+        started_at=now - MINUTE,
+        error_class="builtins.ValueError",
+        error_message="no luck",
+        traceback="Traceback (most recent call last):\n  ValueError: no luck",
+        worker="web-1:1",
+        fingerprint=scene.group,
+    )
+
+
+def _archived(scene: Scene) -> None:
+    now = timezone.now()
+    ran = {"started_at": now - MINUTE, "wait_ms": 12, "run_ms": 2_400, "attempts": 1}
+    failed = {
+        "error_class": "builtins.ValueError",
+        "error_message": "no luck",
+        "fingerprint": scene.group,
+    }
+    scene.archived = {
+        "succeeded": archived(result={"sum": 3}, data={"a": 1, "b": 2}, **ran),
+        "failed": archived(FAIL, "failed", **ran, **failed),
+        "expired": archived(status="expired", expires_at=now - MINUTE),
+        "cancelled": archived(status="cancelled", error_message="not wanted"),
+        "once": archived(ONCE, "failed", **ran, **failed),
+        "secret": archived(LEAK, "failed", data={"token": SECRET}, **ran, **failed),
+        "gone": archived("shop.removed", "failed", **ran, **failed),
+    }
+    Failure.objects.create(
+        job_id=scene.archived["failed"],
+        job_type=FAIL,
+        number=1,
+        end="failed",
+        started_at=now - MINUTE,
+        error_class="builtins.ValueError",
+        error_message="no luck",
+        traceback="Traceback (most recent call last):\n  ValueError: no luck",
+        worker="web-1:1",
+        release="r7",
+        fingerprint=scene.group,
+        log_tail="half way there",
+    )
+    FailureGroup.objects.create(
+        fingerprint=scene.group,
+        coarse=scene.group,
+        error_class="builtins.ValueError",
+        frame="tests.sample.jobs:fail",
+        template="no luck",
+    )
