@@ -36,7 +36,7 @@ class Failure(models.Model):
         verbose_name_plural = _("failures")
         default_permissions = ("view",)
         indexes = [
-            models.Index("job_id", "number", name="jobqueue_f_job"),
+            models.Index("job_id", "id", name="jobqueue_f_job"),
             models.Index(
                 F("fingerprint"),
                 F("finished_at").desc(),

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
 
-CANCEL: Final = """
+CANCEL: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT id, status FROM jobqueue_queuedjob
    WHERE id = ANY (%(ids)s::uuid[])
@@ -18,18 +19,13 @@ WITH held AS MATERIALIZED (
   DELETE FROM jobqueue_queuedjob AS job
    USING held
    WHERE job.id = held.id AND held.status = 'queued'
-  RETURNING job.id, job.job_type, job.queue, job.priority, job.data, job.run_after,
-            job.expires_at, job.created_at, job.attempts, job.max_attempts, job.crashes,
-            job.replay_of, job.root_id, job.bulk_operation_id, job.enqueued_by, job.tags
+  RETURNING {MOVED_OF_JOB}, job.attempts, job.crashes
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
-         id, job_type, queue, priority, status, data, run_after, expires_at, created_at,
-         attempts, max_attempts, crashes, replay_of, root_id, bulk_operation_id,
-         enqueued_by, tags, finished_at, error_message)
-  SELECT id, job_type, queue, priority, 'cancelled', data, run_after, expires_at,
-         created_at, attempts, max_attempts, crashes, replay_of, root_id,
-         bulk_operation_id, enqueued_by, tags, statement_timestamp(), %(reason)s
+         {MOVED}, attempts, crashes, status, finished_at, error_message)
+  SELECT {MOVED}, attempts, crashes, 'cancelled', statement_timestamp(), %(reason)s
     FROM gone
+  {UNLESS_ARCHIVED}
 ), asked AS (
   UPDATE jobqueue_queuedjob AS job
      SET cancel_requested_at = coalesce(job.cancel_requested_at, statement_timestamp())

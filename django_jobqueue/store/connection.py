@@ -34,6 +34,8 @@ SHORTEST_REST: Final = 0.05
 _PASSING_CLASSES = ("08", "53", "57", "58")  # connection, resources, operator, system
 _PASSING_CODES = (
     "25006",  # read-only: a demoted server
+    "25P03",  # idle in transaction for too long: the session is ended
+    "25P04",  # a transaction that took too long: the session is ended
     "40001",  # serialisation failure
     "40P01",  # deadlock
     "55P03",  # lock timeout
@@ -117,6 +119,7 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
             while True:
                 ready = yield wanted
                 if not ready and time.monotonic() > deadline:
+                    self.close()  # or the way out of a transaction waits anew
                     raise psycopg.OperationalError(
                         f"no answer from the database within {self.bound:g} s"
                     )
@@ -211,12 +214,12 @@ class OwnConnection:
             self._recovered()
 
     def _connect(self) -> BoundedConnection:
-        connection = BoundedConnection.connect(
+        parameters = {
             **connection_parameters(),
-            autocommit=True,
-            prepare_threshold=None if self.pooled else 0,
-            application_name=f"jobqueue {self.purpose}",
-        )
+            "prepare_threshold": None if self.pooled else 0,
+            "application_name": f"jobqueue {self.purpose}",
+        }
+        connection = BoundedConnection.connect(autocommit=True, **parameters)
         connection.bound = conf.statement_timeout + 5
         if not self.pooled:
             self._configure(connection)
@@ -287,6 +290,8 @@ def is_passing(error: psycopg.Error) -> bool:
     code = error.sqlstate
     if code is None:  # the client's own: connection lost, refused, closed, timed out
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    if error.diag.source_function == "RevalidateCachedQuery":
+        return True  # a migration changed a column: prepared statements must be new
     return code.startswith(_PASSING_CLASSES) or code in _PASSING_CODES
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
 
 BATCH: Final = 500
 
-EXPIRE: Final = """
+EXPIRE: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT id FROM jobqueue_queuedjob
    WHERE status = 'queued' AND expires_at <= statement_timestamp()
@@ -20,18 +21,13 @@ WITH held AS MATERIALIZED (
   DELETE FROM jobqueue_queuedjob AS job
    USING held
    WHERE job.id = held.id
-  RETURNING job.id, job.job_type, job.queue, job.priority, job.data, job.run_after,
-            job.expires_at, job.created_at, job.attempts, job.max_attempts, job.crashes,
-            job.replay_of, job.root_id, job.bulk_operation_id, job.enqueued_by, job.tags
+  RETURNING {MOVED_OF_JOB}, job.attempts, job.crashes
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
-         id, job_type, queue, priority, status, data, run_after, expires_at, created_at,
-         attempts, max_attempts, crashes, replay_of, root_id, bulk_operation_id,
-         enqueued_by, tags, finished_at)
-  SELECT id, job_type, queue, priority, 'expired', data, run_after, expires_at,
-         created_at, attempts, max_attempts, crashes, replay_of, root_id,
-         bulk_operation_id, enqueued_by, tags, statement_timestamp()
+         {MOVED}, attempts, crashes, status, finished_at)
+  SELECT {MOVED}, attempts, crashes, 'expired', statement_timestamp()
     FROM gone
+  {UNLESS_ARCHIVED}
 )
 SELECT job_type, queue, count(*) FROM gone GROUP BY job_type, queue
 """

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
 
 KEPT_FAILURES: Final = 20  # of each job, besides its first
@@ -20,7 +21,7 @@ GROUPS_PER_PLACE: Final = 50  # messages of one class in one frame
 # There is no `status = 'running'` here: with it the planner may prefer the index on
 # running rows to the primary key, and compare every outcome with every running job
 # (16 ms instead of 5 for a batch of 200). Only a running job has a worker.
-SUCCEED: Final = """
+SUCCEED: Final = f"""
 WITH outcome AS MATERIALIZED (
   SELECT *
     FROM ROWS FROM (
@@ -33,30 +34,23 @@ WITH outcome AS MATERIALIZED (
    USING outcome
    WHERE job.id = outcome.id AND job.fence = outcome.fence
      AND job.worker_id = %(worker_id)s
-  RETURNING job.id, job.job_type, job.queue, job.priority, job.data, job.run_after,
-            job.expires_at, job.created_at, job.attempts, job.max_attempts, job.crashes,
-            job.replay_of, job.root_id, job.bulk_operation_id, job.enqueued_by,
-            job.tags, outcome.ran, outcome.result,
+  RETURNING {MOVED_OF_JOB}, job.attempts, job.crashes, outcome.ran, outcome.result,
             statement_timestamp() - outcome.ago * interval '1 second' AS finished_at
 ), archived AS (
-INSERT INTO jobqueue_archivedjob (
-       id, job_type, queue, priority, status, data, run_after, expires_at, created_at,
-       attempts, max_attempts, crashes, replay_of, root_id, bulk_operation_id,
-       enqueued_by, tags, started_at, finished_at, wait_ms, run_ms, worker, release,
-       result)
-SELECT id, job_type, queue, priority, 'succeeded', data, run_after, expires_at,
-       created_at, attempts, max_attempts, crashes, replay_of, root_id,
-       bulk_operation_id, enqueued_by, tags, finished_at - ran * interval '1 second',
-       finished_at,
-       greatest(0, extract(epoch FROM finished_at - run_after) - ran) * 1000,
-       ran * 1000, %(worker)s, %(release)s, nullif(result, 'null')
-  FROM gone
+  INSERT INTO jobqueue_archivedjob (
+         {MOVED}, attempts, crashes, status, started_at, finished_at, wait_ms, run_ms,
+         worker, release, result)
+  SELECT {MOVED}, attempts, crashes, 'succeeded',
+         finished_at - ran * interval '1 second', finished_at,
+         greatest(0, extract(epoch FROM finished_at - run_after) - ran) * 1000,
+         ran * 1000, %(worker)s, %(release)s, nullif(result, 'null')
+    FROM gone
 )
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM gone)
 """
 
-# Everything but success. A job that was to be retried but that an operator cancelled
-# meanwhile is archived as cancelled.
+# Everything but success. The rows are locked first: a job that was to be retried but
+# that an operator cancels this very moment is archived as cancelled.
 END: Final = f"""
 WITH outcome AS MATERIALIZED (
   SELECT given.*,
@@ -72,80 +66,81 @@ WITH outcome AS MATERIALIZED (
            ran float8, ago float8, ended text, reason text, error_class text,
            message text, traceback text, frames jsonb, fingerprint uuid, coarse uuid,
            root_class text, frame text, template text)
+), accepted AS MATERIALIZED (
+  SELECT outcome.*, job.job_type, job.attempts AS number,
+         coalesce(outcome.status,
+                  CASE WHEN job.cancel_requested_at IS NOT NULL THEN 'cancelled' END)
+         AS archive_as,
+         statement_timestamp() - outcome.ago * interval '1 second' AS finished_at
+    FROM outcome
+    JOIN jobqueue_queuedjob AS job
+      ON job.id = outcome.id AND job.fence = outcome.fence
+         AND job.worker_id = %(worker_id)s
+     FOR UPDATE OF job
 ), gone AS (
   DELETE FROM jobqueue_queuedjob AS job
-   USING outcome
-   WHERE job.id = outcome.id AND job.fence = outcome.fence
-     AND job.worker_id = %(worker_id)s
-     AND (outcome.status IS NOT NULL OR job.cancel_requested_at IS NOT NULL)
-  RETURNING job.id, job.job_type, job.queue, job.priority, job.data, job.run_after,
-            job.expires_at, job.created_at, job.attempts - outcome.refund AS attempts,
-            job.max_attempts, job.crashes, job.replay_of, job.root_id,
-            job.bulk_operation_id, job.enqueued_by, job.tags,
-            statement_timestamp() - outcome.ago * interval '1 second' AS finished_at,
-            outcome.ran, coalesce(outcome.status, 'cancelled') AS status,
-            outcome.ended IS NOT NULL AS started, outcome.error_class, outcome.message,
-            outcome.mark, outcome.reason
+   USING accepted
+   WHERE job.id = accepted.id AND accepted.archive_as IS NOT NULL
+  RETURNING {MOVED_OF_JOB}, job.attempts - accepted.refund AS attempts, job.crashes,
+            accepted.finished_at, accepted.ran, accepted.archive_as,
+            accepted.ended IS NOT NULL AS started, accepted.error_class,
+            accepted.message, accepted.mark, accepted.reason
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
-         id, job_type, queue, priority, status, data, run_after, expires_at, created_at,
-         attempts, max_attempts, crashes, replay_of, root_id, bulk_operation_id,
-         enqueued_by, tags, started_at, finished_at, wait_ms, run_ms, worker, release,
-         error_class, error_message, fingerprint)
-  SELECT id, job_type, queue, priority, status, data, run_after, expires_at, created_at,
-         attempts, max_attempts, crashes, replay_of, root_id, bulk_operation_id,
-         enqueued_by, tags,
+         {MOVED}, attempts, crashes, status, started_at, finished_at, wait_ms, run_ms,
+         worker, release, error_class, error_message, fingerprint)
+  SELECT {MOVED}, attempts, crashes, archive_as,
          CASE WHEN started THEN finished_at - ran * interval '1 second' END,
          finished_at,
          greatest(0, extract(epoch FROM finished_at - run_after) - ran) * 1000,
          CASE WHEN started THEN ran * 1000 END, %(worker)s, %(release)s,
          coalesce(error_class, ''), left(coalesce(message, reason, ''), 500), mark
     FROM gone
+  {UNLESS_ARCHIVED}
 ), back AS (
   UPDATE jobqueue_queuedjob AS job
      SET status = 'queued', worker_id = NULL, started_at = NULL,
-         attempts = job.attempts - outcome.refund,
-         run_after = coalesce(clock_timestamp() + outcome.wait * interval '1 second',
+         attempts = job.attempts - accepted.refund,
+         run_after = coalesce(clock_timestamp() + accepted.wait * interval '1 second',
                               job.run_after)
-    FROM outcome
-   WHERE job.id = outcome.id AND job.fence = outcome.fence
-     AND job.worker_id = %(worker_id)s
-     AND outcome.status IS NULL AND job.cancel_requested_at IS NULL
-  RETURNING job.id, job.job_type, job.attempts + outcome.refund AS attempts
-), accepted AS (
-  SELECT id, job_type, attempts FROM gone
-  UNION ALL
-  SELECT id, job_type, attempts FROM back
+    FROM accepted
+   WHERE job.id = accepted.id AND accepted.archive_as IS NULL
 ), failure AS (
   INSERT INTO jobqueue_failure (
          job_id, job_type, number, "end", reason, started_at, finished_at, worker,
          release, error_class, error_message, traceback, frames, fingerprint)
-  SELECT accepted.id, accepted.job_type, accepted.attempts, outcome.ended,
-         coalesce(outcome.reason, ''),
-         statement_timestamp() - (outcome.ago + outcome.ran) * interval '1 second',
-         statement_timestamp() - outcome.ago * interval '1 second', %(worker)s,
-         %(release)s, coalesce(outcome.error_class, ''), coalesce(outcome.message, ''),
-         coalesce(outcome.traceback, ''), coalesce(outcome.frames, '[]'), outcome.mark
+  SELECT id, job_type, number, ended, coalesce(reason, ''),
+         finished_at - ran * interval '1 second', finished_at, %(worker)s, %(release)s,
+         coalesce(error_class, ''), coalesce(message, ''), coalesce(traceback, ''),
+         coalesce(frames, '[]'), mark
     FROM accepted
-    JOIN outcome USING (id)
-   WHERE outcome.ended IS NOT NULL
+   WHERE ended IS NOT NULL
 ), trimmed AS (
   DELETE FROM jobqueue_failure AS failure
-   USING accepted
-   WHERE failure.job_id = accepted.id AND failure.number > 1
-     AND failure.number <= accepted.attempts - {KEPT_FAILURES}
+   WHERE failure.id = ANY (ARRAY(
+           SELECT old.id
+             FROM accepted,
+                  LATERAL (SELECT held.id
+                             FROM jobqueue_failure AS held
+                            WHERE held.job_id = accepted.id
+                              AND held.id > (SELECT min(first.id)
+                                               FROM jobqueue_failure AS first
+                                              WHERE first.job_id = accepted.id)
+                            ORDER BY held.id DESC
+                           OFFSET {KEPT_FAILURES - 1}) AS old
+            WHERE accepted.ended IS NOT NULL))
 ), failure_group AS (
   INSERT INTO jobqueue_failuregroup (fingerprint, coarse, error_class, frame, template)
   SELECT DISTINCT ON (mark) mark, coarse, root_class, frame,
          CASE WHEN mark = coarse THEN '…' ELSE template END
-    FROM outcome
+    FROM accepted
    WHERE mark IS NOT NULL
       ON CONFLICT (fingerprint) DO NOTHING
 ), regressed AS (
   UPDATE jobqueue_failuregroup AS held
      SET state = 'open', regressed_at = statement_timestamp()
-    FROM outcome
-   WHERE held.fingerprint = outcome.mark AND held.state = 'resolved'
+    FROM accepted
+   WHERE held.fingerprint = accepted.mark AND held.state = 'resolved'
 )
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM accepted)
 """
@@ -183,6 +178,7 @@ def succeed(
 ) -> set[UUID]:
     """Archive these as succeeded; return the ids of those whose fence was wrong.
 
+    Raises UniqueViolation, and does nothing, if one of the ids is archived already.
     ``now`` is time.monotonic(); an end time is sent as an age, so the host's clock does
     not matter.
     """

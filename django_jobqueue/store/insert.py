@@ -68,7 +68,7 @@ SELECT coalesce(%(queue)s, type.queue),
 """
 COPY_MANY: Final = """
 COPY jobqueue_queuedjob (
-     id, job_type, queue, priority, run_after, expires_at, enqueued_by, data)
+     id, job_type, queue, priority, run_after, expires_at, enqueued_by, tags, data)
 FROM STDIN
 """
 COPY_CHUNK: Final = 1_000  # lines sent at once
@@ -150,10 +150,12 @@ def insert(
     rows = db.fetch(INSERT_NEW, {**new.params(), "id": id, "data": text})
     if not rows:
         return None
-    if new.is_plain and not connections[db.alias].in_atomic_block:
+    job = _job(new, id, data, rows[0])
+    unusual = job.expires_at is not None or not new.is_plain
+    if not unusual and not connections[db.alias].in_atomic_block:
         # What is read in a transaction may be undone; else it holds for a moment.
         _known[key] = _look(new.job_type, *rows[0])
-    return _job(new, id, data, rows[0])
+    return job
 
 
 def insert_once(
@@ -185,11 +187,12 @@ def insert_many(
     rows = db.fetch(PREPARE_MANY, new.params())
     if not rows:
         return False
-    queue, priority, run_after, expires_at = rows[0]
-    same = (new.job_type, queue, priority, run_after, expires_at, new.enqueued_by)
+    same = (new.job_type, *rows[0], new.enqueued_by, new.tags)
     fields = "\t".join(map(_copy_text, same))
+    connection = connections[db.alias]
     with (
-        connections[db.alias].cursor() as cursor,
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
         cursor.copy(COPY_MANY) as copy,
     ):
         for start in range(0, len(ids), COPY_CHUNK):
@@ -199,7 +202,7 @@ def insert_many(
                 for id, text in zip(ids[part], texts[part], strict=True)
             ]
             copy.write("".join(lines))
-    db.run(NOTIFY_MANY, {"queue": queue})
+    db.run(NOTIFY_MANY, {"queue": rows[0][0]})
     return True
 
 

@@ -7,27 +7,52 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
 
-RELEASE: Final = """
-UPDATE jobqueue_queuedjob AS job
-   SET status = 'queued', worker_id = NULL, started_at = NULL,
-       attempts = job.attempts - 1
-  FROM unnest(%(ids)s::uuid[], %(fences)s::bigint[]) AS held (id, fence)
- WHERE job.id = held.id AND job.fence = held.fence AND job.worker_id = %(worker)s
-RETURNING job.id, pg_notify('jobqueue', 'b:' || job.queue)
+# A job that was cancelled since its claim is archived: nobody else may start it.
+_BACK: Final = f"""
+, gone AS (
+  DELETE FROM jobqueue_queuedjob AS job
+   USING held
+   WHERE job.id = held.id AND held.unwanted
+  RETURNING {MOVED_OF_JOB}, job.attempts - 1 AS attempts, job.crashes
+), archived AS (
+  INSERT INTO jobqueue_archivedjob (
+         {MOVED}, attempts, crashes, status, finished_at, error_message)
+  SELECT {MOVED}, attempts, crashes, 'cancelled', statement_timestamp(),
+         'cancelled before it started'
+    FROM gone
+  {UNLESS_ARCHIVED}
+), back AS (
+  UPDATE jobqueue_queuedjob AS job
+     SET status = 'queued', worker_id = NULL, started_at = NULL,
+         attempts = job.attempts - 1
+    FROM held
+   WHERE job.id = held.id AND NOT held.unwanted
+  RETURNING pg_notify('jobqueue', 'b:' || job.queue) AS sent
+)
+SELECT held.id, (SELECT count(sent) FROM back) FROM held
 """
+RELEASE: Final = f"""
+WITH held AS MATERIALIZED (
+  SELECT job.id, job.cancel_requested_at IS NOT NULL AS unwanted
+    FROM unnest(%(ids)s::uuid[], %(fences)s::bigint[]) AS given (id, fence)
+    JOIN jobqueue_queuedjob AS job
+      ON job.id = given.id AND job.fence = given.fence AND job.worker_id = %(worker)s
+     FOR UPDATE OF job
+){_BACK}"""
 
 # After a claim whose answer was lost: rows that carry our name, and that we do not
 # have.
-RECOVER: Final = """
-UPDATE jobqueue_queuedjob AS job
-   SET status = 'queued', worker_id = NULL, started_at = NULL,
-       attempts = job.attempts - 1
- WHERE job.status = 'running' AND job.worker_id = %(worker)s
-   AND job.id <> ALL (%(held)s::uuid[])
-RETURNING job.id, pg_notify('jobqueue', 'b:' || job.queue)
-"""
+RECOVER: Final = f"""
+WITH held AS MATERIALIZED (
+  SELECT job.id, job.cancel_requested_at IS NOT NULL AS unwanted
+    FROM jobqueue_queuedjob AS job
+   WHERE job.status = 'running' AND job.worker_id = %(worker)s
+     AND job.id <> ALL (%(held)s::uuid[])
+     FOR UPDATE OF job
+){_BACK}"""
 
 
 def release(

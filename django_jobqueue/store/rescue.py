@@ -9,6 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.failures import Failure
+from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
 
 BATCH: Final = 500
@@ -24,15 +25,15 @@ SELECT DISTINCT job.job_type
 # that a job is allowed happens alone, in a process of its own, so that it names the
 # culprit. SKIP LOCKED: an atomic job may be committing this very moment; the next round
 # tells.
-RESCUE: Final = """
+RESCUE: Final = f"""
 WITH held AS MATERIALIZED (
-  SELECT job.id, job.fence,
+  SELECT job.id, job.job_type, job.queue, job.attempts,
          CASE WHEN type.delivery = 'at_most_once' THEN 'failed'
               WHEN job.cancel_requested_at IS NOT NULL THEN 'cancelled'
               WHEN %(crashed)s AND job.crashes + 1 >= type.max_crashes THEN 'failed'
          END AS status,
          type.delivery, type.max_crashes, mark.fingerprint, mark.coarse,
-         worker.name AS worker, worker.release
+         coalesce(worker.name, '') AS worker, coalesce(worker.release, '') AS release
     FROM jobqueue_queuedjob AS job
     JOIN jobqueue_jobtype AS type ON type.name = job.job_type
     LEFT JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
@@ -45,62 +46,54 @@ WITH held AS MATERIALIZED (
 ), gone AS (
   DELETE FROM jobqueue_queuedjob AS job
    USING held
-   WHERE job.id = held.id AND job.fence = held.fence AND held.status IS NOT NULL
-  RETURNING job.id, job.job_type, job.queue, job.priority, job.data, job.run_after,
-            job.expires_at, job.created_at, job.attempts, job.max_attempts,
-            job.crashes + %(crashed)s::integer AS crashes, job.replay_of, job.root_id,
-            job.bulk_operation_id, job.enqueued_by, job.tags, job.started_at,
+   WHERE job.id = held.id AND held.status IS NOT NULL
+  RETURNING {MOVED_OF_JOB}, job.attempts,
+            job.crashes + %(crashed)s::integer AS crashes, job.started_at,
             held.status, held.delivery, held.fingerprint, held.worker, held.release
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
-         id, job_type, queue, priority, status, data, run_after, expires_at, created_at,
-         attempts, max_attempts, crashes, replay_of, root_id, bulk_operation_id,
-         enqueued_by, tags, started_at, finished_at, wait_ms, run_ms, worker, release,
-         error_class, error_message, fingerprint)
-  SELECT id, job_type, queue, priority, status, data, run_after, expires_at, created_at,
-         attempts, max_attempts, crashes, replay_of, root_id, bulk_operation_id,
-         enqueued_by, tags, started_at, statement_timestamp(),
+         {MOVED}, attempts, crashes, status, started_at, finished_at, wait_ms, run_ms,
+         worker, release, error_class, error_message, fingerprint)
+  SELECT {MOVED}, attempts, crashes, status, started_at, statement_timestamp(),
          greatest(0, extract(epoch FROM started_at - run_after)) * 1000,
          extract(epoch FROM statement_timestamp() - started_at) * 1000,
-         coalesce(worker, ''), coalesce(release, ''), %(error_class)s,
+         worker, release, %(error_class)s,
          CASE WHEN delivery = 'at_most_once' THEN 'outcome unknown: ' ELSE '' END
          || %(reason)s::text,
          CASE WHEN status = 'failed' THEN fingerprint END
     FROM gone
+  {UNLESS_ARCHIVED}
 ), back AS (
   UPDATE jobqueue_queuedjob AS job
      SET status = 'queued', worker_id = NULL, started_at = NULL,
          attempts = job.attempts - 1, crashes = job.crashes + %(crashed)s::integer,
          alone = job.alone OR (%(crashed)s AND job.crashes + 2 >= held.max_crashes)
     FROM held
-   WHERE job.id = held.id AND job.fence = held.fence AND held.status IS NULL
-  RETURNING job.id, job.job_type, job.queue, job.attempts + 1 AS attempts, job.alone
-), ended AS (
-  SELECT id, job_type, queue, attempts, status, crashes FROM gone
-  UNION ALL
-  SELECT id, job_type, queue, attempts, 'queued', 0 FROM back
+   WHERE job.id = held.id AND held.status IS NULL
 ), failure AS (
   INSERT INTO jobqueue_failure (
          job_id, job_type, number, "end", reason, finished_at, worker, release,
          error_class, error_message, fingerprint)
-  SELECT ended.id, ended.job_type, ended.attempts, %(ended)s, %(reason)s,
-         statement_timestamp(), coalesce(held.worker, ''), coalesce(held.release, ''),
-         %(error_class)s, %(reason)s, held.fingerprint
-    FROM ended
-    JOIN held USING (id)
+  SELECT id, job_type, attempts, %(ended)s, %(reason)s, statement_timestamp(), worker,
+         release, %(error_class)s, %(reason)s, fingerprint
+    FROM held
 ), failure_group AS (
   INSERT INTO jobqueue_failuregroup (fingerprint, coarse, error_class, frame, template)
   SELECT DISTINCT fingerprint, coarse, %(error_class)s, job_type, %(reason)s
     FROM held
-    JOIN ended USING (id)
    WHERE fingerprint IS NOT NULL
       ON CONFLICT (fingerprint) DO NOTHING
+), regressed AS (
+  UPDATE jobqueue_failuregroup AS grouped
+     SET state = 'open', regressed_at = statement_timestamp()
+    FROM held
+   WHERE grouped.fingerprint = held.fingerprint AND grouped.state = 'resolved'
 ), notified AS (
   SELECT count(pg_notify('jobqueue', 'b:' || queue)) AS sent
-    FROM (SELECT DISTINCT queue FROM back) AS queues
+    FROM (SELECT DISTINCT queue FROM held WHERE status IS NULL) AS queues
 )
-SELECT ended.id, ended.job_type, ended.status
-  FROM ended
+SELECT held.id, held.job_type, coalesce(held.status, 'queued')
+  FROM held
   LEFT JOIN notified ON true
 """
 

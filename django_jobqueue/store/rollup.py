@@ -34,8 +34,8 @@ ADD: Final = f"""
 INSERT INTO jobqueue_rollup AS held (
        bucket, job_type, queue, succeeded, failed, retried, other, run_ms, wait_ms,
        run_histogram, wait_histogram)
-SELECT date_trunc('minute', clock_timestamp()), job_type, queue, succeeded, failed,
-       retried, other, run_ms, wait_ms, run_histogram, wait_histogram
+SELECT date_trunc('minute', clock_timestamp(), 'UTC'), job_type, queue, succeeded,
+       failed, retried, other, run_ms, wait_ms, run_histogram, wait_histogram
   FROM jsonb_to_recordset(%(counts)s::jsonb) AS counted (
          job_type text, queue text, succeeded integer, failed integer,
          retried integer, other integer, run_ms bigint, wait_ms bigint,
@@ -56,13 +56,14 @@ WITH old AS (
   DELETE FROM jobqueue_rollup
    WHERE ctid = ANY (ARRAY(
            SELECT ctid FROM jobqueue_rollup
-            WHERE bucket < date_trunc('hour', clock_timestamp() - interval '2 days')
-              AND bucket <> date_trunc('hour', bucket)
+            WHERE bucket < date_trunc(
+                    'hour', clock_timestamp() - interval '2 days', 'UTC')
+              AND bucket <> date_trunc('hour', bucket, 'UTC')
             ORDER BY bucket, job_type, queue
             LIMIT 1000
               FOR UPDATE SKIP LOCKED))
-  RETURNING date_trunc('hour', bucket) AS hour, job_type, queue, succeeded, failed,
-            retried, other, run_ms, wait_ms, run_histogram, wait_histogram
+  RETURNING date_trunc('hour', bucket, 'UTC') AS hour, job_type, queue, succeeded,
+            failed, retried, other, run_ms, wait_ms, run_histogram, wait_histogram
 ), summed AS (
   SELECT hour, job_type, queue, sum(succeeded) AS succeeded, sum(failed) AS failed,
          sum(retried) AS retried, sum(other) AS other, sum(run_ms) AS run_ms,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django_jobqueue.arguments import from_json
 from django_jobqueue.histogram import percentile
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.lanes import FIND_LANES, FIRST, LAST
@@ -29,7 +30,7 @@ SELECT lane.queue, lane.priority, lane.job_type, ready.jobs, later.jobs, retryin
                     AND job.queue = lane.queue AND job.priority = lane.priority
                     AND job.job_type = lane.job_type
                     AND job.run_after <= clock_timestamp()
-                  LIMIT {CAP + 1}) AS some) AS ready,
+                  LIMIT {CAP + 1}) AS found) AS ready,
        LATERAL (
          SELECT count(*) AS jobs
            FROM (SELECT FROM jobqueue_queuedjob AS job
@@ -37,15 +38,15 @@ SELECT lane.queue, lane.priority, lane.job_type, ready.jobs, later.jobs, retryin
                     AND job.queue = lane.queue AND job.priority = lane.priority
                     AND job.job_type = lane.job_type
                     AND job.run_after > clock_timestamp()
-                  LIMIT {CAP + 1}) AS some) AS later,
+                  LIMIT {CAP + 1}) AS found) AS later,
        LATERAL (
-         SELECT count(*) FILTER (WHERE some.attempts > 0) AS jobs
+         SELECT count(*) FILTER (WHERE found.attempts > 0) AS jobs
            FROM (SELECT job.attempts FROM jobqueue_queuedjob AS job
                   WHERE job.status = 'queued' AND NOT job.alone
                     AND job.queue = lane.queue AND job.priority = lane.priority
                     AND job.job_type = lane.job_type
                     AND job.run_after > clock_timestamp()
-                  LIMIT {CAP + 1}) AS some) AS retrying,
+                  LIMIT {CAP + 1}) AS found) AS retrying,
        LATERAL (
          SELECT min(first.run_after) AS run_after
            FROM (SELECT job.run_after FROM jobqueue_queuedjob AS job
@@ -70,7 +71,7 @@ SELECT queue, job_type, count(*) FROM jobqueue_queuedjob
 """
 
 WORKERS: Final = """
-SELECT id, name, state, queues, threads, async_slots, running, rss, listening,
+SELECT id, name, state, queues::text, threads, async_slots, running, rss, listening,
        extract(epoch FROM clock_timestamp() - started_at)::float8,
        extract(epoch FROM lease_until - clock_timestamp())::float8, release, "end"
   FROM jobqueue_worker
@@ -79,11 +80,12 @@ SELECT id, name, state, queues, threads, async_slots, running, rss, listening,
  ORDER BY state IN ('running', 'draining') DESC, id
 """
 
-# From the roll-ups, never from the archive.
+# From the roll-ups, never from the archive. JSON comes as text, since Django's
+# connection and ours read it differently.
 RECENT: Final = """
 SELECT job_type, queue, sum(succeeded)::bigint, sum(failed)::bigint,
        sum(retried)::bigint, sum(other)::bigint,
-       jsonb_agg(run_histogram), jsonb_agg(wait_histogram)
+       jsonb_agg(run_histogram)::text, jsonb_agg(wait_histogram)::text
   FROM jobqueue_rollup
  WHERE bucket > clock_timestamp() - %(seconds)s * interval '1 second'
  GROUP BY job_type, queue
@@ -214,7 +216,10 @@ def depths(db: Database) -> list[Depth]:
 
 def workers(db: Database) -> list[WorkerRow]:
     """Living workers, and those that ended in the last ten minutes."""
-    return [WorkerRow(*row) for row in db.fetch(WORKERS)]
+    return [
+        WorkerRow(id, name, state, from_json(queues) if queues else None, *rest)
+        for id, name, state, queues, *rest in db.fetch(WORKERS)
+    ]
 
 
 def recent(db: Database, seconds: float) -> list[Recent]:
@@ -259,5 +264,6 @@ def _lanes(db: Database) -> list[Lane]:
     return [Lane(*row) for row in db.fetch(LANES, gap)]
 
 
-def _added(histograms: list[list[int]]) -> list[int]:
-    return [sum(places) for places in zip(*histograms, strict=True)]
+def _added(histograms: str) -> list[int]:
+    """Histograms, as JSON text, added up place by place."""
+    return [sum(places) for places in zip(*from_json(histograms), strict=True)]

@@ -160,7 +160,6 @@ def test_the_requests_about_a_workers_jobs_can_be_read(
     assert cancel.requested(own, []) == []
 
 
-@pytest.mark.xfail(strict=True, reason="the unique violation is raised each time")
 def test_a_job_whose_id_is_archived_already_can_be_cancelled(
     own: OwnConnection,
 ) -> None:

@@ -79,7 +79,6 @@ def test_an_error_is_passing_if_time_may_heal_it(
         errors.TransactionTimeout,  # 25P04
     ],
 )
-@pytest.mark.xfail(strict=True, reason="codes that end a session are not passing")
 def test_an_error_that_ends_the_session_is_passing(error: type[psycopg.Error]) -> None:
     assert is_passing(error("trouble"))
 
@@ -245,7 +244,6 @@ def test_statements_sent_together_are_one_transaction(
     assert first == second == [(first[0][0], True)]
 
 
-@pytest.mark.xfail(strict=True, reason="0A000 is not passing, and the connection stays")
 def test_a_column_that_a_migration_widened_is_seen_at_the_second_call(
     own: OwnConnection, other: OwnConnection
 ) -> None:
@@ -298,7 +296,6 @@ def test_the_projects_options_win_over_ours(configure: Callable[..., None]) -> N
     assert found["keepalives_idle"] == 5
 
 
-@pytest.mark.xfail(strict=True, reason="the name is given to connect() twice")
 def test_an_application_name_of_the_project_is_no_trouble(
     configure: Callable[..., None],
 ) -> None:

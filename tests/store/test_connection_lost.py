@@ -66,7 +66,6 @@ def test_a_transaction_through_a_proxy_that_fell_silent_is_given_up(
     assert through.fetch_all([("SELECT 1", {})]) == [[(1,)]]
 
 
-@pytest.mark.xfail(strict=True, reason="each step of the way out waits anew")
 def test_a_lost_answer_is_waited_for_only_once(
     proxy: Proxy, through: OwnConnection, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -124,7 +124,6 @@ def test_there_is_no_next_expiry_without_a_job_that_expires(
     assert expire.next_expiry(own) is None
 
 
-@pytest.mark.xfail(strict=True, reason="the unique violation is raised each time")
 def test_a_job_whose_id_is_archived_already_does_not_hold_up_the_others(
     own: OwnConnection,
 ) -> None:

@@ -8,11 +8,18 @@ from functools import partial
 
 import pytest
 from django.utils import timezone
+from psycopg.errors import UniqueViolation
 
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.outcomes import Outcome
+from django_jobqueue.store import cancel
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from tests.store.meanwhile import open_transaction, together
+from tests.store.meanwhile import (
+    Background,
+    open_transaction,
+    together,
+    until_waiting,
+)
 from tests.store.outcomes import (
     CANCELLED,
     EXPIRED,
@@ -222,7 +229,6 @@ def test_a_report_about_a_job_that_was_taken_away_changes_no_job(
         assert after[table] == before[table]
 
 
-@pytest.mark.xfail(strict=True, reason="groups are written for refused outcomes too")
 @pytest.mark.parametrize("outcome", [failed(), retried()])
 def test_a_report_about_a_job_that_was_taken_away_makes_no_group(
     own: OwnConnection, holder: int, outcome: Outcome
@@ -236,7 +242,6 @@ def test_a_report_about_a_job_that_was_taken_away_makes_no_group(
     assert not FailureGroup.objects.exists()
 
 
-@pytest.mark.xfail(strict=True, reason="groups are reopened by refused outcomes too")
 def test_a_report_about_a_job_that_was_taken_away_reopens_no_group(
     own: OwnConnection, holder: int
 ) -> None:
@@ -340,19 +345,54 @@ def test_the_callers_connection_finishes_as_the_machinerys_does(
     assert report(DjangoDatabase(), held_by(holder), done) == {job.id}
 
 
-@pytest.mark.xfail(strict=True, reason="the unique violation is raised each time")
-@pytest.mark.parametrize("outcome", [succeeded("5"), failed()])
-def test_a_job_whose_id_is_archived_already_goes_and_the_archive_stays(
-    own: OwnConnection, holder: int, outcome: Outcome
+def test_a_failed_job_whose_id_is_archived_already_goes_and_the_archive_stays(
+    own: OwnConnection, holder: int
 ) -> None:
     id = make()
     (job,) = claimed(own, holder)
     archive(id=id, status="cancelled")
 
-    assert report(own, held_by(holder), came_to(job, outcome)) == set()
+    assert report(own, held_by(holder), came_to(job, failed())) == set()
 
     assert queued_job(id) is None
     assert [held.status for held in ArchivedJob.objects.all()] == ["cancelled"]
+
+
+def test_successes_are_refused_together_if_an_id_is_archived_already(
+    own: OwnConnection, holder: int
+) -> None:
+    make_many(2)
+    first, second = claimed(own, holder, 2)
+    archive(id=first.id, status="cancelled")
+    done = [came_to(job, succeeded("5")) for job in (first, second)]
+
+    with pytest.raises(UniqueViolation):
+        report(own, held_by(holder), *done)
+
+    assert queued_job(second.id) is not None
+    assert [held.status for held in ArchivedJob.objects.all()] == ["cancelled"]
+
+
+@pytest.mark.parametrize("outcome", [retried(), snoozed(), RELEASED])
+def test_a_job_that_is_cancelled_this_very_moment_does_not_go_back(
+    own: OwnConnection,
+    other: OwnConnection,
+    holder: int,
+    background: Background,
+    outcome: Outcome,
+) -> None:
+    id = make()
+    (job,) = claimed(own, holder)
+    with open_transaction(other) as transaction:
+        assert cancel.cancel(transaction, [id], reason="").asked == [id]
+        future = background(
+            partial(report, own, held_by(holder), came_to(job, outcome))
+        )
+        until_waiting()
+
+    assert future.result(30) == set()
+    assert queued_job(id) is None
+    assert ArchivedJob.objects.get().status == "cancelled"
 
 
 def everything(own: OwnConnection) -> dict[str, list[tuple[object, ...]]]:

@@ -137,7 +137,6 @@ def test_a_cancelled_job_says_why(own: OwnConnection, holder: int) -> None:
     ]
 
 
-@pytest.mark.xfail(strict=True, reason="the number is that after the attempt's return")
 @pytest.mark.parametrize("outcome", [snoozed(), RELEASED])
 def test_the_failure_of_a_cancelled_job_has_the_number_of_its_attempt(
     own: OwnConnection, holder: int, outcome: Outcome

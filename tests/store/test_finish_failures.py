@@ -214,7 +214,6 @@ def test_of_a_job_that_fails_without_end_the_first_and_the_last_failures_are_kep
     assert list(numbers) == [1, *range(11, KEPT_FAILURES + 11)]
 
 
-@pytest.mark.xfail(strict=True, reason="attempts that are given back have one number")
 @pytest.mark.parametrize("outcome", [snoozed(0), RELEASED])
 def test_of_a_job_that_is_put_off_without_end_not_every_time_is_kept(
     own: OwnConnection, holder: int, outcome: Outcome

@@ -202,9 +202,6 @@ def test_a_time_to_live_counts_from_when_the_job_is_due() -> None:
     assert by_caller.expires_at > moment + timedelta(minutes=30)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a second enqueue forgets the time to live of the row"
-)
 def test_a_time_to_live_of_the_row_holds_for_the_second_enqueue_too() -> None:
     job_type("t", expires_in=timedelta(minutes=1))
 
@@ -283,8 +280,7 @@ def test_plain_sql_enqueues_with_every_default(own: OwnConnection) -> None:
     assert uuid.UUID(str(id)).version == 7
 
 
-@pytest.mark.xfail(strict=True, reason="no constraint; a claim would choke on them")
-@pytest.mark.parametrize("column", ["run_after", "expires_at"])
+@pytest.mark.parametrize("column", ["run_after", "expires_at", "created_at"])
 @pytest.mark.parametrize(
     "moment", ["infinity", "-infinity", "0044-03-15 BC", "20000-01-01"]
 )

@@ -98,7 +98,6 @@ def test_all_options_hold_for_each_job() -> None:
     ] == [("q", -7, moment, moment + timedelta(minutes=1), "anna")] * 2
 
 
-@pytest.mark.xfail(strict=True, reason="COPY has no column for the tags")
 def test_tags_hold_for_each_job() -> None:
     rows = put_many(NewJob(job_type=ADD, tags='["a"]'), [{}, {}])
 
@@ -125,7 +124,6 @@ def test_one_job_that_the_database_refuses_refuses_them_all() -> None:
     assert not QueuedJob.objects.exists()
 
 
-@pytest.mark.xfail(strict=True, reason="errors of COPY are psycopg's own")
 def test_what_the_database_refuses_raises_what_django_raises() -> None:
     id = new_id()
 

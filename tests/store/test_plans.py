@@ -26,9 +26,6 @@ READY = "jobqueue_q_ready"
 RUNNING = "jobqueue_q_running"
 PRIMARY = "jobqueue_queuedjob_pkey"
 
-# Before 18 only the first column of a row comparison ends an index scan.
-WALKS = "a look walks every known lane to its end"
-
 FILL = """
 INSERT INTO jobqueue_queuedjob (job_type, run_after, status, worker_id, fence)
 SELECT %(job_type)s, clock_timestamp() + %(from)s::interval + n * interval '1 ms',
@@ -208,10 +205,8 @@ def test_every_other_outcome_finds_its_jobs_by_their_ids(
 
 
 def test_a_look_reads_one_entry_of_each_known_lane(
-    own: OwnConnection, request: pytest.FixtureRequest
+    own: OwnConnection,
 ) -> None:
-    if connection.pg_version < 180_000:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=WALKS))
     names = [job_type(f"t{number}") for number in range(5)]
     for name in names:
         fill(name, count=BURST // 5)

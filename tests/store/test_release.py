@@ -111,7 +111,6 @@ def test_a_release_is_heard_by_who_may_have_passed_the_job(
     assert ear.heard() == ["b:default"]
 
 
-@pytest.mark.xfail(strict=True, reason="it waits in the queue and will be started")
 @pytest.mark.parametrize("verb", ["release", "recover"])
 def test_a_job_that_was_cancelled_after_its_claim_is_archived_when_it_is_released(
     own: OwnConnection, holder: int, verb: str

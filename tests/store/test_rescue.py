@@ -100,7 +100,6 @@ def test_crashes_of_one_job_type_are_one_group_and_of_two_types_two(
     assert Failure.objects.count() == 4
 
 
-@pytest.mark.xfail(strict=True, reason="only what finishes reopens a group")
 def test_a_crash_that_was_resolved_and_comes_again_has_regressed(
     own: OwnConnection, holder: int
 ) -> None:
@@ -309,7 +308,6 @@ def test_whoever_may_have_passed_the_jobs_is_notified_once_for_each_queue(
     assert sorted(ear.heard()) == ["b:a", "b:b"]
 
 
-@pytest.mark.xfail(strict=True, reason="the unique violation is raised each time")
 def test_a_job_whose_id_is_archived_already_does_not_hold_up_the_rescue(
     own: OwnConnection, holder: int
 ) -> None:

@@ -213,7 +213,6 @@ def test_two_prunes_that_fold_at_once_lose_nothing(
     assert Rollup.objects.count() == 3
 
 
-@pytest.mark.xfail(strict=True, reason="hours are cut in the session's time zone")
 def test_hours_are_the_same_whatever_the_time_zone_of_a_session(
     own: OwnConnection, hour: datetime
 ) -> None:

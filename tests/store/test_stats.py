@@ -18,7 +18,6 @@ from django_jobqueue.store.stats import Depth, Pause
 from tests.store.rows import ADD, ago, archive, claimed, job_type, lane, make, register
 
 OTHER = "tests.sample.aadd"
-INVALID = pytest.mark.xfail(strict=True, reason="SOME is a reserved word of SQL")
 
 
 def one(depths: list[Depth], queue: str = "default", name: str = ADD) -> Depth:
@@ -31,7 +30,6 @@ def test_an_empty_queue_has_no_depths(own: OwnConnection) -> None:
     assert stats.depths(own) == []
 
 
-@INVALID
 def test_jobs_are_counted_by_what_they_wait_for(
     own: OwnConnection, holder: int
 ) -> None:
@@ -50,7 +48,6 @@ def test_jobs_are_counted_by_what_they_wait_for(
     assert 50 <= depth.oldest < 80
 
 
-@INVALID
 def test_priorities_of_one_job_type_and_queue_are_added_up(
     own: OwnConnection,
 ) -> None:
@@ -64,7 +61,6 @@ def test_priorities_of_one_job_type_and_queue_are_added_up(
     assert 100 <= depth.oldest < 130
 
 
-@INVALID
 def test_queues_and_job_types_are_counted_apart_and_in_order(
     own: OwnConnection, holder: int
 ) -> None:
@@ -83,7 +79,6 @@ def test_queues_and_job_types_are_counted_apart_and_in_order(
     assert one(depths, "a", OTHER).ready == 1
 
 
-@INVALID
 def test_a_depth_is_counted_no_further_than_its_cap(own: OwnConnection) -> None:
     own.run(
         "INSERT INTO jobqueue_queuedjob (job_type, run_after, attempts) "
@@ -208,7 +203,7 @@ def test_what_is_paused_is_listed_until_it_is_resumed(own: OwnConnection) -> Non
 
 
 READS = [
-    pytest.param(stats.depths, marks=INVALID),
+    stats.depths,
     partial(stats.failures, seconds=3_600),
     stats.paused,
 ]
@@ -228,7 +223,6 @@ def test_the_callers_connection_reads_the_same(
     assert seen == read(own)
 
 
-@pytest.mark.xfail(strict=True, reason="Django's connection brings jsonb as text")
 def test_the_callers_connection_reads_the_same_queues_of_a_worker(
     own: OwnConnection,
 ) -> None:
@@ -237,7 +231,6 @@ def test_the_callers_connection_reads_the_same_queues_of_a_worker(
     assert stats.workers(DjangoDatabase())[0].queues == ["a"]
 
 
-@pytest.mark.xfail(strict=True, reason="Django's connection brings jsonb as text")
 def test_the_callers_connection_reads_the_same_roll_ups(own: OwnConnection) -> None:
     rollup.add(own, [count()])
 

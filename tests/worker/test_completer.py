@@ -8,7 +8,7 @@ import pytest
 
 from django_jobqueue import triage
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.models import Failure, FailureGroup, QueuedJob, Rollup
+from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob, Rollup
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rescue import rescue
 from django_jobqueue.worker.loop import FOREVER
@@ -124,6 +124,18 @@ def test_an_outcome_that_the_database_refuses_fails_its_job_only(
     worker.finish()
     statuses = {job.id: job.status for job in archived()}
     assert statuses == {good.id: "succeeded", bad.id: "failed"}
+
+
+def test_a_success_whose_id_is_archived_already_holds_nothing_up(
+    worker: HandDriven,
+) -> None:
+    """Somebody used an id again, by plain SQL: the archive stays as it was."""
+    good, bad = jobs.add.enqueue(1), jobs.add.enqueue(2)
+    ArchivedJob.objects.create(id=bad.id, job_type_id=bad.job_type, status="cancelled")
+    worker.work()
+    statuses = {job.id: job.status for job in archived()}
+    assert statuses == {good.id: "succeeded", bad.id: "cancelled"}
+    assert queued() == []
 
 
 def test_attempts_are_counted_in_the_roll_up(worker: HandDriven) -> None:

@@ -1,0 +1,30 @@
+"""The columns that a job takes with it when it is archived."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_MOVED = (
+    "id",
+    "job_type",
+    "queue",
+    "priority",
+    "data",
+    "run_after",
+    "expires_at",
+    "created_at",
+    "max_attempts",
+    "replay_of",
+    "root_id",
+    "bulk_operation_id",
+    "enqueued_by",
+    "tags",
+)
+
+MOVED: Final = ", ".join(_MOVED)
+MOVED_OF_JOB: Final = ", ".join(f"job.{name}" for name in _MOVED)
+
+# An id that is archived already, because plain SQL used it again: the job goes, and the
+# archive stays as it is. Else the move would be tried, and fail, for ever. Successes
+# are archived without: it costs 17 % of the INSERT, and 8 % of its WAL.
+UNLESS_ARCHIVED: Final = "ON CONFLICT (id) DO NOTHING"
