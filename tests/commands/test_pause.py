@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core.management.base import CommandError
@@ -69,6 +69,11 @@ def test_a_pause_says_who_why_and_until_when() -> None:
         f"Job types paused until {job_type.resume_at:%Y-%m-%d %H:%M:%S}: "
         "tests.sample.add.\n"
     )
+
+
+def test_a_pause_can_end_at_a_moment() -> None:
+    jobqueue("pause", "mail", "--queue", "--until", "2096-01-02T03:04")
+    assert Queue.objects.get().resume_at == datetime(2096, 1, 2, 3, 4, tzinfo=UTC)
 
 
 def test_several_types_are_paused_and_resumed_at_once() -> None:
@@ -147,6 +152,15 @@ def test_it_can_be_quiet() -> None:
         (["pause", "x" * 300, "--queue"], "The name of a queue must have at most"),
         (["resume", "", "--queue"], "The name of a queue must be a name, not ''."),
         (["pause", "tests.sample.add", "--for", "x"], "--for: 'x' is no duration."),
+        (["pause", "tests.sample.add", "--until", "x"], "--until: 'x' is no time."),
+        (
+            ["pause", "tests.sample.add", "--until", "2026-01-02T03:04"],
+            "--until: 2026-01-02 03:04:00 is past.",
+        ),
+        (
+            ["pause", "tests.sample.add", "--until", "2096-01-02", "--for", "2h"],
+            "argument --for: not allowed with argument --until",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_reason(

@@ -147,6 +147,28 @@ def test_there_is_no_bar_in_a_file_and_with_verbosity_0_nothing() -> None:
     assert left() == set()
 
 
+def test_somebody_at_a_terminal_is_asked_before_many_are_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_archived(101, ago=100 * DAY)
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    assert refusal() == "Nothing was pruned."
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    said = jobqueue("prune")
+    assert said.err == "101 archived jobs will be deleted. Go on? [y/N] "
+    assert left() == set()
+
+
+@pytest.mark.parametrize(("count", "flags"), [(100, []), (101, ["--yes"])])
+def test_nobody_is_asked_about_few_or_with_yes(
+    monkeypatch: pytest.MonkeyPatch, count: int, flags: list[str]
+) -> None:
+    make_archived(count, ago=100 * DAY)
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    assert jobqueue("prune", *flags).err == ""
+    assert left() == set()
+
+
 def test_it_rests_between_batches_and_an_interrupt_then_says_how_far_it_came(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

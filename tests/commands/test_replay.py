@@ -159,11 +159,14 @@ def test_again_takes_also_what_was_replayed_before() -> None:
     assert sorted(replayed()) == sorted([first, first, second])
 
 
-def test_new_jobs_can_wait_and_go_to_another_queue() -> None:
+def test_new_jobs_can_wait_and_go_to_another_queue_with_another_priority() -> None:
     (id,) = make_archived()
-    jobqueue("replay", str(id), "--run-after", "1h", "--queue", "night")
+    jobqueue(
+        *("replay", str(id), "--run-after", "1h"),
+        *("--queue", "night", "--priority", "-5"),
+    )
     (job,) = queued()
-    assert job.queue == "night"
+    assert (job.queue, job.priority) == ("night", -5)
     waits = job.run_after - timezone.now()
     assert timedelta(minutes=59) < waits < timedelta(minutes=61)
 
@@ -237,9 +240,8 @@ def test_somebody_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> Non
     assert refusal("--status", "failed") == "Nothing was replayed."
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     said = jobqueue("replay", "--status", "failed")
-    assert said.out == (
-        "101 jobs will be replayed. Go on? [y/N] 101 jobs were replayed.\n"
-    )
+    assert said.err == "101 jobs will be replayed. Go on? [y/N] "
+    assert said.out == "101 jobs were replayed.\n"
     assert len(queued()) == 101
 
 

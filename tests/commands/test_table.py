@@ -13,7 +13,7 @@ from django_jobqueue.management.jobqueue.progress import Progress
 from django_jobqueue.management.jobqueue.table import Column, Row, cut, table
 from tests.commands.conftest import Terminal
 
-COLUMNS = [Column("Name", least=6, middle=True), Column("Jobs", right=True)]
+COLUMNS = [Column("Name", least=6, cut="middle"), Column("Jobs", right=True)]
 
 
 def test_columns_are_as_wide_as_their_longest_text() -> None:
@@ -28,6 +28,14 @@ def test_columns_are_as_wide_as_their_longest_text() -> None:
 def test_a_name_is_cut_in_the_middle_where_there_is_no_room() -> None:
     rows = [Row(["shop.send_receipt", "7"])]
     assert table(COLUMNS, rows, width=16)[1] == "shop.…eipt     7"
+
+
+def test_the_start_or_the_end_of_a_text_can_be_cut_instead() -> None:
+    name = "shop.jobs.send_receipt"
+    assert cut(name, 13, "start") == "…send_receipt"
+    assert cut(name, 13, "end") == "shop.jobs.se…"
+    assert cut(name, 13, "middle") == "shop.j…eceipt"
+    assert cut(name, 22, "start") == name
 
 
 def test_no_line_is_longer_than_the_terminal_even_if_something_is_lost() -> None:

@@ -13,6 +13,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.management.jobqueue.cancel import Cancel
 from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.database import using
 from django_jobqueue.management.jobqueue.enqueue import Enqueue
 from django_jobqueue.management.jobqueue.pause import Pause
 from django_jobqueue.management.jobqueue.prune import Prune
@@ -80,23 +81,30 @@ class Command(BaseCommand):
     def handle(self, *, subcommand: str, **options: Any) -> None:
         """Do what was asked for. Raises CommandError."""
         console = Console(self.stdout, self.stderr, self.style, options["verbosity"])
-        try:
-            SUBCOMMANDS[subcommand].run(console, options)
-        except JobQueueError as error:
-            raise CommandError(str(error)) from error
-        except DatabaseError as error:
-            code = getattr(error.__cause__, "sqlstate", None)
-            if code in _NEEDS_MIGRATE:
-                raise CommandError(
-                    "The tables of the job queue are missing or not up to date: run "
-                    "manage.py migrate."
-                ) from error
-            if not isinstance(error, OperationalError | InterfaceError):
-                raise
-            text = " ".join(str(error).split())
-            raise CommandError(
-                f"The database {conf.database!r} cannot be used: {text}"
-            ) from error
+        with using(options["database"]):
+            try:
+                SUBCOMMANDS[subcommand].run(console, options)
+            except JobQueueError as error:
+                raise CommandError(str(error)) from error
+            except DatabaseError as error:
+                text = _explained(error)
+                if text is None:
+                    raise
+                raise CommandError(text) from error
+
+
+def _explained(error: DatabaseError) -> str | None:
+    """What to say of a database that cannot be used; None if that is not it."""
+    if getattr(error.__cause__, "sqlstate", None) in _NEEDS_MIGRATE:
+        return (
+            "The tables of the job queue are missing or not up to date: run "
+            "manage.py migrate."
+        )
+    if not isinstance(error, OperationalError | InterfaceError):
+        return None
+    return (
+        f"The database {conf.database!r} cannot be used: {' '.join(str(error).split())}"
+    )
 
 
 def _add_general_arguments(parser: CommandParser) -> None:
@@ -109,6 +117,12 @@ def _add_general_arguments(parser: CommandParser) -> None:
         choices=[0, 1, 2, 3],
         default=argparse.SUPPRESS,
         help="0 prints only what was asked for: no bar, no summary, no remarks.",
+    )
+    general.add_argument(
+        "--database",
+        metavar="ALIAS",
+        help="Alias of the database that holds the jobs, instead of "
+        "JOBQUEUE['DATABASE'].",
     )
     for flag in ("--settings", "--pythonpath"):
         general.add_argument(flag, default=argparse.SUPPRESS, help=argparse.SUPPRESS)

@@ -33,6 +33,11 @@ def add_arguments(parser: CommandParser) -> None:
         action="store_true",
         help="Change nothing; say how many jobs it would be, and show some.",
     )
+    add_yes(parser)
+
+
+def add_yes(parser: CommandParser) -> None:
+    """Add --yes, and the other spellings of it."""
     parser.add_argument(
         "--yes",
         "-y",

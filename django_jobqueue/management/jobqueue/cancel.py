@@ -27,8 +27,8 @@ from django_jobqueue.states import QueuedStatus
 FILTERS: Final = ("--queue", "--type", "--status")
 COLUMNS: Final = (
     Column("Job"),
-    Column("Job type", least=10, middle=True),
-    Column("Queue", least=7, middle=True),
+    Column("Job type", least=10, cut="start"),
+    Column("Queue", least=7, cut="middle"),
     Column("Status"),
 )
 

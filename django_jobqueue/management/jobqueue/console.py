@@ -60,12 +60,19 @@ class Console:
         """Whether the terminal's encoding has these characters."""
         return _encodable(text, self.stdout) == text
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether somebody is there to answer."""
+        return sys.stdin.isatty()
+
     def confirm(self, question: str) -> bool | None:
         """Ask; None if nobody is there to answer."""
-        if not sys.stdin.isatty():
+        if not self.can_ask:
             return None
-        self.print(f"{question} [y/N] ", ending="")
-        self.stdout.flush()
+        # Not into the output, which may be a file.
+        text = _encodable(f"{question} [y/N] ", self.stderr)
+        self.stderr.write(text, style_func=str, ending="")
+        self.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

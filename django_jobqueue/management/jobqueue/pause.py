@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from difflib import get_close_matches
 from itertools import chain
 from typing import Any
@@ -18,6 +19,7 @@ from django_jobqueue.management.jobqueue.times import (
     database_now,
     duration,
     local,
+    moment,
 )
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from django_jobqueue.policy import queue_problem
@@ -35,25 +37,30 @@ Pause job types, or with --queue queues: none of their jobs is claimed from the
 next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
 
   jobqueue pause shop.send_receipt --for 30m --reason "mail server is down"
+  jobqueue pause shop.send_receipt --until 2026-11-20T14:30
   jobqueue pause mail reports --queue"""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add what is to be paused, why and for how long."""
         add_names(parser, "paused")
         parser.add_argument("--reason", default="", help="Shown with the pause.")
-        parser.add_argument(
+        end = parser.add_mutually_exclusive_group()
+        end.add_argument(
             "--for",
             dest="for_",
             metavar="DURATION",
             help=f"The pause ends by itself after this: {DURATIONS}.",
         )
+        end.add_argument(
+            "--until",
+            metavar="TIME",
+            help="The pause ends by itself then: an ISO time such as 2026-11-20T14:30.",
+        )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Pause all of them or none."""
         names = names_of(options)
-        until = None
-        if options["for_"] is not None:
-            until = database_now() + duration("--for", options["for_"])
+        until = _end(options)
         if options["queue"]:
             _warn_of_strange(console, names)
         with transaction.atomic(using=conf.database):
@@ -67,6 +74,19 @@ next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
         what = "Queues" if options["queue"] else "Job types"
         end = "until they are resumed" if until is None else f"until {local(until)}"
         console.say(f"{what} paused {end}: {', '.join(sorted(paused))}.")
+
+
+def _end(options: dict[str, Any]) -> datetime | None:
+    """When the pause is to end by itself. Raises CommandError."""
+    now = database_now()
+    if options["for_"] is not None:
+        return now + duration("--for", options["for_"])
+    if options["until"] is None:
+        return None
+    until = moment("--until", options["until"], now=now)
+    if until <= now:
+        raise CommandError(f"--until: {local(until)} is past.")
+    return until
 
 
 def add_names(parser: CommandParser, verb: str) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue import triage
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import UnknownJobType
+from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.progress import Progress
@@ -64,6 +65,7 @@ own. Ctrl-C ends it between two of them."""
             action="store_true",
             help="Delete nothing; say how many jobs it would be.",
         )
+        bulk.add_yes(parser)
         parser.add_argument(
             "--batch-pause",
             metavar="SECONDS",
@@ -82,7 +84,7 @@ own. Ctrl-C ends it between two of them."""
             counts = {rule: store_prune.count(db, rule) for rule in rules}
             console.print("\n".join(_listed(console, counts, "Would be pruned")))
         else:
-            Pruning(console, rules).go(pause)
+            Pruning(console, rules).go(pause, is_sure=options["yes"])
 
 
 class Pruning:
@@ -93,17 +95,26 @@ class Pruning:
         self._db = DjangoDatabase()
         self._pruned = dict.fromkeys(rules, 0)
 
-    def go(self, pause: float) -> None:
-        """Prune by one rule after the other."""
-        # Counting reads as much as pruning does, so only where somebody sees the bar.
+    def go(self, pause: float, *, is_sure: bool) -> None:
+        """Prune by one rule after the other. Raises CommandError."""
+        asks = self._console.can_ask and not is_sure
+        is_seen = self._console.is_terminal and self._console.verbosity
+        # Counting reads as much as pruning does.
         total = 0
-        if self._console.is_terminal and self._console.verbosity:
+        if asks or is_seen:
             total = sum(store_prune.count(self._db, rule) for rule in self._pruned)
+        if asks and total > bulk.MANY:
+            self._ask(total)
         progress = Progress(self._console, "Pruning", total)
         run_batches(self._steps(), progress, self._console, self._summary, pause=pause)
         if self._console.verbosity:
             lines = _listed(self._console, self._pruned, "Pruned")
             self._console.print("\n".join([*lines, self._summary()]))
+
+    def _ask(self, total: int) -> None:
+        jobs = counted(total, "archived job")
+        if not self._console.confirm(f"{jobs} will be deleted. Go on?"):
+            raise CommandError("Nothing was pruned.")
 
     def _steps(self) -> Iterator[int]:
         for rule in self._pruned:
@@ -146,7 +157,7 @@ def _check_job_type(name: str | None) -> None:
 def _listed(console: Console, counts: dict[Rule, int], title: str) -> list[str]:
     columns = [
         Column("Status"),
-        Column("Job type", least=18, middle=True),
+        Column("Job type", least=18, cut="start"),
         Column("Older than", right=True),
         Column(title, right=True),
     ]

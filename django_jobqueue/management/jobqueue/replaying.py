@@ -26,9 +26,9 @@ from django_jobqueue.store.connection import DjangoDatabase
 EXPIRIES: Final = {"keep": "keep", "same": "same", "none": None}
 COLUMNS: Final = (
     Column("Job"),
-    Column("Job type", least=12, middle=True),
+    Column("Job type", least=12, cut="start"),
     Column("Ended ago", right=True),
-    Column("Outcome", least=10, middle=True),
+    Column("Outcome", least=10, cut="start"),
 )
 
 

@@ -16,8 +16,8 @@ from django_jobqueue.store.stats import Recent
 
 NONE: Final = "-"
 LEAST_TEXT: Final = 20  # columns
-QUEUE: Final = Column("Queue", least=8, middle=True)
-JOB_TYPE: Final = Column("Job type", least=18, middle=True)
+QUEUE: Final = Column("Queue", least=8, cut="middle")
+JOB_TYPE: Final = Column("Job type", least=18, cut="start")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def throughput(figures: Figures) -> Section:
         *(Column(t, right=True) for t in ("Succeeded", "Failed", "Retried")),
         *(Column(t, right=True) for t in ("Wait\np95", "Run\np50", "Run\np95")),
     ]
-    recent = figures.recent
+    recent = sorted(figures.recent, key=lambda one: (one.queue, one.job_type))
     rows = _without_repeats(
         [_throughput([one], one.queue, one.job_type) for one in recent]
     )
@@ -75,8 +75,8 @@ def failures(figures: Figures) -> Section:
     """What was archived as failed in the last hour, by exception and job type."""
     columns = [
         Column("Jobs", right=True),
-        Column("Exception", least=12, middle=True),
-        Column("Job type", least=12, middle=True),
+        Column("Exception", least=12, cut="start"),
+        Column("Job type", least=12, cut="start"),
         Column("Last ago", right=True),
         Column("Message", least=LEAST_TEXT),
     ]
@@ -100,7 +100,7 @@ def closed(figures: Figures, style: Any) -> Section:
     """What is not claimed, by whom and why."""
     columns = [
         Column("What"),
-        Column("Name", least=18, middle=True),
+        Column("Name", least=18, cut="start"),
         Column("Ends in", right=True),
         Column("By", least=12),
         Column("Reason", least=12),

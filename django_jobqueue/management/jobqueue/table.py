@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.console import columns_of
 
 GAP: Final = "  "
 ELLIPSIS: Final = "…"
+
+Place = Literal["start", "middle", "end"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Column:
     title: str  # may have two lines
     right: bool = False
     least: int | None = None
-    middle: bool = False  # cut in the middle: the end of a name tells it apart
+    cut: Place = "end"  # the start of a dotted name tells least
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +56,16 @@ def table(
     ]
 
 
-def cut(text: str, width: int, *, middle: bool = False) -> str:
+def cut(text: str, width: int, place: Place = "end") -> str:
     """The text in so many columns of the terminal."""
     if columns_of(text) <= width:
         return text
     if width < 1:
         return ""
     room = width - 1
-    head, tail = (room - room // 2, room // 2) if middle else (room, 0)
+    tail = {"start": room, "middle": room // 2, "end": 0}[place]
     end = _first(text[::-1], tail)[::-1]
-    return _first(text, head) + ELLIPSIS + end
+    return _first(text, room - tail) + ELLIPSIS + end
 
 
 def _first(text: str, width: int) -> str:
@@ -104,7 +106,7 @@ def _line(
 ) -> str:
     parts = []
     for column, width, cell in zip(columns, widths, cells, strict=True):
-        text = cut(cell, width, middle=column.middle)
+        text = cut(cell, width, column.cut)
         space = " " * (width - columns_of(text))
         parts.append(space + text if column.right else text + space)
     line = GAP.join(parts).rstrip()

@@ -13,7 +13,7 @@ from django_jobqueue.states import WorkerState
 from django_jobqueue.store.stats import WorkerRow
 
 MOST_ENDED: Final = 10
-WORKER: Final = Column("Worker", least=16, middle=True)
+WORKER: Final = Column("Worker", least=16, cut="middle")
 
 
 def workers(figures: Figures, style: Any) -> Section:

@@ -1,0 +1,42 @@
+"""The database that a command works on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+
+from django.core.management.base import CommandError
+from django.db import connections
+
+from django_jobqueue.conf import conf
+
+
+@contextmanager
+def using(alias: str | None) -> Iterator[None]:
+    """Let the jobs be in this database instead of JOBQUEUE['DATABASE'], until the block
+    ends. Raises CommandError."""
+    if alias is None:
+        yield
+        return
+    _check(alias)
+    before = conf.database
+    conf.override({"DATABASE": alias})
+    try:
+        yield
+    finally:
+        conf.override({"DATABASE": before})
+
+
+def _check(alias: str) -> None:
+    if alias not in connections.settings:
+        near = get_close_matches(alias, list(connections.settings), n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise CommandError(
+            f"--database: there is no database {alias!r} in DATABASES.{hint}"
+        )
+    vendor = connections[alias].vendor
+    if vendor != "postgresql":
+        raise CommandError(
+            f"--database: {alias!r} is {vendor}; the job queue needs PostgreSQL."
+        )

@@ -1,0 +1,92 @@
+"""Many jobs of one type, whose data are lines of JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.db import transaction
+
+from django_jobqueue.arguments import to_json
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.handler import Handler, enqueue
+from django_jobqueue.management.jobqueue import bulk
+from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.data import object_of
+from django_jobqueue.management.jobqueue.progress import Progress
+from django_jobqueue.registry import registry
+
+Data = dict[str, Any]
+
+
+class EnqueueingLines:
+    """One run of ``jobqueue enqueue TYPE --lines FILE``."""
+
+    def __init__(
+        self, console: Console, job_type: str, path: str, how: dict[str, Any]
+    ) -> None:
+        self._console = console
+        self._job_type = job_type
+        self._declaration = registry.get(job_type)
+        self._how = how
+        # All of it, so that a mistake in the last line is found before the first job.
+        self._data = list(self._read(path))
+        self._done = 0
+
+    def go(self) -> None:
+        """Enqueue a job for each line."""
+        progress = Progress(self._console, "Enqueueing", len(self._data))
+        run_batches(self._steps(), progress, self._console, self._summary)
+        self._console.say(self._summary())
+
+    def _steps(self) -> Iterator[int]:
+        for start in range(0, len(self._data), BATCH):
+            batch = self._data[start : start + BATCH]
+            with transaction.atomic(using=conf.database):
+                self._enqueue([data for _, data in batch])
+            self._done += len(batch)
+            yield len(batch)
+
+    def _enqueue(self, batch: list[Data]) -> None:
+        if self._declaration is not None:
+            handler = Handler[..., Any](self._declaration.function, self._declaration)
+            handler.using(**self._how).enqueue_many(batch)
+            return
+        for data in batch:
+            enqueue(self._job_type, data, **self._how)
+
+    def _read(self, path: str) -> Iterator[tuple[int, Data]]:
+        """Each line's number and data. Raises CommandError."""
+        try:
+            with nullcontext(sys.stdin) if path == "-" else open(path) as file:
+                for number, line in enumerate(file, 1):
+                    if line.strip():
+                        yield number, self._checked(number, line)
+        except (OSError, UnicodeError) as error:
+            raise CommandError(f"--lines: {path!r} cannot be read: {error}") from None
+
+    def _checked(self, number: int, line: str) -> Data:
+        try:
+            data = object_of(line, "Give one JSON object in each line.")
+            to_json(data, limit=conf.max_data_bytes)
+            if self._declaration is not None:
+                problem = self._declaration.parameters.problem(data)
+                if problem:
+                    raise InvalidArguments(problem)
+        except (CommandError, InvalidArguments) as error:
+            raise CommandError(
+                f"Line {number}: {error} Nothing was enqueued."
+            ) from None
+        return data
+
+    def _summary(self) -> str:
+        text = bulk.were(self._done, "enqueued")
+        if 0 < self._done < len(self._data):
+            last, _ = self._data[self._done - 1]
+            text += f", for the lines up to {last}"
+        return f"{text}."
