@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,11 +20,16 @@ from django.core.exceptions import ImproperlyConfigured
 from django_jobqueue.exceptions import InvalidArguments
 
 MAX_DEPTH: Final = 100
+SMALLER_DATA: Final = (
+    "Store it elsewhere and pass a key, or raise JOBQUEUE['MAX_DATA_BYTES']."
+)
 _encode = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, separators=(",", ":")
 ).encode
 _decode = json.JSONDecoder().decode
 _SCALARS = frozenset((str, int, bool, type(None)))
+_KEYS = frozenset((str,))
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # escaped in JSON, not the text \u0000
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -36,6 +42,7 @@ class Parameters:
     names: frozenset[str]
     required: frozenset[str]
     open_ended: bool  # takes **kwargs
+    reserved: frozenset[str]  # given by the worker
 
     @classmethod
     def of(cls, function: Callable[..., Any], *, takes_context: bool) -> Parameters:
@@ -63,6 +70,7 @@ class Parameters:
             names=frozenset(p.name for p in named),
             required=frozenset(p.name for p in named if p.default is p.empty),
             open_ended=open_ended,
+            reserved=frozenset(("context",) if takes_context else ()),
         )
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,8 +103,10 @@ class Parameters:
             )
         if self.required <= data.keys() <= self.names:
             return None
+        if self.reserved & data.keys():
+            return f"{self.function}() is given its 'context' by the worker."
         missing = self.required - data.keys()
-        unknown = () if self.open_ended else sorted(data.keys() - self.names)
+        unknown = [] if self.open_ended else sorted(data.keys() - self.names, key=str)
         if unknown:
             near = get_close_matches(str(unknown[0]), self.names, 1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -108,10 +118,13 @@ class Parameters:
         return None
 
 
-def to_json(data: Any, *, limit: int, what: str = "data") -> str:
+def to_json(
+    data: Any, *, limit: int, what: str = "data", advice: str = SMALLER_DATA
+) -> str:
     """The JSON text of ``data``, which brings back an equal value.
 
-    ``limit`` is in bytes. Raises InvalidArguments, which names the place in the data.
+    ``limit`` is in bytes; ``advice`` says what to do about larger data. Raises
+    InvalidArguments, which names the place in the data.
     """
     try:
         text = _encode(data)
@@ -125,8 +138,7 @@ def to_json(data: Any, *, limit: int, what: str = "data") -> str:
             raise InvalidArguments(problem or f"{what} would not survive as JSON.")
     if size > limit:
         raise InvalidArguments(
-            f"{what} is {size:,} bytes of JSON, more than the {limit:,} that "
-            "JOBQUEUE['MAX_DATA_BYTES'] allows. Store it elsewhere and pass a key."
+            f"{what} is {size:,} bytes of JSON; at most {limit:,} are allowed. {advice}"
         )
     return text
 
@@ -141,7 +153,7 @@ def result_to_json(value: Any, *, limit: int) -> str:
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError, UnicodeEncodeError) as error:
         raise TypeError(f"The result is not JSON serializable: {error}") from error
-    if "\\u0000" in text and _explain(value, "result"):
+    if "\\u0000" in text and _NUL.search(text):
         raise TypeError("The result is not JSON serializable: it has a NUL character")
     if size > limit:
         note = f"result of {size:,} bytes; only {limit:,} are kept"
@@ -159,7 +171,11 @@ def from_json(text: str) -> Any:
 
 def _is_flat(data: Any) -> bool:
     """Whether this is a dict of strings, integers and the like, as most data are."""
-    return type(data) is dict and all(type(v) in _SCALARS for v in data.values())
+    return (
+        type(data) is dict
+        and _KEYS.issuperset(map(type, data))
+        and _SCALARS.issuperset(map(type, data.values()))
+    )
 
 
 def _may_be_deep(text: str) -> bool:

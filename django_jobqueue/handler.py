@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import (
     Any,
     Concatenate,
@@ -25,14 +24,9 @@ from django_jobqueue.arguments import Parameters, to_json
 from django_jobqueue.conf import conf
 from django_jobqueue.context import Context
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
-from django_jobqueue.ids import new_id, new_ids
-from django_jobqueue.policy import (
-    UNSET,
-    Unset,
-    policy_of,
-    priority_problem,
-    queue_problem,
-)
+from django_jobqueue.ids import as_id, new_id, new_ids
+from django_jobqueue.options import Options, as_tags
+from django_jobqueue.policy import UNSET, Unset, policy_of
 from django_jobqueue.registry import Declaration, default_name, name_problem, registry
 from django_jobqueue.retries import Backoff
 from django_jobqueue.states import Delivery
@@ -43,55 +37,6 @@ from django_jobqueue.store.rows import Job
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What ``using`` says about the jobs to be enqueued. None leaves it to the type."""
-
-    run_after: datetime | timedelta | None = None
-    expires_at: datetime | None = None
-    priority: int | None = None
-    queue: str | None = None
-    id: UUID | str | None = None
-    tags: tuple[str, ...] = ()
-    enqueued_by: str | None = None
-
-    def checked(self) -> Options:
-        """The same options with a UUID for the id. Raises InvalidArguments."""
-        problem = None
-        if self.queue is not None and (found := queue_problem(self.queue)):
-            problem = f"queue {found}"
-        if self.priority is not None and (found := priority_problem(self.priority)):
-            problem = f"priority {found}"
-        if not isinstance(self.run_after, timedelta):
-            problem = problem or _time_problem("run_after", self.run_after)
-        problem = problem or _time_problem("expires_at", self.expires_at)
-        if not all(isinstance(tag, str) for tag in self.tags):
-            problem = f"tags must be strings, not {self.tags!r}."
-        if problem:
-            raise InvalidArguments(problem)
-        return self if self.id is None else replace(self, id=as_id(self.id))
-
-    def new_job(self, job_type: str, declaration: Declaration | None) -> NewJob:
-        """What is to be inserted, from these options and the code's policy."""
-        wait = self.run_after if isinstance(self.run_after, timedelta) else timedelta(0)
-        moment = None if isinstance(self.run_after, timedelta) else self.run_after
-        policy = declaration and declaration.policy
-        return NewJob(
-            job_type=job_type,
-            queue=self.queue or (policy.queue if policy else None),
-            priority=self.priority,
-            declared_priority=policy.priority if policy else None,
-            run_after=moment,
-            delay=wait,
-            expires_at=self.expires_at,
-            expires_in=policy.expires_in if policy else None,
-            enqueued_by=self.enqueued_by,
-            tags=to_json(list(self.tags), limit=10_000, what="tags")
-            if self.tags
-            else None,
-        )
 
 
 class Handler(Generic[P, R]):
@@ -145,7 +90,7 @@ class Handler(Generic[P, R]):
             priority=priority,
             queue=queue,
             id=id,
-            tags=tuple(tags),
+            tags=as_tags(tags),
             enqueued_by=enqueued_by,
         )
         return Handler(self.function, self.declaration, options.checked())
@@ -202,7 +147,7 @@ def enqueue(
         priority=priority,
         queue=queue,
         id=id,
-        tags=tuple(tags),
+        tags=as_tags(tags),
         enqueued_by=enqueued_by,
     ).checked()
     declaration = registry.get(job_type)
@@ -224,16 +169,6 @@ async def aenqueue(
 ) -> Job:
     """``enqueue`` for async code."""
     return await sync_to_async(enqueue)(job_type, data, **options)
-
-
-def as_id(value: UUID | str) -> UUID:
-    """The UUID of a job; ``job_<uuid>`` is understood, too. Raises InvalidArguments."""
-    if isinstance(value, UUID):
-        return value
-    try:
-        return UUID(value.removeprefix("job_"))
-    except (ValueError, AttributeError, TypeError):
-        raise InvalidArguments(f"{value!r} is no job id; it must be a UUID.") from None
 
 
 @overload
@@ -304,28 +239,36 @@ def job(
 
     Raises ImproperlyConfigured for options that are wrong or contradict each other.
     """
-
-    def declare(handler: Callable[..., Any]) -> Handler[..., Any]:
-        where = f"{handler.__module__}.{handler.__qualname__}"
-        policy = policy_of(where, options)
-        chosen = default_name(handler) if name is None else name
-        if problem := name_problem(chosen):
-            raise ImproperlyConfigured(f"@job on {where}: name {problem}")
-        declaration = Declaration(
-            name=chosen,
-            function=handler,
-            policy=policy,
-            parameters=Parameters.of(handler, takes_context=policy.takes_context),
-        )
-        if policy.atomic and declaration.is_async:
-            raise ImproperlyConfigured(
-                f"@job on {where}: atomic=True needs a sync handler; Django has no "
-                "async transactions."
-            )
-        registry.add(declaration)
-        return Handler(handler, declaration)
-
+    declare = partial(_declare, name=name, options=options)
     return declare if function is None else declare(function)
+
+
+def _declare(
+    function: Callable[..., Any], *, name: str | None, options: dict[str, Any]
+) -> Handler[..., Any]:
+    if not callable(function) or not hasattr(function, "__qualname__"):
+        raise ImproperlyConfigured(
+            f"@job stands on a function, not on {function!r}. Options have names: "
+            "@job(queue=…)."
+        )
+    where = f"{function.__module__}.{function.__qualname__}"
+    policy = policy_of(where, options)
+    chosen = default_name(function) if name is None else name
+    if problem := name_problem(chosen):
+        raise ImproperlyConfigured(f"@job on {where}: name {problem}")
+    declaration = Declaration(
+        name=chosen,
+        function=function,
+        policy=policy,
+        parameters=Parameters.of(function, takes_context=policy.takes_context),
+    )
+    if policy.atomic and declaration.is_async:
+        raise ImproperlyConfigured(
+            f"@job on {where}: atomic=True needs a sync handler; Django has no async "
+            "transactions."
+        )
+    registry.add(declaration)
+    return Handler(function, declaration)
 
 
 def _enqueue(
@@ -368,14 +311,4 @@ def _declare_now(
     job_types.declare(db, [declaration])
 
 
-def _time_problem(name: str, value: object) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, datetime):
-        return f"{name} must be a datetime, not {value!r}."
-    if value.tzinfo is None or value.utcoffset() is None:
-        return f"{name} must be aware of its time zone; {value!r} is naive."
-    return None
-
-
-__all__ = ["UNSET", "Handler", "Options", "aenqueue", "enqueue", "job"]
+__all__ = ["UNSET", "Handler", "aenqueue", "as_id", "enqueue", "job"]

@@ -12,6 +12,8 @@ import time
 from threading import Lock
 from uuid import UUID
 
+from django_jobqueue.exceptions import InvalidArguments
+
 _VERSION = 0x7 << 76
 _VARIANT = 0b10 << 62
 _lock = Lock()
@@ -35,3 +37,13 @@ def new_id() -> UUID:
 def new_ids(count: int) -> list[UUID]:
     """``count`` new ids, in ascending order."""
     return [new_id() for _ in range(count)]
+
+
+def as_id(value: UUID | str) -> UUID:
+    """The UUID of a job; ``job_<uuid>`` is understood, too. Raises InvalidArguments."""
+    if isinstance(value, UUID):
+        return value
+    try:
+        return UUID(value.removeprefix("job_"))
+    except (ValueError, AttributeError, TypeError):
+        raise InvalidArguments(f"{value!r} is no job id; it must be a UUID.") from None

@@ -33,11 +33,6 @@ def test_what_json_has_comes_back_equal_or_is_refused(data: Any) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(values)
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="The keys of a flat dict that are no strings become strings.",
-)
 def test_what_json_does_not_have_is_refused(data: Any) -> None:
     text = accepted(data)
     if text is not None:
