@@ -13,6 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
+
 from django_jobqueue import signals
 from django_jobqueue.arguments import to_json
 from django_jobqueue.conf import conf
@@ -156,10 +158,11 @@ def pause(
     """
     _check(run_after=resume_at)
     db = DjangoDatabase()
-    changed = job_types.pause(
-        db, names, queues=queues, by=by, reason=reason, resume_at=resume_at
-    )
-    _must_exist(db, names, changed)
+    with transaction.atomic(using=db.alias):
+        changed = job_types.pause(
+            db, names, queues=queues, by=by, reason=reason, resume_at=resume_at
+        )
+        _must_exist(db, names, changed)
     what = "queues" if queues else "job_types"
     _tell("pause", by, len(changed), {what: changed, "reason": reason})
     return changed
@@ -168,9 +171,10 @@ def pause(
 def resume(names: Sequence[str], *, queues: bool = False, by: str = "") -> list[str]:
     """Let these job types, or ``queues``, be claimed again. Raises UnknownJobType."""
     db = DjangoDatabase()
-    changed = job_types.resume(db, names, queues=queues)
-    if not queues:
-        _must_exist(db, names, changed)
+    with transaction.atomic(using=db.alias):
+        changed = job_types.resume(db, names, queues=queues)
+        if not queues:
+            _must_exist(db, names, changed)
     what = "queues" if queues else "job_types"
     _tell("resume", by, len(changed), {what: changed})
     return changed
