@@ -24,9 +24,10 @@ def percentile(histogram: Sequence[int], share: float) -> float | None:
 
     None if nothing was counted. For the last bucket, the greatest bound.
     """
-    wanted = share * sum(histogram)
-    if not wanted:
+    total = sum(histogram)
+    if not total:
         return None
+    wanted = max(1, share * total)
     seen = 0
     for index, count in enumerate(histogram):
         seen += count

@@ -18,8 +18,17 @@ _VERSION = 0x7 << 76
 _VARIANT = 0b10 << 62
 _lock = Lock()
 _random = random.Random()  # seeded by the system; nobody else can seed it
-os.register_at_fork(after_in_child=_random.seed)
 _last = 0  # milliseconds and the 12-bit counter, as one number that only grows
+
+
+def _start_anew() -> None:
+    """In the child of a fork: another thread may have held the lock at that moment."""
+    global _lock
+    _lock = Lock()
+    _random.seed()
+
+
+os.register_at_fork(after_in_child=_start_anew)
 
 
 def new_id() -> UUID:

@@ -29,8 +29,8 @@ def exponential(
     Full jitter is a uniform draw from zero to the bound, which spreads a crowd of
     retries best: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
     """
-    doubled: timedelta = base * 2 ** min(attempt - 1, 40)
-    bound = min(cap, doubled)
+    tick = timedelta.resolution  # a doubled timedelta could overflow; an int cannot
+    bound = min(cap // tick, (base // tick) << min(attempt - 1, 40)) * tick
     return bound * random.random() if jitter else bound
 
 
@@ -91,6 +91,11 @@ def wait_before_next(backoff: Backoff, attempt: int) -> timedelta:
             f"The backoff {describe(backoff)} returned {wait!r}; it must return a "
             "timedelta."
         )
+    return within_bounds(wait)
+
+
+def within_bounds(wait: timedelta) -> timedelta:
+    """The wait nearest to this one that a database can add to the present time."""
     return min(max(wait, timedelta(0)), LONGEST)
 
 

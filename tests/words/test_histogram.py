@@ -81,7 +81,6 @@ def test_of_what_took_longer_than_the_last_bound_the_last_bound_is_told() -> Non
     assert percentile(counted(1e9), 0.5) == BOUNDS[-1]
 
 
-@pytest.mark.xfail(strict=True, reason="A share of 0 is taken for an empty histogram.")
 def test_the_share_of_nothing_is_the_shortest() -> None:
     assert percentile(counted(0.5, 3.0), 0.0) == BOUNDS[bucket_of(0.5)]
 

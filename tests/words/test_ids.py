@@ -121,10 +121,6 @@ def test_parent_and_child_of_a_fork_make_different_ids() -> None:
     assert len(tails) == 4_000
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="A fork while another thread makes an id leaves the child's lock taken.",
-)
 def test_a_fork_while_an_id_is_made_does_not_block_the_child() -> None:
     assert python(HELD).strip() == "0"
 
