@@ -16,43 +16,31 @@ CAP: Final = 10_000  # a depth above this is shown as "10,000+"
 
 LANES: Final = f"SELECT queue, priority, job_type FROM ({FIND_LANES}) AS found"
 
+_OF_LANE: Final = """jobqueue_queuedjob AS job
+                  WHERE job.status = 'queued' AND NOT job.alone
+                    AND job.queue = lane.queue AND job.priority = lane.priority
+                    AND job.job_type = lane.job_type"""
+
 # Capped counts lane by lane: 60 ms on a million queued rows, where one GROUP BY took
 # 150.
 DEPTH: Final = f"""
-SELECT lane.queue, lane.priority, lane.job_type, ready.jobs, later.jobs, retrying.jobs,
+SELECT lane.queue, lane.priority, lane.job_type, ready.jobs, later.jobs, later.retrying,
        extract(epoch FROM clock_timestamp() - oldest.run_after)::float8
   FROM unnest(%(queues)s::text[], %(priorities)s::smallint[], %(job_types)s::text[])
        AS lane (queue, priority, job_type),
        LATERAL (
          SELECT count(*) AS jobs
-           FROM (SELECT FROM jobqueue_queuedjob AS job
-                  WHERE job.status = 'queued' AND NOT job.alone
-                    AND job.queue = lane.queue AND job.priority = lane.priority
-                    AND job.job_type = lane.job_type
+           FROM (SELECT FROM {_OF_LANE}
                     AND job.run_after <= clock_timestamp()
                   LIMIT {CAP + 1}) AS found) AS ready,
        LATERAL (
-         SELECT count(*) AS jobs
-           FROM (SELECT FROM jobqueue_queuedjob AS job
-                  WHERE job.status = 'queued' AND NOT job.alone
-                    AND job.queue = lane.queue AND job.priority = lane.priority
-                    AND job.job_type = lane.job_type
+         SELECT count(*) AS jobs, count(*) FILTER (WHERE found.attempts > 0) AS retrying
+           FROM (SELECT job.attempts FROM {_OF_LANE}
                     AND job.run_after > clock_timestamp()
                   LIMIT {CAP + 1}) AS found) AS later,
        LATERAL (
-         SELECT count(*) FILTER (WHERE found.attempts > 0) AS jobs
-           FROM (SELECT job.attempts FROM jobqueue_queuedjob AS job
-                  WHERE job.status = 'queued' AND NOT job.alone
-                    AND job.queue = lane.queue AND job.priority = lane.priority
-                    AND job.job_type = lane.job_type
-                    AND job.run_after > clock_timestamp()
-                  LIMIT {CAP + 1}) AS found) AS retrying,
-       LATERAL (
          SELECT min(first.run_after) AS run_after
-           FROM (SELECT job.run_after FROM jobqueue_queuedjob AS job
-                  WHERE job.status = 'queued' AND NOT job.alone
-                    AND job.queue = lane.queue AND job.priority = lane.priority
-                    AND job.job_type = lane.job_type
+           FROM (SELECT job.run_after FROM {_OF_LANE}
                     AND job.run_after <= clock_timestamp()
                   ORDER BY job.run_after, job.id
                   LIMIT 1) AS first) AS oldest
