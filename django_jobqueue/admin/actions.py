@@ -262,6 +262,8 @@ class OperatedAdmin(JobQueueAdmin):
         """These as keys of the model; None if one of them is none."""
         keys = []
         for text in texts:
+            if "\x00" in text:
+                return None
             try:
                 keys.append(self.opts.pk.to_python(text.strip("\r")))
             except ValidationError:

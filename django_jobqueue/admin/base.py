@@ -41,6 +41,12 @@ class JobQueueAdmin(ModelAdmin):
         """A list that keeps its order."""
         return PlainChangeList
 
+    def get_object(self, request: HttpRequest, object_id: str, *args: Any) -> Any:
+        """The object with this key; None for text that PostgreSQL cannot compare."""
+        if "\x00" in object_id:
+            return None
+        return super().get_object(request, object_id, *args)
+
     def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Give the rows of a page what their columns need, in a fixed number of
         queries."""

@@ -76,7 +76,8 @@ class Pause(Verb):
             by=request.user.get_username(),
         )
         entry = gettext("Paused: %(reason)s") % {"reason": said["reason"]}
-        return Done(_paused(changed), (), rows, entry)
+        message = gettext("Paused: %(names)s.") % {"names": names(changed)}
+        return Done(message, (), rows, entry)
 
 
 class Resume(Verb):
@@ -113,10 +114,7 @@ class Resume(Verb):
         """Resume them."""
         by = request.user.get_username()
         changed = triage.resume([row.pk for row in rows], queues=self.queues, by=by)
-        text = ngettext(
-            "%(names)s was resumed.", "%(names)s were resumed.", len(changed)
-        )
-        message = text % {"names": names(changed)}
+        message = gettext("Resumed: %(names)s.") % {"names": names(changed)}
         return Done(message, (), rows, gettext("Resumed."))
 
 
@@ -134,8 +132,3 @@ class ResumeQueue(Resume):
 
 def _names(rows: Rows) -> str:
     return names(row.pk for row in rows)
-
-
-def _paused(paused: list[str]) -> str:
-    text = ngettext("%(names)s was paused.", "%(names)s were paused.", len(paused))
-    return text % {"names": names(paused)}

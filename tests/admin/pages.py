@@ -75,10 +75,10 @@ class Page(HTMLParser):
         return [str(box["value"]) for box in self.all("input", name="_selected_action")]
 
 
-def get(client: Client, address: str, *, status: int = 200, **query: Any) -> Page:
+def get(client: Client, address: str, *, code: int = 200, **query: Any) -> Page:
     """The page at this address."""
     response = client.get(address, query)
-    assert response.status_code == status, (address, query, response.status_code)
+    assert response.status_code == code, (address, query, response.status_code)
     return Page(response.content.decode())
 
 
@@ -91,7 +91,12 @@ def post(client: Client, address: str, data: dict[str, Any], status: int = 200) 
 
 def select(client: Client, model: str, verb: str, *keys: object, **more: Any) -> Page:
     """Choose a verb in the menu of a list, for these rows."""
-    data = {"action": verb, "_selected_action": [str(key) for key in keys], **more}
+    data = {
+        "action": verb,
+        "index": 0,
+        "_selected_action": [str(key) for key in keys],
+        **more,
+    }
     return post(client, list_of(model), data)
 
 

@@ -52,8 +52,8 @@ def test_nothing_can_be_added_or_deleted(
     anna: Client, scene: Scene, model: str
 ) -> None:
     key = keys_of(scene, model)[0]
-    get(anna, list_of(model) + "add/", status=403)
-    get(anna, page_of(model, key).replace("/change/", "/delete/"), status=403)
+    get(anna, list_of(model) + "add/", code=403)
+    get(anna, page_of(model, key).replace("/change/", "/delete/"), code=403)
     page = get(anna, list_of(model))
     assert "delete_selected" not in page.html
 

@@ -186,8 +186,8 @@ def test_without_the_right_to_see_there_is_no_page(
     log_in: LogIn, scene: Scene, model: str
 ) -> None:
     client = log_in(*(right for right in VIEWS if right != f"view_{model}"))
-    get(client, list_of(model), status=403)
-    get(client, page_of(model, key_for(scene, model)), status=403)
+    get(client, list_of(model), code=403)
+    get(client, page_of(model, key_for(scene, model)), code=403)
 
 
 def test_links_lead_only_where_the_user_may_go(log_in: LogIn, scene: Scene) -> None:

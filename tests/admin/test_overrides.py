@@ -1,0 +1,166 @@
+"""The forms: overrides of a job type, and what is decided about a failure group."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from django_jobqueue.models import FailureGroup, JobType
+from tests.admin.pages import get, page_of, post
+from tests.admin.scene import ADD, FAIL, ONCE, Scene
+
+EMPTY = {
+    "priority_override": "",
+    "max_attempts_override": "",
+    "timeout_override": "",
+    "concurrency_override": "",
+    "keep_succeeded_override": "",
+    "keep_unsuccessful_override": "",
+    "_continue": "Save",
+}
+
+
+def test_overrides_are_saved_and_shown_beside_the_code(
+    anna: Client, scene: Scene
+) -> None:
+    said = {
+        **EMPTY,
+        "priority_override": "-7",
+        "max_attempts_override": "-1",
+        "timeout_override": "90",
+        "concurrency_override": "0",
+        "keep_succeeded_override": "2 00:00:00",
+    }
+    page = post(anna, page_of("jobtype", FAIL), said)
+    row = JobType.objects.get(pk=FAIL)
+    assert (row.priority_override, row.max_attempts_override) == (-7, -1)
+    assert (row.concurrency_override, row.keep_unsuccessful_override) == (0, None)
+    assert row.timeout_override == timedelta(seconds=90)
+    assert row.keep_succeeded_override == timedelta(days=2)
+    for text in ("Priority -7", "Max attempts without end 3", "1 m 30 s", "0 (paused)"):
+        assert text in page.text
+    (entry,) = LogEntry.objects.all()
+    assert (entry.object_id, entry.user.get_username()) == (FAIL, "anna")
+    assert "Changed" in entry.get_change_message()
+
+
+def test_an_empty_override_is_the_code_again(anna: Client, scene: Scene) -> None:
+    JobType.objects.filter(pk=FAIL).update(max_attempts_override=9)
+    assert "Max attempts 9 3" in get(anna, page_of("jobtype", FAIL)).text
+    page = post(anna, page_of("jobtype", FAIL), EMPTY)
+    assert JobType.objects.get(pk=FAIL).max_attempts_override is None
+    assert "Max attempts 3 3" in page.text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("priority_override", "101", "From -100 to 100; greater is sooner."),
+        ("priority_override", "-101", "From -100 to 100; greater is sooner."),
+        ("priority_override", "x", "Enter a whole number."),
+        ("max_attempts_override", "0", "At least 1, or -1 for without end."),
+        ("max_attempts_override", "-2", "At least 1, or -1 for without end."),
+        ("max_attempts_override", "9" * 12, "less than or equal to 2147483647"),
+        ("concurrency_override", "-2", "At least 0, or -1 for no limit."),
+        ("concurrency_override", "1.5", "Enter a whole number."),
+        ("timeout_override", "-5", "Not less than zero."),
+        ("timeout_override", "soon", "Enter a valid duration."),
+        ("keep_succeeded_override", "-1", "Not less than zero."),
+        ("keep_unsuccessful_override", "-1", "Not less than zero."),
+        ("keep_unsuccessful_override", "9" * 30, "The number of days must be"),
+    ],
+)
+def test_an_override_that_cannot_be_is_refused(
+    anna: Client, scene: Scene, name: str, value: str, text: str
+) -> None:
+    page = post(anna, page_of("jobtype", FAIL), {**EMPTY, name: value})
+    assert text in page.text
+    assert getattr(JobType.objects.get(pk=FAIL), name) is None
+    assert LogEntry.objects.count() == 0
+
+
+def test_a_form_writes_nothing_but_overrides(anna: Client, scene: Scene) -> None:
+    """Neither what a deployment said meanwhile, nor what somebody adds to the form."""
+    before = JobType.objects.filter(pk=FAIL).values().get()
+    said = {
+        **EMPTY,
+        "priority_override": "3",
+        "queue": "x",
+        "paused": "on",
+        "name": "y",
+    }
+    post(anna, page_of("jobtype", FAIL), said)
+    after = JobType.objects.filter(pk=FAIL).values().get()
+    assert after == {**before, "priority_override": 3}
+
+
+def test_an_at_most_once_type_has_one_attempt_whatever_is_written(
+    anna: Client, scene: Scene
+) -> None:
+    page = post(anna, page_of("jobtype", ONCE), {**EMPTY, "max_attempts_override": "9"})
+    assert "has one attempt, whatever is written here" in page.text
+
+
+def test_the_list_of_job_types_shows_what_is_in_force(
+    anna: Client, scene: Scene
+) -> None:
+    JobType.objects.filter(pk=ADD).update(
+        max_attempts_override=-1, concurrency_override=3, priority_override=8
+    )
+    text = get(anna, "/admin/jobqueue/jobtype/").text
+    assert f"{ADD} default open at least once without end 1 h 00 m 3 8" in text
+
+
+def test_a_failure_group_is_decided_about(anna: Client, scene: Scene) -> None:
+    said = {
+        "state": "resolved",
+        "assignee": "bert",
+        "notes": "fixed in r8",
+        "_continue": "Save",
+    }
+    page = post(anna, page_of("failuregroup", scene.group), said)
+    group = FailureGroup.objects.get()
+    assert (group.state, group.assignee, group.notes) == (
+        "resolved",
+        "bert",
+        "fixed in r8",
+    )
+    assert group.changed_by == "anna"
+    assert group.resolved_at is not None
+    assert group.changed_at is not None
+    assert "resolved" in page.text
+    assert [entry.object_id for entry in LogEntry.objects.all()] == [str(scene.group)]
+
+
+def test_a_note_leaves_the_state_as_a_worker_made_it(
+    anna: Client, scene: Scene
+) -> None:
+    """The page was opened before the failure came back."""
+    FailureGroup.objects.update(state="resolved")
+    said = {"state": "resolved", "assignee": "bert", "notes": "", "_save": "Save"}
+    post(anna, page_of("failuregroup", scene.group), said)
+    group = FailureGroup.objects.get()
+    assert (group.state, group.resolved_at, group.assignee) == (
+        "resolved",
+        None,
+        "bert",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("state", "gone", "Select a valid choice"),
+        ("assignee", "x" * 151, "at most 150 characters"),
+        ("notes", "a\x00b", "Null characters are not allowed."),
+    ],
+)
+def test_a_decision_that_cannot_be_is_refused(
+    anna: Client, scene: Scene, name: str, value: str, text: str
+) -> None:
+    said = {"state": "open", "assignee": "", "notes": "", name: value, "_save": "Save"}
+    assert text in post(anna, page_of("failuregroup", scene.group), said).text
+    assert FailureGroup.objects.get().changed_by == ""

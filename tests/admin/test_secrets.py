@@ -1,0 +1,110 @@
+"""Secrets are masked wherever a page could show them, also to superusers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from django_jobqueue.models import ArchivedJob, Failure, FailureGroup
+from tests.admin import scene as rows
+from tests.admin.pages import get, list_of, page_of, select, verb_of
+from tests.admin.scene import LEAK, SECRET
+from tests.sample.jobs import leak
+
+CREDENTIALS = (
+    "postgresql://shop:s3cr3t@db/shop",
+    "Authorization: Bearer abcdef0123456789",
+    "4111 1111 1111 1111",
+    "eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl",
+    "password=s3cr3t",
+)
+SECRETS = ("s3cr3t", "abcdef0123456789", "4111 1111 1111 1111", "c2lnbmF0dXJl")
+
+
+def test_a_sensitive_value_is_nowhere_from_the_handler_to_the_last_page(
+    transactional_db: None, make_worker: Callable[..., Any]
+) -> None:
+    worker = make_worker()
+    leak.enqueue(SECRET)
+    get_user_model().objects.create_superuser("anna", "", "x")
+    client = Client()
+    client.force_login(get_user_model().objects.get())
+    waiting = rows.QueuedJob.objects.get().pk
+    pages = [
+        get(client, page_of("queuedjob", waiting)),
+        get(client, list_of("queuedjob")),
+        select(client, "queuedjob", "cancel", waiting),
+    ]
+    worker.work()
+    over = ArchivedJob.objects.get().pk
+    pages += [
+        get(client, page_of("archivedjob", over)),
+        get(client, list_of("archivedjob")),
+        select(client, "archivedjob", "replay", over),
+        get(client, list_of("failuregroup")),
+        get(client, page_of("failuregroup", FailureGroup.objects.get().pk)),
+    ]
+    assert [page.html.count(SECRET) for page in pages] == [0] * len(pages)
+    assert '"token": "••••"' in pages[3].text
+    assert "cannot use ••••" in pages[3].text
+
+
+@pytest.mark.parametrize("text", CREDENTIALS)
+def test_what_looks_like_a_credential_is_masked(
+    db: None, anna: Client, text: str
+) -> None:
+    """Also if it was stored unmasked, by an older release or by plain SQL."""
+    group = rows.uuid4()
+    error = {"error_class": "E", "error_message": text, "fingerprint": group}
+    data = {"note": text, "list": [{"note": text}]}
+    over = rows.archived(status="failed", data=data, result=text, **error)
+    waiting = rows.queued(data=data, attempts=1)
+    for id in (over, waiting):
+        Failure.objects.create(
+            job_id=id,
+            job_type=rows.ADD,
+            number=1,
+            end="failed",
+            traceback=text,
+            log_tail=text,
+            **error,
+        )
+    FailureGroup.objects.create(
+        fingerprint=group, coarse=group, error_class="E", frame="f", template=text
+    )
+    for page in (
+        get(anna, list_of("archivedjob")),
+        get(anna, list_of("queuedjob")),
+        get(anna, list_of("failuregroup")),
+        get(anna, page_of("archivedjob", over)),
+        get(anna, page_of("queuedjob", waiting)),
+        get(anna, page_of("failuregroup", group)),
+        get(anna, verb_of("archivedjob", "replay"), keys=str(over)),
+    ):
+        assert not [secret for secret in SECRETS if secret in page.html]
+
+
+@pytest.mark.parametrize("key", ["password", "API_KEY", "card", "sessionId", "cvv"])
+def test_values_under_the_usual_names_of_secrets_are_masked(
+    anna: Client, db: None, key: str
+) -> None:
+    value = {"plain": {key: SECRET, "deep": [{key: {"inner": SECRET}}]}}
+    id = rows.archived(data=value, result=value)
+    page = get(anna, page_of("archivedjob", id))
+    assert SECRET not in page.html
+    assert page.text.count(f'"{key}": "••••"') == 4
+
+
+def test_keys_that_only_the_job_type_calls_sensitive_are_masked(
+    anna: Client, db: None
+) -> None:
+    rows.JobType.objects.filter(pk=LEAK).update(sensitive=["Address"])
+    data = {"address": {"street": SECRET}, "order": 7}
+    id = rows.archived(LEAK, "failed", data=data, error_message=f"no {SECRET} found")
+    page = get(anna, page_of("archivedjob", id))
+    assert SECRET not in page.html
+    assert '"order": 7' in page.text
