@@ -117,6 +117,7 @@ def test_a_dry_run_counts_by_rule_and_changes_nothing() -> None:
         ["failed", "every", "90d", "2"],
         ["expired", "every", "30d", "0"],
         ["cancelled", "every", "30d", "0"],
+        ["5", "archived", "jobs", "would", "be", "pruned."],
     ]
     assert len(left()) == 5
 

@@ -142,7 +142,11 @@ def test_a_filter_leaves_out_what_was_replayed_before() -> None:
     jobqueue("replay", str(first))
     jobqueue("replay", "--status", "failed")
     assert replayed() == [first, second]
-    assert jobqueue("replay", "--status", "failed").out == "0 jobs were replayed.\n"
+    said = jobqueue("replay", "--status", "failed")
+    assert said.out == "0 jobs were replayed.\n"
+    assert said.err == (
+        "Of those that match, 2 jobs were replayed before; --again takes them, too.\n"
+    )
 
 
 def test_a_replay_that_failed_again_stands_for_the_first() -> None:

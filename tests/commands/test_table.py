@@ -9,7 +9,7 @@ from django.core.management.base import OutputWrapper
 from django.core.management.color import no_style
 
 from django_jobqueue.management.jobqueue.console import Console, columns_of
-from django_jobqueue.management.jobqueue.progress import Progress
+from django_jobqueue.management.jobqueue.progress import Progress, audit_log
 from django_jobqueue.management.jobqueue.table import Column, Row, cut, table
 from tests.commands.conftest import Terminal
 
@@ -150,3 +150,15 @@ def test_a_terminal_without_these_characters_gets_others() -> None:
     latin.stdout.flush()
     assert b"Pruning ####" in raw.getvalue()
     assert b"?? was pruned" in raw.getvalue()
+
+
+def test_a_line_of_the_audit_log_gets_the_line_of_the_bar() -> None:
+    stream = Terminal()
+    with Progress(console(stream), "Pruning", 10) as progress:
+        progress.advance(5)
+        audit_log.warning("replay: 5 by anna")
+        assert stream.getvalue().endswith("50%\r\x1b[K")
+        progress.advance(5)
+    before = stream.getvalue()
+    audit_log.warning("replay: 5 by anna")
+    assert stream.getvalue() == before

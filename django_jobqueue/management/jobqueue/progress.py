@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from types import TracebackType
 from typing import Final
 
 from django_jobqueue.management.jobqueue.console import CLEAR_LINE, Console
 from django_jobqueue.management.jobqueue.times import span
+
+audit_log = logging.getLogger("django_jobqueue.triage")
 
 LONGEST: Final = 30  # columns of the bar
 SHORTEST: Final = 5
@@ -26,6 +29,7 @@ class Progress:
         self._marks = "█░" if console.can_write("█░") else "#-"
 
     def __enter__(self) -> Progress:
+        audit_log.addFilter(self._make_room)
         self._draw()
         return self
 
@@ -35,6 +39,7 @@ class Progress:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        audit_log.removeFilter(self._make_room)
         if self._is_drawn:
             self._write(CLEAR_LINE)
 
@@ -42,6 +47,12 @@ class Progress:
         """So much more is done."""
         self._done += count
         self._draw()
+
+    def _make_room(self, record: logging.LogRecord) -> bool:
+        """The log may be on the same terminal; the bar is back after the next step."""
+        if self._is_drawn:
+            self._write(CLEAR_LINE)
+        return True
 
     def _draw(self) -> None:
         if self._is_drawn and (self._total or self._done):

@@ -82,7 +82,9 @@ own. Ctrl-C ends it between two of them."""
         elif options["dry_run"]:
             db = DjangoDatabase()
             counts = {rule: store_prune.count(db, rule) for rule in rules}
-            console.print("\n".join(_listed(console, counts, "Would be pruned")))
+            jobs = counted(sum(counts.values()), "archived job")
+            lines = _listed(console, counts, "Would be pruned")
+            console.print("\n".join([*lines, f"{jobs} would be pruned."]))
         else:
             Pruning(console, rules).go(pause, is_sure=options["yes"])
 

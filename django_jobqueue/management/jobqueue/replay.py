@@ -73,6 +73,8 @@ chunks of {BATCH:,}, each a transaction of its own."""
             replaying.show()
         else:
             replaying.go()
+        if filters and not replaying.total and not options["again"]:
+            _say_of_earlier(console, _matching(filters, True, now).count())
         bulk.refuse(_why_not(id) for id in ids if id not in replaying.named)
 
 
@@ -150,6 +152,12 @@ def _matching(
         ~Exists(QueuedJob.objects.filter(replay_of=OuterRef("pk"))),
         ~Exists(ArchivedJob.objects.filter(replay_of=OuterRef("pk"))),
     )
+
+
+def _say_of_earlier(console: Console, count: int) -> None:
+    if count:
+        text = f"Of those that match, {bulk.were(count, 'replayed')} before"
+        console.warn(f"{text}; --again takes them, too.")
 
 
 def _why_not(id: UUID) -> str:

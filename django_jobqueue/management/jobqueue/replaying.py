@@ -51,13 +51,13 @@ class Replaying:
         self._jobs = jobs.filter(job_type__in=known).order_by("finished_at", "pk")
         self._without_type = jobs.exclude(job_type__in=known).count()
         self._limit: int | None = options["limit"]
-        self._total = self._jobs[: self._limit].count()
+        self.total = self._jobs[: self._limit].count()
         self._done = 0
         self.named: dict[UUID, UUID | None] = {}  # new ids, where ids were given
 
     def show(self) -> None:
         """Say how many it would be, and show some."""
-        jobs = counted(self._total, "job")
+        jobs = counted(self.total, "job")
         self._console.print(f"{jobs} would be replayed.")
         self._warn()
         oldest = self._jobs[: self._limit]
@@ -68,10 +68,10 @@ class Replaying:
     def go(self) -> None:
         """Replay them; print each new id, or only how many."""
         self._warn()
-        if self._total > bulk.MANY:
-            jobs = counted(self._total, "job")
+        if self.total > bulk.MANY:
+            jobs = counted(self.total, "job")
             bulk.make_sure(self._console, self._options, jobs, "replayed")
-        progress = Progress(self._console, "Replaying", self._total)
+        progress = Progress(self._console, "Replaying", self.total)
         run_batches(self._steps(), progress, self._console, self._summary)
         for old, new in self.named.items():
             self._console.print(f"{old} was replayed as {new}")

@@ -45,8 +45,9 @@ Queues         by queue and job type: ready jobs, later ones (waiting for their
                time), retrying ones (those of the later that ran before),
                running ones, and how long the oldest ready job has waited.
                Nothing is counted above {CAP:,}.
-Workers        running jobs of the slots, what is left of the lease, memory, age
-               and queues; also those that ended in the last 10 minutes.
+Workers        running jobs (short ones are claimed ahead, so there may be more
+               than slots), slots, what is left of the lease, memory, age and
+               queues; also those that ended in the last 10 minutes.
 The last hour  what workers counted, by the minute: attempts that succeeded,
                failed for good or are to be retried; waits and run times. A
                percentile is the upper bound of its bucket, at most 58 % above

@@ -21,7 +21,8 @@ def workers(figures: Figures, style: Any) -> Section:
     columns = [
         WORKER,
         Column("State"),
-        *(Column(t, right=True) for t in ("Running", "Lease", "Memory", "Age")),
+        *(Column(t, right=True) for t in ("Running", "Slots")),
+        *(Column(t, right=True) for t in ("Lease", "Memory", "Age")),
         Column("Queues", least=10),
     ]
     rows = [
@@ -29,7 +30,8 @@ def workers(figures: Figures, style: Any) -> Section:
             [
                 worker.name,
                 worker.state if is_alive(worker) else "lapsed",
-                f"{worker.running} of {worker.threads + worker.async_slots}",
+                f"{worker.running:,}",
+                f"{worker.threads + worker.async_slots:,}",
                 span(worker.lease) if is_alive(worker) else NONE,
                 f"{worker.rss / 2**20:,.0f} MB" if worker.rss else NONE,
                 span(worker.age),
