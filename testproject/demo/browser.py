@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from http.cookiejar import CookieJar
-from typing import Final
-from urllib.error import HTTPError
-from urllib.parse import urlencode
-from urllib.request import HTTPCookieProcessor, build_opener
+from typing import Any, Final
+
+import httpx
 
 TIMEOUT: Final = 30.0  # seconds
 _TOKEN: Final = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
@@ -24,36 +22,42 @@ class Browser:
 
     def __init__(self, shop: str) -> None:
         self.shop = shop
-        self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
+        self._client = httpx.Client(
+            base_url=shop,
+            follow_redirects=True,
+            timeout=TIMEOUT,
+            limits=httpx.Limits(
+                max_keepalive_connections=0
+            ),  # so none has to be closed
+        )
 
     def get(self, path: str) -> str:
         """The page at this path. Raises Refused."""
-        return self._open(path, None)[1]
+        return self._answer("GET", path).text
 
     def submit(self, page: str, path: str, values: Mapping[str, object]) -> str:
-        """Fill in the form of a page and send it; returns where that led.
+        """Fill in the form of a page and send it; returns the path where that led.
 
         Raises Refused.
         """
         token = _TOKEN.search(self.get(page))
         if token is None:
             raise Refused(f"{page} has no form.")
-        content = {"csrfmiddlewaretoken": token[1], **values}
-        address, text = self._open(path, urlencode(content).encode())
-        if "errorlist" in text:
+        form = {"csrfmiddlewaretoken": token[1], **values}
+        answer = self._answer("POST", path, data=form)
+        if "errorlist" in answer.text:
             raise Refused(f"{path} found a mistake in the form.")
-        return address
+        return answer.url.path
 
     def products(self) -> list[int]:
         """The keys of what can be bought."""
         return [int(key) for key in _PRODUCT.findall(self.get("/checkout/"))]
 
-    def _open(self, path: str, body: bytes | None) -> tuple[str, str]:
+    def _answer(self, method: str, path: str, **content: Any) -> httpx.Response:
         try:
-            with self._opener.open(self.shop + path, body, TIMEOUT) as response:
-                return response.url, response.read().decode()
-        except HTTPError as error:
-            with error:
-                raise Refused(f"{path} answered {error.code}.") from error
-        except OSError as error:
+            answer = self._client.request(method, path, **content)
+        except httpx.TransportError as error:
             raise Refused(f"{self.shop} does not answer: {error}") from error
+        if answer.is_error:
+            raise Refused(f"{path} answered {answer.status_code}.")
+        return answer

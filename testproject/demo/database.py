@@ -1,8 +1,9 @@
-"""The database of the demo: the one of DATABASE_URL, or a server of its own."""
+"""The database of the demo: that of DATABASE_URL, or a server of its own."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,23 +25,24 @@ def database(files: Path) -> Iterator[str]:
         return
     folder = folder_for("pg18", files)
     before = _identity(folder)
-    server = Server(folder).start()
+    server = Server(folder)
     try:
-        os.environ["DATABASE_URL"] = server.url()
+        os.environ["DATABASE_URL"] = server.start().url()
         yield f"an embedded PostgreSQL 18 in {folder}"
     finally:
-        del os.environ["DATABASE_URL"]
+        os.environ.pop("DATABASE_URL", None)
         if _identity(folder) != before:
             server.stop()
 
 
-def stop_servers(*bases: Path) -> None:
-    """Stop every embedded server whose data are below these folders."""
+def remove_servers(*bases: Path) -> None:
+    """Stop the embedded servers of these folders, and remove their data."""
     for version in VERSIONS:
         for base in bases:
             folder = folder_for(f"pg{version}", base)
             if _identity(folder):
                 Server(folder, version).start().stop()
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _identity(folder: Path) -> list[str]:

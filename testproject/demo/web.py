@@ -36,16 +36,17 @@ def web_server(shop: str) -> Iterator[Process]:
     address = urlsplit(shop).netloc
     with running("web", "runserver", "--noreload", address) as web:
         deadline = time.monotonic() + START
-        while not _answers(shop):
+        browser = Browser(shop)
+        while not _answers(browser):
             pause(0.1, web)
             if time.monotonic() > deadline:
                 raise Died(f"The shop does not answer at {shop}; see {web.log}")
         yield web
 
 
-def _answers(shop: str) -> bool:
+def _answers(browser: Browser) -> bool:
     try:
-        Browser(shop).get("/")
+        browser.get("/")
     except Refused:
         return False
     return True

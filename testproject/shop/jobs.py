@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+import httpx
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from httpx import codes
 from PIL import UnidentifiedImageError
 
 from django_jobqueue import AlreadyArchived, Context, Fail, Retry, job
@@ -23,7 +24,6 @@ from django_jobqueue.retries import exponential
 from testproject.shop import images, outside, webhooks
 from testproject.shop.catalogue import read_price_list
 from testproject.shop.models import Invoice, LedgerEntry, Order, Payment, Product
-from testproject.shop.web import fetch
 
 SOON = partial(exponential, base=timedelta(seconds=5), cap=timedelta(minutes=30))
 
@@ -110,12 +110,13 @@ def deliver_webhook(context: Context, order_id: int, event: str) -> int:
         webhooks.DELIVERY: str(context.id),
     }
     url = settings.SHOP_URL + reverse("shop:partner-webhook")
-    answer = fetch(url, body, headers)
-    if answer.status >= 500 or answer.status == 429:
-        raise Retry(f"The partner answered {answer.status}.", after=answer.retry_after)
-    if answer.status >= 400:
-        raise Fail(f"The partner answered {answer.status}.")
-    return answer.status
+    answer = httpx.post(url, content=body, headers=headers)
+    found = f"The partner answered {answer.status_code}."
+    if answer.is_server_error or answer.status_code == codes.TOO_MANY_REQUESTS:
+        raise Retry(found, after=webhooks.retry_after(answer.headers))
+    if not answer.is_success:
+        raise Fail(found)
+    return answer.status_code
 
 
 @job(queue="images", priority=-10, timeout=60, permanent=(UnidentifiedImageError,))
@@ -155,18 +156,17 @@ async def refresh_prices(skus: list[str]) -> dict[str, str]:
 
     A refresh that waited for an hour is of no use: the next one is there by then.
     """
-    prices = dict(zip(skus, await asyncio.gather(*map(_price, skus)), strict=True))
+    async with httpx.AsyncClient(base_url=settings.SHOP_URL) as supplier:
+        found = await asyncio.gather(*(_price(supplier, sku) for sku in skus))
+    prices = dict(zip(skus, found, strict=True))
     for sku, price in prices.items():
         await Product.objects.filter(sku=sku).aupdate(price=Decimal(price))
     return prices
 
 
-async def _price(sku: str) -> str:
-    url = settings.SHOP_URL + reverse("shop:supplier-price", args=[sku])
-    answer = await asyncio.to_thread(fetch, url)
-    if answer.status != 200:
-        raise Retry(f"The supplier answered {answer.status} for {sku}.")
-    return str(json.loads(answer.body)["price"])
+async def _price(supplier: httpx.AsyncClient, sku: str) -> str:
+    answer = await supplier.get(reverse("shop:supplier-price", args=[sku]))
+    return str(answer.raise_for_status().json()["price"])
 
 
 def _send_once(order: Order) -> None:

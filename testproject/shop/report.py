@@ -19,7 +19,7 @@ from testproject.shop.images import THUMBNAIL, in_media
 from testproject.shop.mails import Mail, read_mails
 from testproject.shop.models import Order, Payment, Product
 from testproject.shop.outside import BUSY_EVERY, price_of
-from testproject.shop.run import Figures, Run
+from testproject.shop.run import Figures, Run, figures
 
 T = TypeVar("T")
 OF_EACH_ORDER: Final = (
@@ -30,7 +30,7 @@ OF_EACH_ORDER: Final = (
     jobs.deliver_webhook,
 )
 CLOCKS_DIFFER: Final = timedelta(minutes=1)  # mails are dated by this host
-SHOWN: Final = 3  # culprits that a line names
+SHOWN: Final = 3  # culprits that a line names; errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,18 @@ def checks(run: Run, placed: Sequence[int]) -> list[Check]:
     ]
 
 
+def report(run: Run, found: Sequence[Check]) -> str:
+    """The whole report for a terminal."""
+    parts = [table(figures(run), found)]
+    if errors := run.errors[:SHOWN]:
+        parts.append("\n".join(f"{count} × {error}" for error, count in errors))
+    wrong = [check.name for check in found if not check.holds]
+    parts.append(f"Not so: {'; '.join(wrong)}." if wrong else "All is as it should be.")
+    return "\n\n".join(parts)
+
+
 def table(rows: Iterable[Figures], found: Iterable[Check]) -> str:
-    """The report for a terminal."""
+    """What became of the jobs of each type, and of what must hold."""
     line = "{:<28}{:>9}{:>10}{:>7}{:>8}{:>10}".format
     lines = [line("job type", "enqueued", "succeeded", "failed", "retries", "p50 run")]
     for row in rows:

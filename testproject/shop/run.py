@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
@@ -10,7 +10,7 @@ from statistics import median
 from django.db import connection
 from django.db.models import Count, QuerySet
 
-from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
 from testproject.shop.models import Order
 
 
@@ -34,6 +34,20 @@ class Run:
     def archived(self) -> QuerySet[ArchivedJob]:
         """Its jobs that are over."""
         return ArchivedJob.objects.filter(created_at__gte=self.since)
+
+    @property
+    def errors(self) -> list[tuple[str, int]]:
+        """The last error of each of its jobs that have not succeeded, and how many have
+        the same one; the most frequent first."""
+        unsuccessful = [
+            *self.queued.values_list("id", flat=True),
+            *self.archived.exclude(status="succeeded").values_list("id", flat=True),
+        ]
+        failures = Failure.objects.filter(job_id__in=unsuccessful)
+        last = failures.order_by("job_id", "-id").distinct("job_id")
+        return Counter(
+            f"{f.job_type}: {f.error_class}: {f.error_message}" for f in last
+        ).most_common()
 
     @property
     def orders(self) -> list[Order]:

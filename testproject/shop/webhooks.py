@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from collections.abc import Mapping
 
 from django.conf import settings
 
@@ -39,3 +40,9 @@ def signature_of(body: bytes) -> str:
 def is_genuine(body: bytes, signature: str) -> bool:
     """Whether this body was signed with our secret."""
     return hmac.compare_digest(signature_of(body).encode(), signature.encode())
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The wait that an answer asks for, in seconds; None if it names none or a date."""
+    wait = headers.get("Retry-After", "")
+    return float(wait) if wait.isdecimal() else None

@@ -22,7 +22,7 @@ from testproject.shop.models import (
     Product,
     WebhookReceipt,
 )
-from testproject.shop.report import Check, checks, table
+from testproject.shop.report import Check, checks, report, table
 from testproject.shop.run import Figures, Run, figures
 from tests.conftest import HandDriven, queued
 
@@ -152,6 +152,32 @@ def test_a_run_without_orders_is_not_well(transactional_db: None) -> None:
     found = checks(Run.starting_now(), placed=[])
 
     assert [check.name for check in found if check.holds] == ["no job is left"]
+
+
+def test_errors_of_jobs_that_did_not_succeed_are_counted(
+    product: Product, make_worker: Callable[..., HandDriven]
+) -> None:
+    run = Run.starting_now()
+    path = in_media(product.image.name)
+    path.parent.mkdir(parents=True)
+    path.write_text("no picture")
+    jobs.resize_image.enqueue_many([{"product_id": product.pk}] * 2)
+    jobs.import_products.enqueue(name="none.csv")
+    make_worker().work()
+
+    (images, two), (prices, one) = run.errors
+    assert "resize_image: PIL.UnidentifiedImageError: cannot identify" in images
+    assert "import_products: FileNotFoundError: " in prices
+    assert (two, one) == (2, 1)
+
+
+def test_the_report_ends_with_what_is_wrong(transactional_db: None) -> None:
+    run = Run.starting_now()
+    good = Check("ledger balances", True, "3 of 3")
+    bad = Check("invoices on disk", False, "2 of 3")
+
+    assert report(run, [good]).endswith("\n\nAll is as it should be.")
+    assert report(run, [good, bad]).endswith("\n\nNot so: invoices on disk.")
 
 
 def test_loading_the_shop_again_changes_nothing(run: Run) -> None:
