@@ -245,6 +245,8 @@ def _default_of_column(field: Field[Any, Any]) -> str:
     if function:
         return f"`{function}()`"
     value = getattr(default, "value", default)
+    if isinstance(value, bool):
+        return f"`{value}`".lower()
     return f"`{str(value)!r}`" if isinstance(value, str) else f"`{value!r}`"
 
 

@@ -36,6 +36,7 @@ class Example:
     language: str
     text: str
     is_run: bool
+    is_shown: bool
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
@@ -63,4 +64,5 @@ def examples(page: str) -> Iterator[Example]:
             language=match["run"] or match["language"] or "python",
             text=match[name],
             is_run=name != "block",
+            is_shown=name != "hidden",
         )

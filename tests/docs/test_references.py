@@ -1,0 +1,53 @@
+"""The reference names what there is, and nothing else; links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+
+from django.dispatch import Signal
+
+import django_jobqueue
+from django_jobqueue import exceptions, signals, triage
+from tests.docs.pages import ROOT, pages
+
+
+def test_links_between_files_lead_somewhere() -> None:
+    for page, text in pages().items():
+        for target in re.findall(r"\]\(([^)#\s]+)", text):
+            if "://" not in target:
+                assert (ROOT / page).parent.joinpath(target).exists(), (page, target)
+
+
+def test_every_check_is_described() -> None:
+    source = (ROOT / "django_jobqueue" / "checks.py").read_text()
+    described = re.findall(r"^### (\S+)$", pages()["docs/reference/checks.md"], re.M)
+    assert sorted(described) == sorted(set(re.findall(r"jobqueue\.[EW]\d{3}", source)))
+
+
+def test_every_error_is_described() -> None:
+    page = pages()["docs/reference/errors.md"]
+    for name, value in vars(exceptions).items():
+        if isinstance(value, type) and issubclass(value, Exception):
+            assert f"`{name}" in page or name in ("JobQueueError", "HandlerWord"), name
+
+
+def test_every_public_name_is_described() -> None:
+    described = pages()["docs/reference/api.md"] + pages()["docs/reference/errors.md"]
+    for name in django_jobqueue.__all__:
+        assert re.search(rf"\b{name}\b", described), name
+
+
+def test_every_signal_is_described() -> None:
+    page = pages()["docs/reference/api.md"]
+    found = re.findall(r"^\| `(\w+)` \| .* \| `", page.partition("## Signals")[2], re.M)
+    sent = [name for name, value in vars(signals).items() if isinstance(value, Signal)]
+    assert sorted(found) == sorted(sent)
+
+
+def test_every_verb_of_operators_is_described() -> None:
+    page = pages()["docs/reference/api.md"]
+    for name, value in vars(triage).items():
+        if getattr(value, "__module__", "") != triage.__name__ or name.startswith("_"):
+            continue
+        if name != "prune_rules":  # for the command and the admin
+            assert f".. autofunction:: {name}\n" in page, name
