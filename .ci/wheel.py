@@ -21,29 +21,26 @@ sys.path.insert(0, str(ROOT))
 from testproject.postgres import Server, folder_for  # noqa: E402
 
 
-def main(folder: Path) -> None:
-    """Look into the only wheel of a folder, install it, use it."""
+def main(folder: Path) -> int:
+    """Look into the only wheel of a folder, install it, use it; returns 0 if it works."""
     (wheel,) = folder.resolve().glob("*.whl")
     _compare(_in_checkout(), _in_wheel(wheel))
     with TemporaryDirectory() as made:
         python = _environment(Path(made) / "venv", wheel)
         server = Server(folder_for("pg", Path(made))).start()
         try:
-            subprocess.run(
+            return subprocess.run(
                 [python, "-I", ROOT / ".ci" / "installed.py"],
                 cwd=made,
                 env={**os.environ, "DATABASE_HOST": server.host},
-                check=True,
-            )
+            ).returncode
         finally:
             server.stop()
 
 
 def _in_checkout() -> set[str]:
     files = (path for path in (ROOT / PACKAGE).rglob("*") if path.is_file())
-    return {
-        str(path.relative_to(ROOT)) for path in files if path.suffix not in {".pyc"}
-    }
+    return {str(path.relative_to(ROOT)) for path in files if path.suffix != ".pyc"}
 
 
 def _in_wheel(wheel: Path) -> set[str]:
@@ -68,4 +65,4 @@ def _environment(folder: Path, wheel: Path) -> Path:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    sys.exit(main(Path(sys.argv[1])))
