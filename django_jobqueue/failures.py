@@ -7,7 +7,7 @@ raised.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,9 +18,8 @@ from django_jobqueue.fingerprints import (
     fingerprint,
     frames_of,
     is_project_file,
-    message_of,
 )
-from django_jobqueue.redaction import mask_text
+from django_jobqueue.texts import clean, storable, text_of
 
 MESSAGE_LENGTH: Final = 2_000
 KEPT_FRAMES: Final = 100
@@ -38,27 +37,18 @@ class Failure:
 
     @classmethod
     def of(
-        cls, error: BaseException, *, job_type: str, secrets: Iterable[str] = ()
+        cls, error: BaseException, *, job_type: str, secrets: Collection[str] = ()
     ) -> Failure:
         """Keep an exception that a handler of this job type raised.
 
         ``secrets`` are texts that must not be kept, such as the job's sensitive values.
         """
-        mark = fingerprint(error, job_type=job_type)
         return cls(
-            error_class=class_name(error)[:200],
-            message=_clean(message_of(error), MESSAGE_LENGTH, secrets),
-            traceback=_clean(
-                _format(error, conf.max_traceback_bytes),
-                conf.max_traceback_bytes,
-                secrets,
-            ),
+            error_class=class_name(error),
+            message=clean(text_of(error), MESSAGE_LENGTH, secrets),
+            traceback=_traceback(error, conf.max_traceback_bytes, secrets),
             frames=_frames(error),
-            fingerprint=Fingerprint.of_parts(
-                mark.error_class[:200],
-                mark.frame[:300],
-                _clean(mark.template, MESSAGE_LENGTH, secrets),
-            ),
+            fingerprint=fingerprint(error, job_type=job_type, secrets=secrets),
         )
 
     @classmethod
@@ -67,23 +57,26 @@ class Failure:
         name = f"jobqueue.{error_class}"
         return cls(
             error_class=name,
-            message=_clean(message, MESSAGE_LENGTH, ()),
+            message=clean(message, MESSAGE_LENGTH),
             traceback="",
             frames=[],
             fingerprint=Fingerprint.of_parts(name, job_type, error_class),
         )
 
 
-def _format(error: BaseException, limit: int) -> str:
-    """The traceback as text, from the handler's own frame on; never much over limit."""
+def _traceback(error: BaseException, limit: int, secrets: Collection[str]) -> str:
+    """The traceback as text, from the handler's own frame on."""
     try:
         report = traceback.TracebackException(
             type(error), error, _without_ours(error), limit=-KEPT_FRAMES, compact=True
         )
-        chunks = [_cut(chunk, limit) for chunk in report.format()]
+        parts = [
+            part if len(part) <= limit else clean(part, limit, secrets)
+            for part in report.format()
+        ]
     except Exception:
         return f"{class_name(error)}: <this exception cannot be formatted>\n"
-    return "".join(chunks)
+    return clean("".join(parts), limit, secrets)
 
 
 def _without_ours(error: BaseException) -> Any:
@@ -99,29 +92,10 @@ def _frames(error: BaseException) -> list[dict[str, Any]]:
     kept = list(frames_of(error.__traceback__))[-KEPT_FRAMES:]
     return [
         {
-            "file": _storable(frame.f_code.co_filename)[-300:],
+            "file": storable(frame.f_code.co_filename)[-300:],
             "line": line,
-            "function": _storable(frame.f_code.co_qualname)[:200],
+            "function": storable(frame.f_code.co_qualname)[:200],
             "project": is_project_file(frame.f_code.co_filename),
         }
         for frame, line in kept
     ]
-
-
-def _clean(text: str, limit: int, secrets: Iterable[str]) -> str:
-    """Cut before the patterns run, so that 50 MB of text cost nothing, and after."""
-    return _cut(mask_text(_storable(_cut(text, limit)), secrets), limit)
-
-
-def _storable(text: str) -> str:
-    return text.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode()
-
-
-def _cut(text: str, limit: int) -> str:
-    """The text in at most ``limit`` bytes: its beginning and its end."""
-    if len(text) <= limit // 4 or len(raw := text.encode("utf-8", "replace")) <= limit:
-        return text
-    note = f"\n… {len(raw) - limit:,} bytes cut …\n".encode()
-    half = max((limit - len(note)) // 2, 0)
-    kept = raw[:half] + note + raw[len(raw) - half :]
-    return kept.decode("utf-8", "ignore")

@@ -2,16 +2,18 @@
 
 Version 1 hashes the class of the root exception, the innermost frame of the project's
 own code (without its line number, so that it survives edits elsewhere in the file), and
-the first line of the message with its varying parts replaced by tokens. A coarse
+the first line of the message with its varying parts replaced by tokens, and without its
+secrets. A coarse
 fingerprint leaves the message out: it bounds how many groups one place in the code can
 make. The version is part of the hash, so a better algorithm starts new groups.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -21,27 +23,39 @@ from typing import Final
 from uuid import UUID
 
 from django_jobqueue.conf import conf
+from django_jobqueue.redaction import MASK, mask_start
+from django_jobqueue.texts import storable, text_of
 
 VERSION: Final = "1"
 MAX_FRAMES: Final = 2_000
+CLASS_LENGTH: Final = 200
+FRAME_LENGTH: Final = 300
 TEMPLATE_LENGTH: Final = 160
 READ_LENGTH: Final = 1_000
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = os.path.join(Path(__file__).parent, "")
+_IP_PART = "[0-9a-f]{1,4}(?::[0-9a-f]{1,4})*"
 _TOKENS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), token)
     for pattern, token in (
-        (r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", "<uuid>"),
+        (re.escape(MASK), "<n>"),  # any long number may pass for one of a card
+        (
+            r"(?<![0-9a-f])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}(?![0-9a-f])",
+            "<uuid>",
+        ),
         (r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+", "<email>"),
         (r"\b[a-z][a-z0-9+.-]*://\S+", "<url>"),
         (r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\S*)?", "<time>"),
         (r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b", "<ip>"),
+        (r"(?<![\w:])(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}(?![\w:])", "<ip>"),
+        (rf"(?<![\w:])(?:{_IP_PART})?::{_IP_PART}(?![\w:])", "<ip>"),
         (r"\b0x[0-9a-f]+\b", "<hex>"),
-        (r"\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b", "<hex>"),
+        # Of random digits in base 16 some are in base 10, so they are numbers, too.
+        (r"(?<![^\W_])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}(?![^\W_])", "<n>"),
         (r"(?:/[\w.~-]+){2,}/?", "<path>"),
     )
 )
-_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_QUOTED = re.compile(r"(?<!\w)[bru]?(?:'(.*?)'|\"(.*?)\")(?!\w)")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.]*\Z")
 _NUMBER = re.compile(r"[-+]?\d[\d_,]*(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
 _NAMED = (KeyError, AttributeError, NameError, ImportError)  # the name is the bug
@@ -69,38 +83,34 @@ class Fingerprint:
         )
 
 
-def fingerprint(error: BaseException, *, job_type: str) -> Fingerprint:
+def fingerprint(
+    error: BaseException, *, job_type: str, secrets: Collection[str] = ()
+) -> Fingerprint:
     """The fingerprint of an exception that a handler of this job type raised.
 
     An attribute ``job_fingerprint`` of the exception takes the place of the message.
     """
     root = _root(error)
     frame = _project_frame(root.__traceback__) or _project_frame(error.__traceback__)
-    chosen = getattr(root, "job_fingerprint", None)
-    template = str(chosen)[:TEMPLATE_LENGTH] if chosen else template_of(root)
-    return Fingerprint.of_parts(class_name(root), frame or job_type, template)
+    chosen = storable(mask_start(_chosen(root), TEMPLATE_LENGTH, secrets))
+    return Fingerprint.of_parts(
+        class_name(root),
+        storable(frame or job_type)[:FRAME_LENGTH],
+        chosen[:TEMPLATE_LENGTH] or template_of(root, secrets),
+    )
 
 
 def class_name(error: BaseException) -> str:
     """``module.qualname`` of the exception's class, without ``builtins.``."""
     cls = type(error)
-    if cls.__module__ == "builtins":
-        return cls.__qualname__
-    return f"{cls.__module__}.{cls.__qualname__}"
+    module = "" if cls.__module__ == "builtins" else f"{cls.__module__}."
+    return storable(f"{module}{cls.__qualname__}")[:CLASS_LENGTH]
 
 
-def message_of(error: BaseException) -> str:
-    """``str(error)``, also when that raises."""
-    try:
-        return str(error)
-    except BaseException:  # a __str__ may raise anything
-        return "<the message of this exception cannot be formatted>"
-
-
-def template_of(error: BaseException) -> str:
+def template_of(error: BaseException, secrets: Collection[str] = ()) -> str:
     """The first line of the message with its varying parts replaced by tokens."""
-    lines = message_of(error)[:READ_LENGTH].splitlines()
-    text = lines[0] if lines else ""
+    message = storable(mask_start(text_of(error), READ_LENGTH, secrets))
+    text = next(iter(message.splitlines()), "")
     for pattern, token in _TOKENS:
         text = pattern.sub(token, text)
     keep_names = isinstance(error, _NAMED)
@@ -124,6 +134,14 @@ def frames_of(
 def is_project_file(path: str) -> bool:
     """Whether this is a file of the project, not of a library."""
     return _is_project_file(path, tuple(conf.project_roots))
+
+
+def _chosen(error: BaseException) -> str:
+    """What the exception itself says that makes it the same; empty if nothing."""
+    try:
+        return str(getattr(error, "job_fingerprint", None) or "")
+    except BaseException:  # a property, or a __str__, may raise anything
+        return ""
 
 
 def _root(error: BaseException) -> BaseException:
@@ -157,14 +175,19 @@ def _is_project_file(path: str, roots: tuple[str, ...]) -> bool:
     if path.startswith("<"):
         return False
     if roots:
-        return path.startswith(roots)
+        return path.startswith(_folders(roots))
     return not path.startswith(_library_roots())
 
 
 @lru_cache(maxsize=1)
 def _library_roots() -> tuple[str, ...]:
     names = ("stdlib", "platstdlib", "purelib", "platlib")
-    return (*{sysconfig.get_path(name) for name in names}, _PACKAGE)
+    return (*_folders({sysconfig.get_path(name) for name in names}), _PACKAGE)
+
+
+def _folders(paths: Iterable[str]) -> tuple[str, ...]:
+    """These paths, each with a slash at its end."""
+    return tuple(os.path.join(path, "") for path in paths)
 
 
 def _quoted(match: re.Match[str], keep_names: bool) -> str:

@@ -18,6 +18,7 @@ logger = logging.getLogger("django_jobqueue.attempt")
 def connect() -> None:
     """Log from now on."""
     attempt_failed.connect(_log, dispatch_uid="jobqueue.logs")
+    logger.addFilter(_show_kept_traceback)
 
 
 def one_line(text: str) -> str:
@@ -26,6 +27,13 @@ def one_line(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
     )
+
+
+def _show_kept_traceback(record: logging.LogRecord) -> bool:
+    """Let formatters print the traceback that is kept, which has no secrets, and leave
+    ``exc_info`` to what collects exceptions themselves."""
+    record.exc_text = vars(record).pop("kept_traceback", None)
+    return True
 
 
 def _log(
@@ -61,6 +69,10 @@ def _log(
         outcome.reason,
         seconds,
         cause,
-        extra=extra,
+        extra={**extra, "kept_traceback": _printable(failure.traceback)},
         exc_info=None if secretive else error,
     )
+
+
+def _printable(traceback: str) -> str:
+    return "\n".join(map(one_line, traceback.rstrip("\n").split("\n")))

@@ -18,10 +18,11 @@ from django_jobqueue.exceptions import (
     Retry,
     Snooze,
 )
-from django_jobqueue.failures import Failure
+from django_jobqueue.failures import MESSAGE_LENGTH, Failure
 from django_jobqueue.policy import Policy
-from django_jobqueue.retries import exponential, wait_before_next
+from django_jobqueue.retries import exponential, wait_before_next, within_bounds
 from django_jobqueue.states import AttemptEnd, Delivery
+from django_jobqueue.texts import clean, text_of
 
 logger = logging.getLogger(__name__)
 
@@ -79,13 +80,15 @@ def decide(
     if _obeyed(error, asked, Asked.STOP) and not once:
         return Outcome(verb=Verb.RELEASE, end=AttemptEnd.RELEASED, reason="stopped")
     if _is_cancelled(error, asked):
-        return Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=str(error))
+        return Outcome(
+            verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=_storable(error)
+        )
     if isinstance(error, Snooze) and not once:
         return Outcome(
             verb=Verb.SNOOZE,
-            wait=max(error.for_, timedelta(0)),
+            wait=within_bounds(error.for_),
             end=AttemptEnd.SNOOZED,
-            reason=error.reason,
+            reason=_storable(error.reason),
         )
     end = AttemptEnd.TIMED_OUT if _timed_out(error, asked) else AttemptEnd.FAILED
     reason = _why_not_again(error, policy, attempt, max_attempts)
@@ -94,13 +97,18 @@ def decide(
     return Outcome(verb=Verb.RETRY, wait=_wait(error, policy, attempt), end=end)
 
 
+def _storable(reason: object) -> str:
+    """What a handler gave as a reason, which may be anything."""
+    return clean(text_of(reason), MESSAGE_LENGTH)
+
+
 def _obeyed(error: BaseException, asked: Asked, what: Asked) -> bool:
     """Whether the handler ended because it was asked to."""
     return asked is what and isinstance(error, asyncio.CancelledError | Cancel)
 
 
 def _is_cancelled(error: BaseException, asked: Asked) -> bool:
-    """Whether the job is not wanted any more; a stop of the worker says nothing of it."""
+    """Whether the job is not wanted any more; to stop the worker is not to cancel."""
     if asked is Asked.STOP:
         return False
     return isinstance(error, Cancel) or _obeyed(error, asked, Asked.CANCEL)
@@ -132,9 +140,9 @@ def _why_not_again(
 
 def _wait(error: BaseException, policy: Policy, attempt: int) -> timedelta:
     if isinstance(error, Retry) and error.after is not None:
-        return max(error.after, timedelta(0))
+        return within_bounds(error.after)
     try:
         return wait_before_next(policy.backoff, attempt)
-    except Exception:
+    except BaseException:  # SystemExit, too, must not end the worker
         logger.exception("The backoff policy failed; the default one is used")
         return wait_before_next(exponential, attempt)

@@ -6,29 +6,44 @@ the job type. By value, for messages and tracebacks: what looks like a credentia
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from os.path import commonprefix
 from typing import Any, Final
 
 MASK: Final = "••••"
 SHORTEST_SECRET: Final = 4  # shorter values would mask half of every text
+LONGEST_CREDENTIAL: Final = 4_000  # a private key of 4,096 bits has 3,300 characters
 
-_KEYS = re.compile(
-    r"password|passwd|secret|token|api[-_]?key|authorization|cookie|session|card|cvv"
-    r"|iban|ssn",
-    re.IGNORECASE,
+_NAMES: Final = (
+    "password|passwd|secret|token|api[-_]?key|authorization|cookie|session|card|cvv"
+    "|iban|ssn"
 )
+_KEYS = re.compile(_NAMES, re.IGNORECASE)
 _VALUES: Final = (
     re.compile(
         r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)",
         re.DOTALL,
     ),
-    re.compile(r"\beyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*"),  # a JSON web token
+    re.compile(r"\beyJ[\w-]{5,4000}\.[\w-]{5,4000}\.[\w-]*"),  # a JSON web token
     re.compile(r"(?<=\bBearer )[\w.~+/=-]{8,}", re.IGNORECASE),
-    re.compile(r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)"),  # user:password in a URL
+    re.compile(r"(?<=://)[^\s/:@]*:[^\s/@]+(?=@)"),  # user:password in a URL
     re.compile(r"(?<=password=)[^\s&;,'\"]+", re.IGNORECASE),
 )
-_CARD = re.compile(r"\b\d(?:[ -]?\d){12,18}\b")
+_NAMED: Final = re.compile(  # token='…', and "token": "…" as in a dict or in JSON
+    rf"""((?:{_NAMES})[\w-]{{0,40}}(?:\s*=|['"]\s*:)\s*)"""
+    r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""",
+    re.IGNORECASE,
+)
+_CARD: Final = re.compile(
+    r"""\b(?=[2-6])(?:
+          \d{13,19}
+        | \d{4}([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{3})?
+        | \d{4}([ -])\d{6}\2\d{4,5}
+    )\b""",
+    re.VERBOSE,
+)
 
 
 def mask_data(value: Any, sensitive: Iterable[str] = ()) -> Any:
@@ -38,11 +53,32 @@ def mask_data(value: Any, sensitive: Iterable[str] = ()) -> Any:
 
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
     """The same text with ``MASK`` for ``secrets`` and whatever looks like one."""
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, MASK)
+    for spelling in sorted(_spellings(secrets), key=len, reverse=True):
+        text = text.replace(spelling, MASK)
     for pattern in _VALUES:
         text = pattern.sub(MASK, text)
-    return _CARD.sub(_mask_card, text)
+    return _mask_cards(_NAMED.sub(rf"\1{MASK}", text))
+
+
+def mask_start(text: str, length: int, secrets: Collection[str] = ()) -> str:
+    """``mask_text`` of the first ``length`` characters; no secret is cut in two."""
+    margin = _margin(secrets)
+    seen = text[: length + margin]
+    masked = mask_text(seen, secrets)
+    if len(seen) < len(text):  # what was left alone at the cut may be half a secret
+        doubtful = commonprefix([masked[: -margin - 1 : -1], seen[: -margin - 1 : -1]])
+        masked = masked[: len(masked) - len(doubtful)]
+    return masked[:length]
+
+
+def mask_end(text: str, length: int, secrets: Collection[str] = ()) -> str:
+    """``mask_text`` of the last ``length`` characters; no secret is cut in two."""
+    margin = _margin(secrets)
+    seen = text[-length - margin :]
+    masked = mask_text(seen, secrets)
+    if len(seen) < len(text):
+        masked = masked[len(commonprefix([masked[:margin], seen[:margin]])) :]
+    return masked[-length:]
 
 
 def secrets_in(value: Any, sensitive: Iterable[str]) -> set[str]:
@@ -83,9 +119,38 @@ def _collect(
             found.add(text)
 
 
-def _mask_card(match: re.Match[str]) -> str:
-    """Numbers that pass the check of card numbers (ISO/IEC 7812-1, Luhn)."""
-    digits = [int(c) for c in match.group() if c.isdigit()]
+def _spellings(secrets: Iterable[str]) -> set[str]:
+    """How texts show these: as they are, as in a repr, as in JSON."""
+    return {
+        spelling
+        for secret in secrets
+        for spelling in (
+            secret,
+            repr(secret)[1:-1],
+            json.dumps(secret)[1:-1],
+            json.dumps(secret, ensure_ascii=False)[1:-1],
+        )
+    }
+
+
+def _margin(secrets: Collection[str]) -> int:
+    """How far to look beyond a cut, so that no secret is half inside."""
+    return max([LONGEST_CREDENTIAL, *map(len, _spellings(secrets))])
+
+
+def _mask_cards(text: str) -> str:
+    """A number before a card may look like its beginning, hence the second look."""
+    start = 0
+    while match := _CARD.search(text, start):
+        start = match.start() + 1
+        if _is_card(match[0]):
+            text = text[: match.start()] + MASK + text[match.end() :]
+    return text
+
+
+def _is_card(number: str) -> bool:
+    """Whether it passes the check of card numbers (ISO/IEC 7812-1, Luhn)."""
+    digits = [int(c) for c in number if c.isdigit()]
     doubled = (d * 2 - 9 * (d > 4) for d in digits[-2::-2])
     total = sum(digits[-1::-2]) + sum(doubled)
-    return MASK if total % 10 == 0 else match.group()
+    return total % 10 == 0

@@ -23,7 +23,7 @@ from django_jobqueue.exceptions import (
 )
 from django_jobqueue.failures import Failure
 from django_jobqueue.outcomes import Asked, Outcome, Verb, decide
-from django_jobqueue.redaction import secrets_in
+from django_jobqueue.redaction import mask_text, secrets_in
 from django_jobqueue.registry import Declaration
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
@@ -216,9 +216,9 @@ class Attempt:
             max_attempts=self.max_attempts,
             asked=self.asked,
         )
-        if outcome.verb not in (Verb.FAIL, Verb.RETRY):
-            return outcome
         secrets = secrets_in(self._data_or_none(), policy.sensitive)
+        if outcome.verb not in (Verb.FAIL, Verb.RETRY):
+            return replace(outcome, reason=mask_text(outcome.reason, secrets))
         failure = Failure.of(error, job_type=self.job.job_type, secrets=secrets)
         return replace(outcome, failure=failure)
 

@@ -13,6 +13,7 @@ from django_jobqueue.exceptions import Cancel, LeaseLost, Snooze
 from django_jobqueue.failures import Failure
 from django_jobqueue.logs import one_line
 from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.redaction import MASK
 from django_jobqueue.signals import attempt_failed, send
 from django_jobqueue.states import AttemptEnd
 from tests.words.made import context
@@ -196,10 +197,6 @@ def test_a_reason_can_neither_end_a_line_nor_talk_to_a_terminal(
     assert record.getMessage().endswith(ESCAPED)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="The traceback of the last failure is logged as the exception has it.",
-)
 def test_the_traceback_cannot_talk_to_a_terminal_and_shows_no_credential(
     records: list[logging.LogRecord],
 ) -> None:
@@ -207,6 +204,17 @@ def test_the_traceback_cannot_talk_to_a_terminal_and_shows_no_credential(
     text = logging.Formatter().format(records[0])
     assert "\x1b" not in text
     assert "hunter2" not in text
+    assert text.splitlines()[1] == "Traceback (most recent call last):"
+    assert text.splitlines()[-1] == f"ValueError: \\x1b[31m postgres://{MASK}@db"
+    assert "kept_traceback" not in vars(records[0])
+
+
+def test_of_a_sensitive_job_type_the_masked_traceback_is_shown(
+    records: list[logging.LogRecord],
+) -> None:
+    told(raised(ValueError("no stock")), Verb.FAIL, job_type=SENSITIVE, reason="no")
+    text = logging.Formatter().format(records[0])
+    assert text.endswith("\nValueError: no stock")
 
 
 def test_one_line_shows_what_cannot_be_printed_as_escapes() -> None:

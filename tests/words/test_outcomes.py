@@ -58,11 +58,6 @@ def test_a_backoff_out_of_bounds_is_forced_into_them(
     assert decided(ValueError(), backoff=lambda attempt: returned).wait == wait
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=SystemExit,
-    reason="decide lets SystemExit of a backoff through; the job then stays running.",
-)
 def test_a_backoff_that_exits_does_not_end_the_worker() -> None:
     def leave(attempt: int) -> timedelta:
         raise SystemExit(1)
@@ -71,10 +66,6 @@ def test_a_backoff_that_exits_does_not_end_the_worker() -> None:
 
 
 @pytest.mark.parametrize("word", [Snooze(timedelta.max), Retry(after=timedelta.max)])
-@pytest.mark.xfail(
-    strict=True,
-    reason="Only the wait of a backoff is capped; PostgreSQL has no such moment.",
-)
 def test_a_wait_that_a_handler_asks_for_is_one_that_a_database_can_add(
     word: Exception,
 ) -> None:
@@ -88,11 +79,6 @@ class Unprintable(Cancel):
         raise ValueError("no text")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=ValueError,
-    reason="decide formats a Cancel outside of any guard; the job then stays running.",
-)
 def test_a_cancel_that_cannot_be_formatted_is_a_cancel_all_the_same() -> None:
     assert decided(Unprintable()).verb is Verb.CANCEL
 
@@ -107,11 +93,6 @@ def test_a_cancel_that_cannot_be_formatted_is_a_cancel_all_the_same() -> None:
         pytest.param(Snooze(1, "x" * 1_000_000), id="Snooze, a megabyte"),
         pytest.param(Snooze(1, ValueError("busy")), id="Snooze, an exception"),  # type: ignore[arg-type]
     ],
-)
-@pytest.mark.xfail(
-    strict=True,
-    reason="The reason of a word is neither cleaned nor bounded. One that is no string "
-    "makes json.dumps raise in the completer, which then finishes nothing any more.",
 )
 def test_the_reason_of_a_word_is_text_that_a_database_can_store(
     word: Exception,

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue import Context
+from django_jobqueue import Cancel, Context
 from django_jobqueue.arguments import Parameters
 from django_jobqueue.ids import new_id
 from django_jobqueue.outcomes import Asked, Verb
 from django_jobqueue.policy import policy_of
+from django_jobqueue.redaction import MASK
 from django_jobqueue.registry import Declaration
 from django_jobqueue.signals import attempt_failed, attempt_started, attempt_succeeded
 from django_jobqueue.states import AttemptEnd
@@ -288,3 +289,12 @@ def test_sensitive_values_are_masked_in_failures() -> None:
     assert outcome.failure is not None
     assert "s3cr3t" not in outcome.failure.message + outcome.failure.traceback
     assert outcome.failure.message == "cannot use ••••"
+
+
+def test_no_sensitive_value_is_kept_in_a_reason() -> None:
+    def handler(pin: str) -> None:
+        raise Cancel(f"wrong pin {pin}")
+
+    outcome = run(attempt_of(handler, '{"pin": "93517"}', sensitive=["pin"])).outcome
+    assert outcome.verb is Verb.CANCEL
+    assert outcome.reason == f"wrong pin {MASK}"
