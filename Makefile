@@ -29,8 +29,10 @@ lint: $(VENV)/.test ## Check style and the directions of imports.
 types: $(VENV)/.test ## Check the types.
 	$(BIN)/mypy
 
+# These settings have no database, of which Django would warn.
 check-migrations: $(VENV)/.test ## Check that no change of a model lacks its migration.
-	$(BIN)/python manage.py makemigrations --check --dry-run --settings tests.static_settings
+	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run \
+	  --settings tests.static_settings
 
 wheel: $(VENV)/.test ## Build the wheel and try it by itself, outside this checkout.
 	rm -rf build dist

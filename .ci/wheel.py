@@ -22,7 +22,7 @@ from testproject.postgres import Server, folder_for  # noqa: E402
 
 
 def main(folder: Path) -> int:
-    """Look into the only wheel of a folder, install it, use it; returns 0 if it works."""
+    """Look into the only wheel of a folder, install it, use it; 0 if it works."""
     (wheel,) = folder.resolve().glob("*.whl")
     _compare(_in_checkout(), _in_wheel(wheel))
     with TemporaryDirectory() as made:
