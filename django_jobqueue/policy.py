@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
+from difflib import get_close_matches
 from enum import Enum
 from functools import partial
 from typing import Any, Final
@@ -20,6 +21,8 @@ from django_jobqueue.states import Delivery
 NAME_LENGTH: Final = 100
 PRIORITIES: Final = range(-100, 101)
 NO_LIMIT: Final = -1  # as an override of max_attempts or concurrency
+GREATEST: Final = 2_147_483_647  # of an integer column
+LONGEST: Final = timedelta(days=36_500)  # any moment plus this is one of PostgreSQL's
 
 
 class Unset(Enum):
@@ -29,6 +32,7 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
+Problem = Callable[[object], str | None]  # what is wrong with a value, in words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,17 +83,20 @@ def policy_of(where: str, options: dict[str, Any]) -> Policy:
 
     Raises ImproperlyConfigured, with a sentence that says which option and why.
     """
-    known = {field.name for field in fields(Policy)}
-    for name, value in options.items():
-        if name not in known:
-            raise ImproperlyConfigured(f"@job on {where}: there is no option {name!r}.")
-        problem = _PROBLEMS[name](value)
-        if problem:
+    values = {name: _once(value) for name, value in options.items()}
+    for name, value in values.items():
+        if name not in _PROBLEMS:
+            near = get_close_matches(name, _PROBLEMS, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ImproperlyConfigured(
+                f"@job on {where}: there is no option {name!r}.{hint}"
+            )
+        if problem := _PROBLEMS[name](value):
             raise ImproperlyConfigured(f"@job on {where}: {name} {problem}")
-    values = {name: _NORMAL.get(name, _same)(value) for name, value in options.items()}
-    policy = Policy(**values)
-    problem = _combination(policy)
-    if problem:
+    policy = Policy(
+        **{name: _NORMAL.get(name, _same)(value) for name, value in values.items()}
+    )
+    if problem := _combination(policy):
         raise ImproperlyConfigured(f"@job on {where}: {problem}")
     return policy
 
@@ -119,24 +126,34 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _whole(minimum: int, *, optional: bool = False) -> Callable[[object], str | None]:
+def _once(value: Any) -> Any:
+    """What can be looked at only once, such as a generator, as a tuple."""
+    return tuple(value) if isinstance(value, Iterator) else value
+
+
+def _unless(*allowed: object, problem: Problem) -> Problem:
+    """The same check for all but these values, which are right as they are."""
+    return lambda value: None if any(value is v for v in allowed) else problem(value)
+
+
+def _whole(minimum: int) -> Problem:
     def problem(value: object) -> str | None:
-        if value is UNSET or (optional and value is None):
-            return None
         if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
             return f"must be a whole number of at least {minimum}, not {value!r}."
-        return None
+        return None if value <= GREATEST else f"must be at most {GREATEST:,}."
 
     return problem
 
 
 def _duration(value: object) -> str | None:
-    if value is UNSET or value is None:
-        return None
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return f"must be a timedelta or a number of seconds, not {value!r}."
-    return None if seconds > 0 else f"must be more than zero, not {value!r}."
+    if not seconds > 0:
+        return f"must be more than zero, not {value!r}."
+    if seconds > LONGEST.total_seconds():
+        return f"must be at most {LONGEST.days:,} days, not {value!r}."
+    return None
 
 
 def _backoff(value: object) -> str | None:
@@ -160,7 +177,7 @@ def _switch(value: object) -> str | None:
 
 
 def _exceptions(value: object) -> str | None:
-    classes = value if isinstance(value, Iterable) else (value,)
+    classes = _to_classes(value)
     if all(inspect.isclass(c) and issubclass(c, BaseException) for c in classes):
         return None
     return f"must be a tuple of exception classes, not {value!r}."
@@ -200,20 +217,21 @@ def _to_backoff(value: Any) -> Backoff:
 
 
 def _to_classes(value: Any) -> tuple[type[BaseException], ...]:
-    return tuple(value) if isinstance(value, Iterable) else (value,)
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    return tuple(value) if several else (value,)
 
 
-_PROBLEMS: Final[dict[str, Callable[[object], str | None]]] = {
+_PROBLEMS: Final[dict[str, Problem]] = {
     "queue": queue_problem,
     "priority": priority_problem,
-    "max_attempts": _whole(1, optional=True),
+    "max_attempts": _unless(UNSET, None, problem=_whole(1)),
     "backoff": _backoff,
-    "timeout": _duration,
+    "timeout": _unless(UNSET, None, problem=_duration),
     "delivery": _delivery,
-    "concurrency": _whole(0, optional=True),
+    "concurrency": _unless(None, problem=_whole(0)),
     "atomic": _switch,
-    "expires_in": _duration,
-    "max_crashes": _whole(1),
+    "expires_in": _unless(None, problem=_duration),
+    "max_crashes": _unless(UNSET, problem=_whole(1)),
     "retry_for": _exceptions,
     "permanent": _exceptions,
     "takes_context": _switch,
