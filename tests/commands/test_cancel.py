@@ -100,6 +100,13 @@ def test_the_others_are_cancelled_when_one_id_cannot_be() -> None:
     assert cancelled() == {job.id}
 
 
+def test_when_no_id_can_be_cancelled_only_the_reasons_are_said() -> None:
+    stream = Terminal()
+    with pytest.raises(CommandError, match="There is no job"):
+        jobqueue("cancel", str(uuid4()), stdout=stream)
+    assert "cancelled" not in stream.getvalue()
+
+
 def test_a_dry_run_counts_shows_examples_and_changes_nothing() -> None:
     ids = jobs.add.using(queue="mail").enqueue_many([{"a": i} for i in range(7)])
     QueuedJob.objects.filter(id=ids[0]).update(status="running", fence=F("fence") + 1)

@@ -105,8 +105,12 @@ def test_all_types_are_resumed_or_none() -> None:
     assert JobType.objects.get(paused=True).name == "tests.sample.add"
 
 
-def test_a_queue_that_nobody_names_is_paused_with_a_remark() -> None:
-    JobType.objects.create(name="elsewhere.report", queue="reports")
+@pytest.mark.parametrize("named_by", ["type", "job"])
+def test_a_queue_that_nobody_names_is_paused_with_a_remark(named_by: str) -> None:
+    if named_by == "type":
+        JobType.objects.create(name="elsewhere.report", queue="reports")
+    else:
+        jobs.add.using(queue="reports", run_after=timedelta(hours=1)).enqueue(1)
     said = jobqueue("pause", "repotrs", "--queue")
     assert said.err == (
         "No job type, worker or job names the queue 'repotrs'. Did you mean "

@@ -113,7 +113,8 @@ class Cancelling:
             bulk.make_sure(self._console, self._options, jobs, "cancelled")
         progress = Progress(self._console, "Cancelling", self._total)
         run_batches(self._steps(), progress, self._console, self._summary)
-        self._console.say(self._summary())
+        if self._total or not self._options["ids"]:
+            self._console.say(self._summary())
 
     def _steps(self) -> Iterator[int]:
         reason = self._options["reason"]

@@ -21,9 +21,10 @@ from django_jobqueue.management.jobqueue.times import (
     local,
     moment,
 )
-from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
+from django_jobqueue.models import JobType, Queue, Worker
 from django_jobqueue.policy import queue_problem
-from django_jobqueue.states import QueuedStatus
+from django_jobqueue.store import stats
+from django_jobqueue.store.connection import DjangoDatabase
 
 
 class Pause(Subcommand):
@@ -113,7 +114,7 @@ def _warn_of_strange(console: Console, names: list[str]) -> None:
     """A queue needs no declaration, so any name is right; most others are slips."""
     known = _known_queues()
     for name in names:
-        if name in known or _has_jobs(name):
+        if name in known:
             continue
         near = get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -127,10 +128,5 @@ def _known_queues() -> set[str]:
         *JobType.objects.using(alias).values_list("queue", flat=True),
         *Queue.objects.using(alias).values_list("name", flat=True),
         *chain.from_iterable(queues for queues in subscribed if queues),
+        *(depth.queue for depth in stats.depths(DjangoDatabase())),
     }
-
-
-def _has_jobs(queue: str) -> bool:
-    # So stated that the ready index answers.
-    jobs = QueuedJob.objects.using(conf.database).filter(queue=queue, alone=False)
-    return jobs.filter(status=QueuedStatus.QUEUED).exists()
