@@ -10,16 +10,16 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import Error as DatabaseError
-from django.db import connections
+from django.db import NotSupportedError, connections
 
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.policy import queue_problem
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.worker.listener import can_listen
 
 TAG: Final = "jobqueue"
 OLDEST: Final = 14
-DOCS: Final = "See docs/reference/checks.md"
 
 
 @register(TAG)
@@ -37,7 +37,7 @@ def check_settings(
             )
         ]
     found = [message for name, value in given.items() for message in _one(name, value)]
-    return found or list(_combinations())
+    return found or [*_queue_names(), *_combinations()]
 
 
 def _one(name: object, value: object) -> Iterator[CheckMessage]:
@@ -54,6 +54,16 @@ def _one(name: object, value: object) -> Iterator[CheckMessage]:
         yield Error(
             f"JOBQUEUE[{name!r}] {problem}.", hint=setting.help, id="jobqueue.E003"
         )
+
+
+def _queue_names() -> Iterator[CheckMessage]:
+    for name in conf.queues or ():
+        if problem := queue_problem(name):
+            yield Error(
+                f"JOBQUEUE['QUEUES'] has the name of no queue: one {problem}",
+                hint=Conf.queues.help,
+                id="jobqueue.E003",
+            )
 
 
 def _combinations() -> Iterator[CheckMessage]:
@@ -83,10 +93,11 @@ def check_database_setting(
     alias = conf.database
     if alias not in connections.settings:
         near = get_close_matches(alias, list(connections.settings), n=1)
+        known = f"The aliases are {', '.join(sorted(connections.settings))}."
         return [
             Error(
                 f"JOBQUEUE['DATABASE'] is {alias!r}, which is not in DATABASES.",
-                hint=f"Did you mean {near[0]!r}?" if near else None,
+                hint=f"Did you mean {near[0]!r}?" if near else known,
                 id="jobqueue.E005",
             )
         ]
@@ -132,8 +143,11 @@ def check_server(
             cursor.execute("SHOW server_version_num")
             version = int(cursor.fetchone()[0])
         if version < OLDEST * 10_000:
-            return [_too_old(version)]
+            needed = f"PostgreSQL {OLDEST} or later is required"
+            return [_too_old(f"{needed} (found {version // 10_000}).")]
         listens = conf.listen is not None or _hears()
+    except NotSupportedError as error:  # Django may need a later one than we do
+        return [_too_old(str(error))]
     except (DatabaseError, StoreUnavailable) as error:
         return [
             Warning(
@@ -155,10 +169,9 @@ def _hears() -> bool:
         mouth.close()
 
 
-def _too_old(version: int) -> CheckMessage:
+def _too_old(reason: str) -> CheckMessage:
     return Error(
-        f"The job queue needs PostgreSQL {OLDEST} or later; this server is "
-        f"{version // 10_000}.",
+        f"The server of the job queue is too old: {reason}",
         hint="Upgrade the server.",
         id="jobqueue.E008",
     )

@@ -7,14 +7,17 @@ the worker processes that it starts.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, TypeVar, overload
+from typing import Any, ClassVar, Final, Generic, TypeVar, overload
 
 from django.conf import settings
 from django.core.signals import setting_changed
 
 T = TypeVar("T")
 DAY = 86_400.0
+CENTURY: Final = 36_500 * DAY
+GREATEST: Final = 2_147_483_647  # of an integer column
 
 
 class Setting(Generic[T]):
@@ -22,6 +25,7 @@ class Setting(Generic[T]):
 
     kind: ClassVar[str]  # how a value is described to people
     types: ClassVar[tuple[type, ...]]
+    maximum: float | None = None
 
     def __init__(
         self,
@@ -29,11 +33,13 @@ class Setting(Generic[T]):
         help: str,
         *,
         minimum: float | None = None,
+        maximum: float | None = None,
         optional: bool = False,  # None is a value, too
     ) -> None:
         self.default = default
         self.help = help
         self.minimum = minimum
+        self.maximum = self.maximum if maximum is None else maximum
         self.optional = optional
         self.name = ""
 
@@ -59,13 +65,21 @@ class Setting(Generic[T]):
 
     def problem(self, value: object) -> str | None:
         """What is wrong with this value, in words that follow the setting's name."""
-        if value is None and self.optional:
-            return None
-        if not self.accepts(value):
+        if not self.is_of_kind(value):
             return f"must be {self.kind}, not {value!r}"
-        if self.minimum is not None and value < self.minimum:  # type: ignore[operator]
+        return None if value is None else self.size_problem(value)
+
+    def size_problem(self, value: Any) -> str | None:
+        """What is wrong with the size of this value, in the same words."""
+        if self.minimum is not None and value < self.minimum:
             return f"must be at least {self.minimum:g}, not {value!r}"
+        if self.maximum is not None and value > self.maximum:
+            return f"must be at most {self.maximum:,.0f}, not {value!r}"
         return None
+
+    def is_of_kind(self, value: object) -> bool:
+        """Whether the value is of this setting's kind, or None where that is one."""
+        return (value is None and self.optional) or self.accepts(value)
 
     def accepts(self, value: object) -> bool:
         """Whether the value is of this setting's kind."""
@@ -75,16 +89,26 @@ class Setting(Generic[T]):
 class Seconds(Setting[T]):
     kind = "a number of seconds"
     types = (int, float)
+    maximum = CENTURY
+
+    def accepts(self, value: object) -> bool:
+        return super().accepts(value) and value == value  # not NaN
 
 
 class Count(Setting[T]):
     kind = "a whole number"
     types = (int,)
+    maximum = GREATEST
 
 
 class Text(Setting[T]):
     kind = "a string"
     types = (str,)
+
+    def size_problem(self, value: str) -> str | None:
+        if self.maximum is None or len(value) <= self.maximum:
+            return None
+        return f"must have at most {self.maximum} characters, not {len(value)}"
 
 
 class Flag(Setting[T]):
@@ -103,6 +127,13 @@ class Names(Setting[T]):
         )
 
 
+class Folders(Names[T]):
+    kind = "a list of absolute paths"
+
+    def accepts(self, value: object) -> bool:
+        return super().accepts(value) and all(map(os.path.isabs, value))  # type: ignore[call-overload]
+
+
 class Retention(Setting[dict[str, float | None]]):
     kind = (
         "a dict of seconds (or None, for ever) by status: succeeded, failed, expired, "
@@ -114,14 +145,22 @@ class Retention(Setting[dict[str, float | None]]):
 
     def accepts(self, value: object) -> bool:
         return isinstance(value, dict) and all(
-            status in self.default
-            and (kept is None or (isinstance(kept, int | float) and kept >= 0))
+            status in self.default and (kept is None or self._is_time(kept))
             for status, kept in value.items()
         )
 
+    @staticmethod
+    def _is_time(kept: object) -> bool:
+        number = isinstance(kept, int | float) and not isinstance(kept, bool)
+        return number and 0 <= kept <= CENTURY  # type: ignore[operator]
+
 
 class Conf:
-    """The settings in force: flags first, then ``settings.JOBQUEUE``, then defaults."""
+    """The settings in force: flags first, then ``settings.JOBQUEUE``, then defaults.
+
+    What is of another kind than its setting counts as not given, so that a project with
+    a mistake starts and its system checks can tell.
+    """
 
     settings: ClassVar[dict[str, Setting[Any]]] = {}
 
@@ -210,9 +249,11 @@ class Conf:
         300.0, "Rest of the pruner between two passes over the archive.", minimum=1
     )
     release = Text[str](
-        "", "Version of your project; recorded with attempts and workers."
+        "",
+        "Version of your project; recorded with attempts and workers.",
+        maximum=100,
     )
-    project_roots = Names[list[str]](
+    project_roots = Folders[list[str]](
         [],
         "Folders whose code counts as your own in failures; empty: every file outside "
         "the standard library and site-packages.",
@@ -237,9 +278,16 @@ class Conf:
     def read(self, name: str) -> Any:
         """The value in force, as it was written."""
         if self._values is None:
-            configured = getattr(settings, "JOBQUEUE", None) or {}
-            self._values = {**configured, **self._flags}
+            self._values = {**self._configured(), **self._flags}
         return self._values.get(name, self.settings[name].default)
+
+    def _configured(self) -> dict[str, Any]:
+        given = getattr(settings, "JOBQUEUE", None)
+        return {
+            name: value
+            for name, value in (given.items() if isinstance(given, dict) else ())
+            if name in self.settings and self.settings[name].is_of_kind(value)
+        }
 
     def _changed(self, *, setting: str, **kwargs: Any) -> None:
         if setting == "JOBQUEUE":
