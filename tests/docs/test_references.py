@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 from django.dispatch import Signal
 
@@ -51,3 +52,13 @@ def test_every_verb_of_operators_is_described() -> None:
             continue
         if name != "prune_rules":  # for the command and the admin
             assert f".. autofunction:: {name}\n" in page, name
+
+
+def test_the_drawing_of_the_rooms_is_the_contract_of_imports() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (layers,) = (c["layers"] for c in contracts if c["type"] == "layers")
+    rooms = pages()["docs/explanation/architecture.md"].partition("## The rooms")[2]
+    drawing = rooms.partition("```text\n")[2].partition("\n```")[0]
+    drawn = [re.split(r"\s{2,}", line)[0] for line in drawing.splitlines()]
+    assert drawn == [layer.replace("|", "│") for layer in layers]
