@@ -69,13 +69,11 @@ class ArchivedJobAdmin(JobAdmin):
     )
     list_display = (
         "job",
-        "type_name",
         "state",
-        "tries",
-        "waited",
-        "ran",
         "finished",
-        "error",
+        "tries",
+        "ran",
+        "waited",
         "replayed",
     )
     list_filter = (
@@ -105,8 +103,9 @@ class ArchivedJobAdmin(JobAdmin):
 
     @column(description=_("status"))
     def state(self, job: Any) -> Any:
-        """What became of it."""
-        return _status_pill(job)
+        """What became of it, and what it failed with."""
+        error = display.error_cell(job.error_class, job.error_message)
+        return display.lines([_status_pill(job), *error])
 
     @column(description=_("attempts"))
     def tries(self, job: Any) -> Any:
@@ -127,11 +126,6 @@ class ArchivedJobAdmin(JobAdmin):
     def finished(self, job: Any) -> Any:
         """When it was over."""
         return display.moment(job.finished_at)
-
-    @column(description=_("error"))
-    def error(self, job: Any) -> Any:
-        """What it failed with."""
-        return display.error_cell(job.error_class, job.error_message)
 
     @column(description=_("replayed"))
     def replayed(self, job: Any) -> Any:
@@ -180,6 +174,7 @@ def _summary(
 ) -> list[tuple[Any, Any]]:
     limit = catalogue.max_attempts(job, job_type)
     return [
+        (_("Id"), display.whole_id(job.pk)),
         (_("Job type"), type_link(request, job)),
         (_("Queue"), display.visible(job.queue)),
         (_("Priority"), job.priority),
@@ -192,8 +187,12 @@ def _summary(
         (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
         (_("Replay of"), read.origin()),
         (_("Replayed as"), read.replays()),
-        (_("Failure group"), read.group(job.fingerprint) or display.NOTHING),
+        (_("Failure group"), _group(job, read)),
     ]
+
+
+def _group(job: Any, read: Reader) -> Any:
+    return read.group(job.fingerprint, job.error_class) or display.NOTHING
 
 
 def _timeline(job: Any) -> list[Step]:

@@ -72,6 +72,10 @@ class DrainWorkers(AskWorkers):
     button = _("Drain")
     facts = _("It claims nothing more until it is resumed, and finishes what runs.")
 
+    def applies_to(self, row: Any) -> bool:
+        """Only what claims jobs."""
+        return super().applies_to(row) and not is_drained(row)
+
 
 class ResumeWorkers(AskWorkers):
     """Take jobs again."""
@@ -80,6 +84,10 @@ class ResumeWorkers(AskWorkers):
     label = _("Resume selected %(verbose_name_plural)s")
     button = _("Resume")
     facts = _("It claims jobs again.")
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what claims none."""
+        return super().applies_to(row) and is_drained(row)
 
 
 class StopWorkers(AskWorkers):
@@ -99,6 +107,11 @@ class RestartWorkers(AskWorkers):
     label = _("Restart selected %(verbose_name_plural)s")
     button = _("Restart")
     facts = _("It finishes what runs and ends; a successor starts at once.")
+
+
+def is_drained(worker: Any) -> bool:
+    """Whether it claims nothing, or is asked to."""
+    return bool(worker.state == WorkerState.DRAINING or worker.desired == "drain")
 
 
 def _deaf(count: int) -> list[str]:

@@ -80,6 +80,11 @@ def id_cell(id: UUID) -> SafeString:
     return format_html('<span class="jq-id" title="{}">{}</span>', id, short_id(id))
 
 
+def whole_id(id: UUID) -> SafeString:
+    """All of an id."""
+    return format_html('<span class="jq-id">{}</span>', id)
+
+
 def moment(at: datetime | None) -> SafeString | str:
     """A time as people say it ("2 m ago"), with the exact one when pointed at."""
     if at is None:
@@ -153,10 +158,19 @@ def duration(milliseconds: int | None) -> str:
 
 
 def length(value: timedelta | None) -> str:
-    """A time span as policies state them."""
+    """A time span as policies state them: "200 ms", "15 s", "1 h", "1 d 12 h"."""
     if value is None:
         return NOTHING
-    return duration(round(value.total_seconds() * 1_000))
+    whole = int(value.total_seconds())
+    if value != timedelta(seconds=whole) or not whole:
+        return duration(round(value.total_seconds() * 1_000))
+    units = {
+        _("%(n)d d"): whole // 86_400,
+        _("%(n)d h"): whole // 3_600 % 24,
+        _("%(n)d m"): whole // 60 % 60,
+        _("%(n)d s"): whole % 60,
+    }
+    return " ".join(text % {"n": n} for text, n in units.items() if n)
 
 
 def attempts(count: int, limit: int | None) -> str:
@@ -164,16 +178,13 @@ def attempts(count: int, limit: int | None) -> str:
     return f"{count} / {'∞' if limit is None else limit}"
 
 
-def error_cell(error_class: str, message: str) -> SafeString | str:
-    """The last part of a class's name and the start of its message."""
+def error_cell(error_class: str, message: str) -> list[SafeString]:
+    """The last part of a class's name and the start of its message, if there are
+    any."""
     if not error_class and not message:
-        return NOTHING
+        return []
     name = shown_text(error_class)
     line = shown_text(message.partition("\n")[0], CELL)
     whole = f"{name}: {line}" if name else line
-    return format_html(
-        '<span class="jq-error" title="{}"><b>{}</b> {}</span>',
-        whole,
-        name.rpartition(".")[2],
-        line,
-    )
+    cell = '<span class="jq-error" title="{}"><b>{}</b> {}</span>'
+    return [format_html(cell, whole, name.rpartition(".")[2], line)]

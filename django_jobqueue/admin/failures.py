@@ -77,7 +77,6 @@ class FailureGroupAdmin(JobQueueAdmin):
     ordering = ("-first_seen", "-fingerprint")
     list_display = (
         "failure",
-        "where",
         "decided",
         "jobs",
         "last",
@@ -119,19 +118,10 @@ class FailureGroupAdmin(JobQueueAdmin):
 
     @column(description=_("failure"))
     def failure(self, group: FailureGroup) -> Any:
-        """The class and the message, with what varies left out."""
-        return format_html(
-            '<span class="jq-error"><b>{}</b> {}</span>',
-            display.shown_text(group.error_class).rpartition(".")[2],
-            display.shown_text(group.template, display.CELL),
-        )
-
-    @column(description=_("where"))
-    def where(self, group: FailureGroup) -> Any:
-        """The frame."""
-        return format_html(
-            '<code class="jq-code">{}</code>', display.visible(group.frame)
-        )
+        """The class, the message with what varies left out, and the frame."""
+        error = display.error_cell(group.error_class, group.template)
+        frame = '<code class="jq-code">{}</code>'
+        return display.lines([*error, format_html(frame, display.visible(group.frame))])
 
     @column(description=_("state"))
     def decided(self, group: FailureGroup) -> Any:

@@ -168,13 +168,14 @@ class Reader:
             .order_by("-action_time")[:MOST_ENTRIES]
         )
 
-    def group(self, fingerprint: UUID | None) -> Any:
-        """A link to a failure group."""
+    def group(self, fingerprint: UUID | None, error_class: str = "") -> Any:
+        """A link to a failure group, named for its class."""
         if fingerprint is None:
             return ""
         if not may_view(self.request, FailureGroup):
             return display.short_id(fingerprint)
-        return display.link("failuregroup", fingerprint, _("failure group"))
+        name = display.visible(error_class).rpartition(".")[2]
+        return display.link("failuregroup", fingerprint, name or _("failure group"))
 
     def _read(self, column: str) -> Any:
         """JSON by its text, since Django's field raises for what it cannot read."""

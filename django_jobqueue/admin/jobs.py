@@ -87,7 +87,10 @@ class JobAdmin(OperatedAdmin):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         """Add what the template shows."""
-        context["page"] = page = self.page(request, context["original"])
+        job = context["original"]
+        context["page"] = page = self.page(request, job)
+        name, id = display.visible(job.job_type_id), display.short_id(job.pk)
+        context["subtitle"] = f"{name} {id}"
         context["buttons"] = page.buttons
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -97,18 +100,14 @@ class JobAdmin(OperatedAdmin):
 
     @column(description=_("job"))
     def job(self, job: Any) -> Any:
-        """The id, short."""
-        return display.id_cell(job.pk)
+        """The job type, and the id in short."""
+        name = display.visible(job.job_type_id)
+        return display.lines([name, display.id_cell(job.pk)])
 
     @column(description=_("queue"))
     def queue_name(self, job: Any) -> str:
         """The name of the queue."""
         return display.visible(job.queue)
-
-    @column(description=_("type"))
-    def type_name(self, job: Any) -> str:
-        """The name of the job type."""
-        return display.visible(job.job_type_id)
 
     def _get_obj_does_not_exist_redirect(
         self, request: HttpRequest, opts: Any, object_id: str

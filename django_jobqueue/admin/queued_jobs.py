@@ -77,13 +77,11 @@ class QueuedJobAdmin(JobAdmin):
     )
     list_display = (
         "job",
-        "type_name",
-        "queue_name",
-        "priority",
         "state",
         "due",
         "tries",
-        "last_error",
+        "priority",
+        "queue_name",
     )
     list_filter = (
         StateFilter,
@@ -121,10 +119,14 @@ class QueuedJobAdmin(JobAdmin):
 
     @column(description=_("state"))
     def state(self, job: Any) -> Any:
-        """The state as a person sees it."""
-        return state_of(job, job.around)
+        """The state as a person sees it, and what the last attempt failed with."""
+        state, error = state_of(job, job.around), job.around.error
+        if error is None:
+            return state
+        message = error.error_message or error.reason
+        return display.lines([state, *display.error_cell(error.error_class, message)])
 
-    @column(description=_("due"))
+    @column(description=_("due or started"))
     def due(self, job: Any) -> Any:
         """Since when it waits or runs, or when it is due."""
         if job.status == QueuedStatus.RUNNING:
@@ -135,16 +137,6 @@ class QueuedJobAdmin(JobAdmin):
     def tries(self, job: Any) -> Any:
         """Attempts so far, of how many; and crashes."""
         return tries_of(job, catalogue.max_attempts(job, job.around.job_type))
-
-    @column(description=_("last error"))
-    def last_error(self, job: Any) -> Any:
-        """What the last attempt failed with."""
-        error = job.around.error
-        if error is None:
-            return display.NOTHING
-        return display.error_cell(
-            error.error_class, error.error_message or error.reason
-        )
 
     def page(self, request: HttpRequest, job: Any) -> JobPage:
         """The page of a queued or running job."""
@@ -167,6 +159,7 @@ class QueuedJobAdmin(JobAdmin):
     ) -> list[tuple[Any, Any]]:
         limit = catalogue.max_attempts(job, job.around.job_type)
         return [
+            (_("Id"), display.whole_id(job.pk)),
             (_("Job type"), type_link(request, job)),
             (_("Queue"), display.visible(job.queue)),
             (_("Priority"), job.priority),

@@ -42,7 +42,7 @@ class WorkerAdmin(OperatedAdmin):
         StopWorkers(),
         RestartWorkers(),
     )
-    verb_columns = ("id", "name", "state", "running")
+    verb_columns = ("id", "name", "state", "running", "desired")
     ordering = (F("stopped_at").desc(nulls_first=True), "-id")
     list_display = (
         "worker_name",

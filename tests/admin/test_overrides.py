@@ -111,7 +111,7 @@ def test_the_list_of_job_types_shows_what_is_in_force(
         max_attempts_override=-1, concurrency_override=3, priority_override=8
     )
     text = get(anna, "/admin/jobqueue/jobtype/").text
-    assert f"{ADD} default open at least once without end 1 h 00 m 3 8" in text
+    assert f"{ADD} default open at least once without end 1 h 3 8" in text
 
 
 def test_a_failure_group_is_decided_about(anna: Client, scene: Scene) -> None:

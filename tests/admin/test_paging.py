@@ -33,7 +33,12 @@ def many(db: None) -> list[str]:
         )
         for number in range(230)
     )
-    order = sorted(made, key=lambda job: (job.finished_at, job.pk), reverse=True)
+    assert len(made) == 230
+    order = sorted(
+        ArchivedJob.objects.all(),
+        key=lambda job: (job.finished_at, job.pk),
+        reverse=True,
+    )
     return [str(job.pk) for job in order]
 
 

@@ -224,6 +224,9 @@ def test_offered_verbs_are_those_that_apply(anna: Client, scene: Scene) -> None:
     assert offered("queuedjob", scene.queued["running"]) == {"cancel"}
     assert offered("archivedjob", scene.archived["succeeded"]) == {"replay"}
     assert offered("worker", scene.workers["stopped"]) == set()
+    assert offered("worker", scene.workers["running"]) == {"drain", "stop", "restart"}
+    resumable = {"resume", "stop", "restart"}
+    assert offered("worker", scene.workers["draining"]) == resumable
     assert offered("jobtype", FAIL) == {"pause"}
     assert offered("queue", "mail") == {"resume"}
 
