@@ -50,19 +50,25 @@ ARCHIVING = {
     "store/finish.py END": ALWAYS | STARTED | ERROR,
     "store/rescue.py RESCUE": ALWAYS | STARTED | ERROR,
     "store/cancel.py CANCEL": ALWAYS | {"error_message"},
+    "store/release.py RELEASE": ALWAYS | {"error_message"},
+    "store/release.py RECOVER": ALWAYS | {"error_message"},
     "store/expire.py EXPIRE": ALWAYS,
 }
 
 
 def statements() -> dict[str, str]:
-    """Every SQL constant of the store, by file and name."""
+    """Every SQL constant of the store that is no part of another, by file and name."""
     found = {}
     for module in modules():
         if module.path.startswith("store/"):
             for name, value in vars(importlib.import_module(module.name)).items():
                 if name.strip("_").isupper() and isinstance(value, str):
                     found[f"{module.path} {name}"] = value
-    return found
+    return {
+        name: text
+        for name, text in found.items()
+        if not any(text in other for other in found.values() if other != text)
+    }
 
 
 def columns() -> dict[str, set[str]]:
