@@ -1,0 +1,136 @@
+"""The command line of the benchmarks."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from benchmarks.environment import ROOT
+from benchmarks.machine import machine, versions
+from benchmarks.page import page, tables
+from benchmarks.processes import Failed
+from benchmarks.questions import QUESTIONS
+from benchmarks.questions.base import Question
+from benchmarks.results import Results
+from benchmarks.runner import Runner
+from benchmarks.server import Busy, exclusive_folder, running
+from benchmarks.site import QUICK, Site
+from testproject.demo.processes import Stopped, stop_at_signals
+
+RESULTS: Final = ROOT / "benchmarks" / "results" / "run.json"
+PAGE: Final = ROOT / "docs" / "explanation" / "benchmarks.md"
+INTERRUPTED: Final = 130
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the command line asks for; returns the exit code."""
+    options = _options(arguments)
+    stop_at_signals()
+    try:
+        results = Results.read(options.read) if options.read else _run(options)
+    except Stopped:
+        print("Stopped.", flush=True)
+        return INTERRUPTED
+    except (Busy, Failed, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        _end_what_is_left()
+    print(tables(results))
+    if options.json:
+        results.write(options.json)
+    return _write_page(results) if options.page else 0
+
+
+def _write_page(results: Results) -> int:
+    asked = {entry.question for entry in results.entries}
+    if results.quick or len(asked) < len(QUESTIONS):
+        print("The page needs a whole run.", file=sys.stderr)
+        return 1
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    results.write(RESULTS)
+    PAGE.write_text(page(results))
+    return 0
+
+
+def _run(options: argparse.Namespace) -> Results:
+    with exclusive_folder() as folder, running(folder) as server:
+        results = Results(
+            date=f"{datetime.now(UTC):%Y-%m-%d}",
+            machine=machine(),
+            versions=versions(),
+            server=server.settings(),
+            quick=options.quick,
+            rounds=options.repeat,
+        )
+        site = Site(server, folder, QUICK if options.quick else 1.0)
+        Runner(site, results, _say, options.systems).run(options.only)
+    return results
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _end_what_is_left() -> None:
+    """No process that was started here outlives us, whatever happened."""
+    for process in psutil.Process().children(recursive=True):
+        process.kill()
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Run django_jobqueue beside pgqueuer, procrastinate and "
+        "django-tasks-db on one embedded PostgreSQL.",
+        epilog="Questions: " + ", ".join(question.name for question in QUESTIONS),
+    )
+    parser.add_argument(
+        "--only",
+        type=_questions,
+        default=QUESTIONS,
+        metavar="a,b",
+        help="ask only these questions",
+    )
+    parser.add_argument(
+        "--systems",
+        type=lambda text: text.split(","),
+        metavar="a,b",
+        help="with these systems alone",
+    )
+    parser.add_argument(
+        "--repeat", type=int, default=3, metavar="N", help="rounds at most (3)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="one round of few jobs, to see it work"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results")
+    parser.add_argument(
+        "--read", type=Path, metavar="FILE", help="run nothing; show these results"
+    )
+    parser.add_argument(
+        "--page",
+        action="store_true",
+        help=f"write {RESULTS.relative_to(ROOT)} and {PAGE.relative_to(ROOT)}",
+    )
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.repeat = 1
+    in_part = options.quick or options.systems or options.only is not QUESTIONS
+    if options.page and not options.read and in_part:
+        parser.error("--page needs a whole run: without --quick, --only, --systems")
+    return options
+
+
+def _questions(text: str) -> list[Question]:
+    known = {question.name: question for question in QUESTIONS}
+    try:
+        return [known[name] for name in text.split(",")]
+    except KeyError as error:
+        raise argparse.ArgumentTypeError(f"there is no question {error}") from None

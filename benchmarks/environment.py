@@ -1,0 +1,46 @@
+"""The virtual environment of the benchmarks: the pinned peers, apart from the project.
+
+This file and ``__main__`` need nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+VENV: Final = ROOT / ".venv-bench"
+REQUIREMENTS: Final = Path(__file__).with_name("requirements.txt")
+OLDEST: Final = (3, 12)  # what Django 6.1 needs
+
+
+def enter(arguments: list[str]) -> None:
+    """Go on with these arguments in the environment, which is made if need be.
+
+    Returns if this is it. Raises CalledProcessError if it cannot be made.
+    """
+    if Path(sys.prefix).resolve() == VENV:
+        return
+    if sys.version_info < OLDEST:
+        sys.exit(
+            "The benchmarks need Python 3.12 or newer, for the peers' Django 6.1; "
+            f"this is {sys.version_info.major}.{sys.version_info.minor}."
+        )
+    python = VENV / "bin" / "python"
+    recipe = f"{sys.version}\n{REQUIREMENTS.read_text()}"
+    made = VENV / ".made"
+    if not made.exists() or made.read_text() != recipe:
+        _make(python)
+        made.write_text(recipe)
+    os.execv(python, [str(python), "-m", "benchmarks", *arguments])
+
+
+def _make(python: Path) -> None:
+    print("Installing the peers into .venv-bench …", flush=True)
+    venv.create(VENV, clear=True, with_pip=True)
+    install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([python, *install, "-r", REQUIREMENTS], check=True)

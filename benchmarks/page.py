@@ -1,0 +1,152 @@
+"""The page of the documentation: ``page.md``, filled with the results of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from string import Template
+from textwrap import fill
+from typing import Final
+
+from benchmarks.figures import number
+from benchmarks.questions import QUESTIONS
+from benchmarks.questions.base import Aim, Case, Question
+from benchmarks.results import Results
+from benchmarks.systems import ALL, OURS
+from benchmarks.tables import (
+    SAME,
+    in_words,
+    line,
+    table,
+    times_better,
+    took_part,
+)
+
+TEMPLATE: Final = Path(__file__).with_name("page.md")
+WIDTH: Final = 115
+NONE: Final = "Nothing."
+
+
+def page(results: Results) -> str:
+    """The whole page."""
+    return Template(TEMPLATE.read_text()).substitute(
+        in_short=_in_short(results),
+        not_reached=_list(_not_reached(results)),
+        not_first=_list(_not_first(results)),
+        questions="\n\n".join(_section(q, results) for q in QUESTIONS),
+        made_with=_made_with(results),
+        settings="\n\n".join(
+            _prose(f"**{system.name}:** {system.settings} It keeps {system.keeps}.")
+            for system in ALL
+        ),
+        minutes=max(1, round(results.seconds / 60)),
+    )
+
+
+def tables(results: Results) -> str:
+    """The tables alone, for the terminal."""
+    parts = []
+    for question in QUESTIONS:
+        for case in question.cases:
+            rows = table(question, case, results)
+            if rows:
+                parts.append(f"{question.title}: {case.title}\n\n" + "\n".join(rows))
+        parts += _aims(question, results)
+    return "\n\n".join(parts)
+
+
+def _section(question: Question, results: Results) -> str:
+    parts = [f"## {question.title}", _prose(question.asked)]
+    for case in question.cases:
+        rows = table(question, case, results)
+        if rows:
+            parts += [f"### {case.title}", "\n".join(rows)]
+    return "\n\n".join([*parts, _prose(question.why), *_aims(question, results)])
+
+
+def _aims(question: Question, results: Results) -> Iterator[str]:
+    """What we aim at, if the run was large enough to tell."""
+    known = [(aim, aim.figure(results)) for aim in question.aims]
+    lines = [_aim(aim, figure) for aim, figure in known if figure is not None]
+    if lines and not results.quick:
+        yield f"What we aim at:\n\n{_list(iter(lines))}"
+
+
+def _aim(aim: Aim, figure: float) -> str:
+    reached = "reached" if aim.is_reached(figure) else "**not reached**"
+    return f"{aim.text}: {number(figure)}, {reached}."
+
+
+def _not_reached(results: Results) -> Iterator[str]:
+    for question in QUESTIONS:
+        for aim in question.aims:
+            figure = aim.figure(results)
+            if figure is not None and not aim.is_reached(figure):
+                yield f"{question.title}: {aim.text}: {number(figure)}."
+
+
+def _in_short(results: Results) -> str:
+    rows = [
+        line(("", OURS.name, "best other one", f"{OURS.name} is")),
+        line(("---", "---:", "---:", "---:")),
+    ]
+    for question in QUESTIONS:
+        for case in question.cases:
+            where = f"{question.name}/{case.name}"
+            times = _comparisons(question, case, results)
+            if times:
+                best = min(times, key=lambda name: times[name])
+                ours, theirs = (
+                    number(results.median(where, name, case.leads) or 0)
+                    for name in (OURS.name, best)
+                )
+                cells = (_what(question, case), ours, f"{theirs} ({best})")
+                rows.append(line((*cells, in_words(times[best]))))
+    return "\n".join(rows)
+
+
+def _not_first(results: Results) -> Iterator[str]:
+    for question in QUESTIONS:
+        for case in question.cases:
+            for name, times in _comparisons(question, case, results).items():
+                if times < 1 / SAME:
+                    better = f"{name} is {number(1 / times)} × better"
+                    yield f"{_what(question, case)}: {better}."
+
+
+def _comparisons(question: Question, case: Case, results: Results) -> dict[str, float]:
+    """How many times better we are than each of the others that can be compared."""
+    times = {
+        system.name: times_better(question, case, system, results)
+        for system in took_part(case, results)
+        if system is not OURS
+    }
+    return {name: value for name, value in times.items() if value is not None}
+
+
+def _what(question: Question, case: Case) -> str:
+    """The leading figure of a case, in words."""
+    (figure,) = (column.title for column in case.columns if column.key == case.leads)
+    return f"{question.title}, {case.title[0].lower()}{case.title[1:]} ({figure})"
+
+
+def _made_with(results: Results) -> str:
+    server = dict(results.server)
+    facts = {
+        "date": results.date,
+        **results.machine,
+        "PostgreSQL": server.pop("server_version"),
+        **results.versions,
+        **{f"`{name}`": value for name, value in server.items()},
+        "rounds": f"{results.rounds} at most",
+    }
+    rows = [line(("", "")), line(("---", "---"))]
+    return "\n".join([*rows, *(line(fact) for fact in facts.items())])
+
+
+def _list(items: Iterator[str]) -> str:
+    return "\n".join(f"- {item}" for item in items) or NONE
+
+
+def _prose(text: str) -> str:
+    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,95 @@
+"""Does a transaction that stays open slow down the claims?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmarks.drains import drain
+from benchmarks.questions.base import Better, Case, Column, Measure, Question, Values
+from benchmarks.site import Site, Trial
+from benchmarks.systems import OURS, PGQUEUER
+from benchmarks.systems.base import Load, System
+
+CHURN: Final = 100_000
+STEP: Final = 10_000
+LONGEST: Final = 20.0  # seconds of a drain
+COLUMNS: Final = (
+    Column(key="fresh", title="fresh: jobs/s"),
+    Column(key="aged", title="aged: jobs/s"),
+    Column(key="ratio", title="aged to fresh"),
+    Column(key="fresh_blocks", title="fresh: blocks/job"),
+    Column(key="aged_blocks", title="aged"),
+)
+
+
+def _measure(*, is_cold: bool) -> Measure:
+    def measure(site: Site, system: System) -> Values:
+        jobs = site.jobs(system.sizes.crowded)
+        found = []
+        for churned in (0, site.jobs(CHURN)):
+            with (
+                site.trial(system) as trial,
+                site.server.connect(trial.database) as old,
+            ):
+                old.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+                old.execute("SELECT count(*) FROM pg_class")
+                _churn(trial, churned)
+                trial.analyse()
+                trial.fill(jobs)
+                if not is_cold:
+                    trial.analyse()
+                found.append(drain(trial, Load.DRAIN, jobs, longest=LONGEST))
+                old.execute("ROLLBACK")
+        fresh, aged = found
+        return {
+            "fresh": fresh.jobs_per_s,
+            "aged": aged.jobs_per_s,
+            "ratio": aged.jobs_per_s / fresh.jobs_per_s,
+            "fresh_blocks": fresh.blocks,
+            "aged_blocks": aged.blocks,
+        }
+
+    return measure
+
+
+def _churn(trial: Trial, jobs: int) -> None:
+    """Put this many jobs through their life, in SQL."""
+    connection, system = trial.connection, trial.system
+    connection.execute(f"CREATE TEMP TABLE churned (id {system.churn_key})".encode())
+    for _ in range(0, jobs, STEP):
+        for statement in system.churn:
+            connection.execute(statement.format(n=min(jobs, STEP)).encode())
+        connection.execute("TRUNCATE churned")
+
+
+def _case(name: str, title: str, measure: Measure) -> Case:
+    return Case(
+        name=name,
+        title=title,
+        systems=(OURS, PGQUEUER),
+        columns=COLUMNS,
+        leads="aged",
+        better=Better.HIGH,
+        measure=measure,
+        most_rounds=1,
+    )
+
+
+QUESTION: Final = Question(
+    name="stale",
+    title="Beside a transaction that stays open",
+    asked=(
+        f"A drain by one process while a REPEATABLE READ transaction is open; and the "
+        f"same after {CHURN:,} jobs were enqueued, claimed and finished since it "
+        "began, whose dead rows nobody may clean away. Each once with the tables "
+        "analysed when the jobs were there, and once before."
+    ),
+    cases=(
+        _case("analysed", "Analysed with the jobs", _measure(is_cold=False)),
+        _case("cold", "Analysed before the jobs came", _measure(is_cold=True)),
+    ),
+    why=(
+        "A claim that begins at the left end of its index walks over all dead entries "
+        "there, each time. Ours begins where the last one ended."
+    ),
+)
