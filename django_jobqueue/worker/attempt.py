@@ -148,7 +148,10 @@ class Attempt:
             self._tell(signals.attempt_succeeded, seconds=seconds)
         else:
             error = self._named(self.error)
-            outcome = self._outcome(error)
+            try:
+                outcome = self._outcome(error)
+            except Exception as wrong:  # such as a Snooze without its wait
+                outcome = self._outcome(wrong)
             self._tell(
                 signals.attempt_failed, seconds=seconds, outcome=outcome, error=error
             )

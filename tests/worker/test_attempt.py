@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue import Cancel, Context
+from django_jobqueue import Cancel, Context, Snooze
 from django_jobqueue.arguments import Parameters
 from django_jobqueue.ids import new_id
 from django_jobqueue.outcomes import Asked, Verb
@@ -298,3 +298,21 @@ def test_no_sensitive_value_is_kept_in_a_reason() -> None:
     outcome = run(attempt_of(handler, '{"pin": "93517"}', sensitive=["pin"])).outcome
     assert outcome.verb is Verb.CANCEL
     assert outcome.reason == f"wrong pin {MASK}"
+
+
+class Busy(Snooze):
+    """Forgets to say for how long."""
+
+    def __init__(self) -> None:
+        pass
+
+
+def test_an_error_about_which_nothing_can_be_decided_is_a_failure() -> None:
+    def handler() -> None:
+        raise Busy
+
+    outcome = run(attempt_of(handler)).outcome
+    assert outcome.verb is Verb.RETRY
+    assert outcome.failure is not None
+    assert outcome.failure.error_class == "AttributeError"
+    assert outcome.failure.message == "'Busy' object has no attribute 'for_'"
