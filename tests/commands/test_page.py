@@ -1,0 +1,39 @@
+"""The page about the commands: what it types can be typed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from django.core.management import load_command_class
+
+from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = (ROOT / "docs" / "reference" / "commands.md").read_text()
+TYPED = re.findall(r"^\$ python manage\.py (.*)$", PAGE, re.MULTILINE)
+WRONG = {"jobqueue stats"}  # shown for its error
+
+
+def words_of(line: str) -> list[str]:
+    """The command's words, without what the shell does with its streams."""
+    words = shlex.split(line)
+    ends = [index for index, word in enumerate(words) if word in ("|", "<", ">")]
+    return words[: ends[0]] if ends else words
+
+
+@pytest.mark.parametrize("line", sorted(set(TYPED) - WRONG))
+def test_every_command_line_is_understood(line: str) -> None:
+    name, *words = words_of(line)
+    command = load_command_class("django_jobqueue", name)
+    command.create_parser("manage.py", name).parse_args(words)
+
+
+@pytest.mark.parametrize(
+    "name", ["runworkers", *(f"jobqueue {n}" for n in SUBCOMMANDS)]
+)
+def test_every_command_is_shown_with_its_help_and_an_example(name: str) -> None:
+    assert f":::{{jobqueue-help}} {name}\n" in PAGE
+    assert any(line.startswith(name) for line in TYPED)
