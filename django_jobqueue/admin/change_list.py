@@ -127,7 +127,8 @@ class JobChangeList(PlainChangeList):
         indexed = self.root_queryset.order_by(*self.key.newest_first)
         for spec in specs:
             if not getattr(spec, "is_residual", False):
-                indexed = spec.queryset(request, indexed) or indexed
+                narrowed = spec.queryset(request, indexed)
+                indexed = indexed if narrowed is None else narrowed
         if self._since is not None:
             queryset = queryset.filter(self.key.not_newer(self._since))
             indexed = indexed.filter(self.key.not_newer(self._since))

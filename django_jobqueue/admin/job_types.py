@@ -20,6 +20,8 @@ from django_jobqueue.admin.base import may
 from django_jobqueue.admin.pause import Pause, Resume
 from django_jobqueue.models import JobType
 from django_jobqueue.policy import NO_LIMIT, priority_problem
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.notify import News, notify
 
 if TYPE_CHECKING:
     ModelForm = forms.ModelForm[JobType]
@@ -125,6 +127,7 @@ class JobTypeAdmin(OperatedAdmin):
         """Write the changed overrides and nothing else: a deployment or a pause may
         have changed the rest since the page was opened."""
         obj.save(update_fields=form.changed_data)
+        notify(DjangoDatabase(), News.JOB_TYPES)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any, Final
+from uuid import UUID
 
 from django import forms
 from django.http import HttpRequest
@@ -15,6 +16,7 @@ from django_jobqueue.admin import catalogue
 from django_jobqueue.admin.actions import Done, Question, Rows, Verb, VerbForm, left_out
 from django_jobqueue.admin.display import names
 from django_jobqueue.admin.job_page import replays_of
+from django_jobqueue.models import ArchivedJob
 from django_jobqueue.states import ArchivedStatus, Delivery
 
 EXPIRY: Final[dict[str, str | None]] = {"same": "same", "keep": "keep", "none": None}
@@ -23,6 +25,9 @@ EXPIRY: Final[dict[str, str | None]] = {"same": "same", "keep": "keep", "none": 
 class ReplayForm(VerbForm):
     """How to replay, and what to leave out."""
 
+    # The newest replay of these when the page asked: what was replayed since, by a
+    # second click or by somebody else, is left out in any case.
+    newest = forms.UUIDField(required=False, widget=forms.HiddenInput)
     expiry = forms.ChoiceField(
         label=_("Expiry"),
         initial="same",
@@ -49,7 +54,9 @@ class ReplayForm(VerbForm):
         queue.choices = [("", _("the queue that each had")), *found]
         if not any(row.expires_at for row in self.rows):
             del self.fields["expiry"]
-        if not replayed(self.rows):
+        before = replays_of([row.pk for row in self.rows])
+        self.fields["newest"].initial = before[0][1] if before else None
+        if not before:
             del self.fields["skip_replayed"]
         if not at_most_once(self.request, self.rows):
             del self.fields["skip_at_most_once"]
@@ -79,12 +86,12 @@ class ReplayJobs(Verb):
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Replay what was not left out."""
-        skipped = set()
-        if said.get("skip_replayed"):
-            skipped |= replayed(rows)
+        _lock(rows)
+        meanwhile = replayed(rows, since=said["newest"])
+        skipped = replayed(rows) - meanwhile if said.get("skip_replayed") else set()
         if said.get("skip_at_most_once"):
-            skipped |= at_most_once(request, rows)
-        chosen = [row for row in rows if row.pk not in skipped]
+            skipped |= at_most_once(request, rows) - meanwhile
+        chosen = [row for row in rows if row.pk not in skipped | meanwhile]
         made = triage.replay_many(
             [row.pk for row in chosen],
             expires=EXPIRY[said.get("expiry") or "same"],
@@ -96,15 +103,21 @@ class ReplayJobs(Verb):
         )
         return Done(
             text % {"count": len(made)} if made else "",
-            [*_skipped(len(skipped)), *left_out(len(chosen), len(made))],
+            [
+                *_skipped(len(skipped)),
+                *_meanwhile(len(meanwhile)),
+                *left_out(len(chosen), len(made)),
+            ],
             [row for row in chosen if row.pk in made],
             gettext("Replayed."),
         )
 
 
-def replayed(rows: Rows) -> set[Any]:
-    """The ids of those that were replayed before."""
-    return {original for original, *rest in replays_of([row.pk for row in rows])}
+def replayed(rows: Rows, since: UUID | None = None) -> set[Any]:
+    """The ids of those that were replayed, or were after this replay: ids have a
+    time."""
+    found = replays_of([row.pk for row in rows])
+    return {original for original, id, *rest in found if since is None or id > since}
 
 
 def at_most_once(request: HttpRequest, rows: Rows) -> set[Any]:
@@ -169,6 +182,28 @@ def _gone(request: HttpRequest, rows: Rows) -> list[str]:
     text = ngettext(
         "%(count)d cannot be replayed, because its job type is gone.",
         "%(count)d cannot be replayed, because their job types are gone.",
+        count,
+    )
+    return [text % {"count": count}]
+
+
+def _lock(rows: Rows) -> None:
+    """Let nobody else replay these from here before this transaction ends."""
+    keys = [row.pk for row in rows]
+    list(
+        ArchivedJob.objects.select_for_update()
+        .filter(pk__in=keys)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
+
+
+def _meanwhile(count: int) -> list[str]:
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d was left out, because it was replayed meanwhile.",
+        "%(count)d were left out, because they were replayed meanwhile.",
         count,
     )
     return [text % {"count": count}]

@@ -6,11 +6,14 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
 from django.test import Client
 
 from django_jobqueue.models import FailureGroup, JobType
+from django_jobqueue.store.connection import OwnConnection
 from tests.admin.pages import get, page_of, post
 from tests.admin.scene import ADD, FAIL, ONCE, Scene
+from tests.store.meanwhile import Ear
 
 EMPTY = {
     "priority_override": "",
@@ -45,6 +48,17 @@ def test_overrides_are_saved_and_shown_beside_the_code(
     (entry,) = LogEntry.objects.all()
     assert (entry.object_id, entry.user.get_username()) == (FAIL, "anna")
     assert "Changed" in entry.get_change_message()
+
+
+def test_workers_are_told_of_an_override_at_once(
+    transactional_db: None, scene: Scene, other: OwnConnection
+) -> None:
+    user = get_user_model().objects.create_superuser("anna", "", "x")
+    client = Client()
+    client.force_login(user)
+    ear = Ear(other)
+    post(client, page_of("jobtype", FAIL), {**EMPTY, "priority_override": "3"})
+    assert ear.heard() == ["t:"]
 
 
 def test_an_empty_override_is_the_code_again(anna: Client, scene: Scene) -> None:

@@ -9,6 +9,7 @@ import pytest
 from django.contrib.admin.sites import site
 from django.db import connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_jobqueue.admin import counts
@@ -107,6 +108,37 @@ def test_a_filter_without_an_index_looks_through_a_window_and_says_so(
     mail = ArchivedJob.objects.filter(queue="mail").values_list("pk", flat=True)
     assert sorted(found) == sorted(map(str, mail))
     assert "were searched" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("model", "query"),
+    [
+        ("archivedjob", {}),
+        ("archivedjob", {"queue": "mail"}),
+        ("archivedjob", {"queue": "mail", "job_type": ADD, "status": "failed"}),
+        ("archivedjob", {"queue": "mail", "finished_at__range__gte_0": "2001-01-01"}),
+        ("archivedjob", {"fingerprint": "01a1fefc-a7b0-7364-875d-a99c8c940e69"}),
+        ("archivedjob", {"q": "01a1ff"}),
+        ("queuedjob", {}),
+        ("queuedjob", {"queue": "mail"}),
+        ("queuedjob", {"state": "ready", "job_type": ADD}),
+        ("queuedjob", {"state": "running", "queue": "mail"}),
+        ("queuedjob", {"run_after__range__gte_0": "2001-01-01"}),
+        ("queuedjob", {"q": "01a1ff"}),
+    ],
+)
+def test_no_list_reads_a_table_without_a_limit(
+    anna: Client, many: list[str], model: str, query: dict[str, str]
+) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        get(anna, list_of(model), **query)
+    reads = [
+        read["sql"]
+        for read in captured.captured_queries
+        if f'FROM "jobqueue_{model}"' in read["sql"]
+    ]
+    assert reads
+    assert [sql for sql in reads if " LIMIT " not in sql and " IN (" not in sql] == []
 
 
 def test_a_filter_with_an_index_looks_everywhere(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,14 +15,30 @@ from django.utils import timezone
 
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from tests.admin import scene as rows
-from tests.admin.pages import confirm, get, list_of, page_of, post, select, verb_of
+from tests.admin.pages import (
+    Page,
+    confirm,
+    get,
+    list_of,
+    page_of,
+    post,
+    select,
+    verb_of,
+)
 from tests.admin.scene import ADD, FAIL, LEAK, Scene
 from tests.sample.jobs import add, fail
+from tests.store.meanwhile import together
 
 
 def replays() -> list[QueuedJob]:
     """The queued jobs that repeat another."""
     return list(QueuedJob.objects.filter(replay_of__isnull=False).order_by("id"))
+
+
+def newest_in(page: Page) -> str:
+    """What the page that asks knows of replays."""
+    (box,) = page.all("input", name="newest")
+    return box.get("value") or ""
 
 
 def test_a_failed_job_is_replayed_from_the_list_and_succeeds(
@@ -133,7 +150,8 @@ def test_a_job_is_replayed_from_its_page_and_back_to_it(
     asked = get(anna, link)
     assert "Replay 1 job?" in asked.text
     hidden = {
-        str(box["name"]): box["value"] for box in asked.all("input", type="hidden")
+        str(box["name"]): box.get("value") or ""
+        for box in asked.all("input", type="hidden")
     }
     response = anna.post(verb_of("archivedjob", "replay"), {**hidden, "confirmed": "1"})
     assert response.headers["Location"] == page_of(
@@ -151,13 +169,50 @@ def test_what_was_replayed_already_is_left_out_unless_it_is_wanted(
     assert "1 was replayed before." in asked.text
     (box,) = asked.all("input", name="skip_replayed")
     assert "checked" in box
-    page = confirm(anna, "archivedjob", "replay", *ids, skip_replayed="on")
+    known = newest_in(asked)
+    page = confirm(
+        anna, "archivedjob", "replay", *ids, skip_replayed="on", newest=known
+    )
     assert "1 job was replayed." in page.text
     assert "1 was left out." in page.text
-    page = confirm(anna, "archivedjob", "replay", ids[0])
+    known = newest_in(select(anna, "archivedjob", "replay", ids[0]))
+    page = confirm(anna, "archivedjob", "replay", ids[0], newest=known)
     assert "1 job was replayed." in page.text
     assert [new.replay_of for new in replays()] == [ids[0], ids[1], ids[0]]
     assert "+1" in get(anna, list_of("archivedjob")).text
+
+
+def test_a_second_click_replays_nothing(anna: Client, scene: Scene) -> None:
+    ids = scene.archived["failed"], scene.archived["succeeded"]
+    known = newest_in(select(anna, "archivedjob", "replay", *ids))
+    confirm(anna, "archivedjob", "replay", *ids, newest=known)
+    page = confirm(anna, "archivedjob", "replay", *ids, newest=known)
+    assert "2 were left out, because they were replayed meanwhile." in page.text
+    assert {new.replay_of for new in replays()} == {*ids}
+    assert len(replays()) == 2
+
+
+def test_two_operators_replay_a_job_once(transactional_db: None) -> None:
+    """Both saw the question before either confirmed."""
+    old = rows.archived(FAIL, "failed")
+    user = get_user_model().objects.create_superuser("anna", "", "x")
+    clients = [Client(), Client(), Client(), Client()]
+    for client in clients:
+        client.force_login(user)
+    pages = together(
+        [partial(confirm, client, "archivedjob", "replay", old) for client in clients]
+    )
+    texts = [page.text for page in pages]
+    assert len(replays()) == 1
+    assert sum("1 job was replayed." in text for text in texts) == 1
+    assert sum("replayed meanwhile" in text for text in texts) == 3
+
+
+def test_what_the_page_knew_must_be_an_id(anna: Client, scene: Scene) -> None:
+    id = scene.archived["failed"]
+    page = confirm(anna, "archivedjob", "replay", id, newest="x")
+    assert "Enter a valid UUID." in page.text
+    assert replays() == []
 
 
 def test_a_replay_of_a_replay_remembers_the_first(anna: Client, scene: Scene) -> None:

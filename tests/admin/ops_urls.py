@@ -1,0 +1,26 @@
+"""A project with an admin site of its own, and a page of its own."""
+
+from __future__ import annotations
+
+from django.contrib.admin import AdminSite
+from django.urls import path
+
+from django_jobqueue import admin as pages
+from django_jobqueue import models
+
+
+class OurArchivedJobAdmin(pages.ArchivedJobAdmin):
+    """Longer pages."""
+
+    list_per_page = 100
+
+
+site = AdminSite("ops")
+site.register(models.ArchivedJob, OurArchivedJobAdmin)
+site.register(models.FailureGroup, pages.FailureGroupAdmin)
+site.register(models.JobType, pages.JobTypeAdmin)
+site.register(models.Queue, pages.QueueAdmin)
+site.register(models.QueuedJob, pages.QueuedJobAdmin)
+site.register(models.Worker, pages.WorkerAdmin)
+
+urlpatterns = [path("ops/", site.urls)]
