@@ -42,7 +42,7 @@ class Server:
             self._server.bin_path = Path(f"/usr/lib/postgresql/{version}/bin")
         self._options = dict(options or {})
         # The wheel's own lock is one file for all users of a machine.
-        self._lock = InterProcessLock(folder.with_name(f"{folder.name}.lock"))
+        self._lock = InterProcessLock(lock_of(folder))
 
     def start(self) -> Server:
         """Start it, unless it runs already."""
@@ -100,6 +100,11 @@ class Server:
             stdout=subprocess.DEVNULL,
             check=True,
         )
+
+
+def lock_of(folder: Path) -> Path:
+    """The file by which processes take turns at a server's data folder."""
+    return folder.with_name(f"{folder.name}.lock")
 
 
 def folder_for(name: str, base: Path) -> Path:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from testproject.postgres import Server, folder_for
+from testproject.postgres import Server, folder_for, lock_of
 
 VERSIONS: Final = range(14, 19)
 
@@ -43,6 +43,7 @@ def remove_servers(*bases: Path) -> None:
             if _identity(folder):
                 Server(folder, version).start().stop()
             shutil.rmtree(folder, ignore_errors=True)
+            lock_of(folder).unlink(missing_ok=True)
 
 
 def _identity(folder: Path) -> list[str]:

@@ -105,7 +105,9 @@ def _no_job_is_left(run: Run) -> Check:
 def _every_job_succeeded(run: Run) -> Check:
     ends = Counter(run.archived.values_list("status", flat=True))
     found = ", ".join(f"{count} {status}" for status, count in sorted(ends.items()))
-    return Check("every job succeeded", list(ends) == ["succeeded"], found or "no jobs")
+    return Check(
+        "every ended job succeeded", list(ends) == ["succeeded"], found or "no jobs"
+    )
 
 
 def _has_its_jobs(run: Run) -> Callable[[Order], bool]:

@@ -88,7 +88,7 @@ DEEDS: list[tuple[Callable[[], object], set[str]]] = [
     (one_row_less(WebhookReceipt), {"webhooks delivered"}),
     (a_second_payment, {"payments captured once"}),
     (a_second_mail, {"invoices mailed once"}),
-    (a_failed_job, {"every job succeeded"}),
+    (a_failed_job, {"every ended job succeeded"}),
     (
         lambda: Payment.objects.update(amount=1),
         {"payments captured once"},
