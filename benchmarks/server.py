@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
 import psycopg
 from psycopg import sql
 
@@ -17,6 +19,7 @@ from benchmarks.processes import cpu
 from testproject.postgres import Server, database_settings, folder_for
 
 VERSION: Final = 18
+PATIENCE: Final = 10.0  # seconds for a server to end
 DURABLE: Final = ("fsync", "synchronous_commit", "full_page_writes")
 SHOWN: Final = (*DURABLE, "shared_buffers", "max_connections", "autovacuum")
 
@@ -126,9 +129,15 @@ def exclusive_folder() -> Iterator[Path]:
 
 
 def _clear(folder: Path) -> None:
-    """Remove the folder, and stop a server that a killed run left in it."""
-    if (folder / "pg" / "postmaster.pid").exists():
-        Server(folder / "pg", VERSION).start().stop("immediate")
+    """Remove the folder, and end a server that was left in it, also a half-made one."""
+    data = folder / "pg"
+    with suppress(OSError, ValueError, IndexError, psutil.Error):
+        # Negative is the number of the process that initdb lets fill the folder.
+        pid = abs(int((data / "postmaster.pid").read_text().splitlines()[0]))
+        process = psutil.Process(pid)
+        if Path(process.cwd()) == data.resolve():  # the number may be another's by now
+            process.send_signal(signal.SIGQUIT)  # an immediate shutdown
+            process.wait(PATIENCE)
     shutil.rmtree(folder, ignore_errors=True)
 
 
