@@ -70,6 +70,12 @@ def test_a_dash_is_the_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert numbers() == [1, 2]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(lines: Path) -> None:
+    lines.write_text('{"a": 1}\n', encoding="utf-8-sig")
+    jobqueue("enqueue", "tests.sample.add", "--lines", str(lines))
+    assert numbers() == [1]
+
+
 def test_an_empty_file_enqueues_nothing(lines: Path) -> None:
     write(lines, 0)
     said = jobqueue("enqueue", "tests.sample.add", "--lines", str(lines))
@@ -159,7 +165,7 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(lines: Path) -> None:
     assert message.startswith(f"--lines: {str(lines)!r} cannot be read: [Errno 2]")
     lines.write_bytes(b"\xff\xfe")
     message = refusal("tests.sample.add", "--lines", str(lines))
-    assert "cannot be read: 'utf-8' codec" in message
+    assert "cannot be read: 'utf-8' codec can't decode byte 0xff" in message
 
 
 def test_an_unknown_type_is_answered_with_the_nearest(lines: Path) -> None:

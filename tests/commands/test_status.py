@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 from django.core.management.base import CommandError
+from django.db import OperationalError, connection
 from django.utils import timezone
 
 from django_jobqueue import triage
@@ -324,6 +325,25 @@ def test_on_a_terminal_each_picture_is_drawn_over_the_last(
         assert len(lines) == 5
         assert all(line.endswith("\x1b[K") for line in lines)
         assert lines[-1] == "… 7 more lines; make the terminal taller\x1b[K"
+
+
+def test_on_a_terminal_an_outage_takes_the_place_of_the_picture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> None:
+        raise OperationalError("connection refused:\n  is the server running?")
+
+    monkeypatch.setattr(status, "rest", _interrupt_second())
+    monkeypatch.setattr(status, "read", fail)
+    monkeypatch.setattr(status, "connections", {"default": connection.copy()})
+    monkeypatch.setenv("COLUMNS", "60")
+    said = jobqueue("status", "--watch", stdout=Terminal())
+    picture = (
+        "The database cannot be used, trying again: connection\x1b[K\n"
+        "refused: is the server running?\x1b[K\n\x1b[J"
+    )
+    assert said.out == f"\x1b[2J\x1b[H{picture}\x1b[H{picture}\n"
+    assert said.err == ""
 
 
 def test_while_the_database_is_away_it_says_so_and_looks_again(

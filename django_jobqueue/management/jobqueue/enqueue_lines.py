@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TextIO
 
 from django.core.management.base import CommandError
 from django.db import transaction
@@ -63,7 +63,7 @@ class EnqueueingLines:
     def _read(self, path: str) -> Iterator[tuple[int, Data]]:
         """Each line's number and data. Raises CommandError."""
         try:
-            with nullcontext(sys.stdin) if path == "-" else open(path) as file:
+            with _opened(path) as file:
                 for number, line in enumerate(file, 1):
                     if line.strip():
                         yield number, self._checked(number, line)
@@ -90,3 +90,9 @@ class EnqueueingLines:
             last, _ = self._data[self._done - 1]
             text += f", for the lines up to {last}"
         return f"{text}."
+
+
+def _opened(path: str) -> AbstractContextManager[TextIO]:
+    if path == "-":
+        return nullcontext(sys.stdin)
+    return open(path, encoding="utf-8-sig")  # with or without a byte order mark

@@ -19,7 +19,7 @@ from django_jobqueue.management.jobqueue.figures import (
     read,
 )
 from django_jobqueue.management.jobqueue.notices import notices
-from django_jobqueue.management.jobqueue.screen import Screen
+from django_jobqueue.management.jobqueue.screen import Screen, wrapped
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
 from django_jobqueue.management.jobqueue.times import aware, duration
 from django_jobqueue.store.stats import CAP, Recent, WorkerRow
@@ -113,7 +113,8 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
 
 def watch(console: Console, every: float, *, as_json: bool) -> None:
     """Show it again and again; an outage of the database is shown, too."""
-    if console.is_terminal and not as_json:
+    is_picture = console.is_terminal and not as_json
+    if is_picture:
         console.print(CLEAR_SCREEN, ending="")
     while True:
         try:
@@ -121,7 +122,11 @@ def watch(console: Console, every: float, *, as_json: bool) -> None:
         except OperationalError as error:
             connections[conf.database].close()
             text = " ".join(str(error).split())
-            console.warn(f"The database cannot be used, trying again: {text}")
+            text = f"The database cannot be used, trying again: {text}"
+            if is_picture:
+                _draw(console, wrapped(text, console.width))
+            else:
+                console.warn(text)
         else:
             if as_json:
                 console.print(json.dumps(as_object(figures)))
