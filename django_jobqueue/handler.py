@@ -150,15 +150,14 @@ def enqueue(
         tags=as_tags(tags),
         enqueued_by=enqueued_by,
     ).checked()
+    if not isinstance(job_type, str):
+        raise InvalidArguments(
+            f"enqueue takes the name of a job type, not {job_type!r}; a handler has an "
+            "enqueue of its own."
+        )
     declaration = registry.get(job_type)
     values = dict(data or {}) if isinstance(data, Mapping | None) else data
-    if declaration is not None:
-        problem = declaration.parameters.problem(values)
-    elif not isinstance(values, dict):
-        problem = f"The data of a job must be an object, not {type(data).__name__}."
-    else:
-        problem = None
-    if problem:
+    if problem := _data_problem(declaration, values):
         raise InvalidArguments(problem)
     new = options.new_job(job_type, declaration)
     return _enqueue(new, declaration, values, options.id)
@@ -269,6 +268,15 @@ def _declare(
         )
     registry.add(declaration)
     return Handler(function, declaration)
+
+
+def _data_problem(declaration: Declaration | None, data: object) -> str | None:
+    """Why these cannot be the data of a job, whether its handler is known or not."""
+    if declaration is not None:
+        return declaration.parameters.problem(data)
+    if isinstance(data, dict):
+        return None
+    return f"The data of a job must be an object, not {type(data).__name__}."
 
 
 def _enqueue(

@@ -25,6 +25,7 @@ from django_jobqueue.exceptions import (
     UnknownJobType,
 )
 from django_jobqueue.handler import as_id
+from django_jobqueue.options import BY_LENGTH
 from django_jobqueue.policy import priority_problem, queue_problem
 from django_jobqueue.registry import registry
 from django_jobqueue.states import ArchivedStatus
@@ -247,7 +248,7 @@ def _how(
         data=data,
         expiry=expiry,
         expires_at=expires_at,
-        by=by or None,
+        by=by[:BY_LENGTH] or None,
     )
 
 

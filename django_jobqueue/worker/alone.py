@@ -21,7 +21,7 @@ class AloneDispatcher(Dispatcher):
         self._set_straight()
         if not self._open:
             return FOREVER
-        if self._running():
+        if self._claimer.holds_any:
             return EVERY
         attempt = self._claimer.take_alone()
         self.is_idle = attempt is None

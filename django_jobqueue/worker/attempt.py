@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import logging
 import threading
 import time
 from dataclasses import dataclass, field, replace
@@ -25,11 +26,19 @@ from django_jobqueue.failures import Failure
 from django_jobqueue.outcomes import Asked, Outcome, Verb, decide
 from django_jobqueue.redaction import mask_text, secrets_in
 from django_jobqueue.registry import Declaration
+from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
 
+logger = logging.getLogger(__name__)
+
 EXPIRED: Final = Outcome(verb=Verb.EXPIRE)
 CANCELLED: Final = Outcome(verb=Verb.CANCEL, reason="cancelled before it started")
+BROKEN: Final = Outcome(
+    verb=Verb.FAIL,
+    end=AttemptEnd.FAILED,
+    reason="the worker could not handle the end of this attempt; see its log",
+)
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
 
@@ -68,19 +77,13 @@ class Attempt:
         return self.job.waited + self.started - self.claimed
 
     @property
-    def is_too_late(self) -> bool:
-        """Whether the job expired since it was claimed."""
-        expires_in = self.job.expires_in
-        if expires_in is None:
-            return False
-        return time.monotonic() - self.claimed >= expires_in
-
-    @property
     def unwanted(self) -> Outcome | None:
         """What it comes to without being started; None if it is to be started."""
         if self.asked is Asked.CANCEL:
             return CANCELLED
-        return EXPIRED if self.is_too_late else None
+        expires_in = self.job.expires_in
+        late = expires_in is not None and time.monotonic() - self.claimed >= expires_in
+        return EXPIRED if late else None
 
     def begin(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Start; returns what to call the handler with.
@@ -162,6 +165,14 @@ class Attempt:
         self.started = now = time.monotonic()
         self.over = True
         return Finished(self.job.id, self.job.fence, outcome, 0.0, now)
+
+    def finish_broken(self) -> Finished:
+        """What it came to could not be worked out; called in an ``except``."""
+        logger.exception("The end of job %s could not be handled", self.job.id)
+        now = time.monotonic()
+        self.started = self.started or now
+        self.over = True
+        return Finished(self.job.id, self.job.fence, BROKEN, now - self.started, now)
 
     def finish_hopeless(self) -> Finished:
         """It did not obey and its process is about to end: what to record for it."""

@@ -33,6 +33,10 @@ class Child:
         with contextlib.suppress(OSError):  # it has ended, and will be reaped
             os.write(self.control, order)
 
+    def is_paused_for(self, seconds: float, now: float) -> bool:
+        """Whether it was stopped (SIGSTOP) longer ago than this."""
+        return self.paused_since is not None and now - self.paused_since > seconds
+
     def kill(self) -> None:
         """End it at once."""
         with contextlib.suppress(ProcessLookupError):

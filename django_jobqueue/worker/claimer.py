@@ -52,6 +52,11 @@ class Claimer:
         self._make = make
         self._held = held  # all jobs that this process has
 
+    @property
+    def holds_any(self) -> bool:
+        """Whether this process has a job that is not finished."""
+        return bool(self._held)
+
     def warm_up(self) -> None:
         """Have the statement planned (5 ms) before a job waits for it."""
         claim.claim(self._connection, self._worker, [], 0)

@@ -9,20 +9,19 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store import cancel, job_types, lanes, workers
+from django_jobqueue.store import job_types, lanes, workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.worker.attempt import Attempt
+from django_jobqueue.worker.cancelled import Cancelled
 from django_jobqueue.worker.claimer import LIMIT_RETRY, Claimer
 from django_jobqueue.worker.executors.base import Executor
 from django_jobqueue.worker.loop import FOREVER, Loop
 from django_jobqueue.worker.policies import Policies
+from django_jobqueue.worker.rests import Rests
 
 logger = logging.getLogger(__name__)
 
-# Rests after looks that found nothing: the first ones are short, because a job may have
-# been committed just before this worker said that it listens.
-QUIET_RESTS: Final = (0.05, 0.05, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 POLL_UNHEARD: Final = 1.0  # seconds; the longest rest without LISTEN
 LOOK_EVERY: Final = 1.0  # seconds, while busy
 SHARE_OF_LOOKS: Final = 20  # looks that take long are made this much rarer
@@ -44,8 +43,7 @@ class Dispatcher(Loop):
         claimer: Claimer,
         *,
         policies: Policies,
-        running: Callable[[], Sequence[Attempt]],
-        stop_running: Callable[[str], None],
+        cancelled: Cancelled,
         heard: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__()
@@ -55,8 +53,7 @@ class Dispatcher(Loop):
         self._connection = connection
         self._claimer = claimer
         self._policies = policies
-        self._running = running
-        self._stop_running = stop_running  # a job that an operator cancelled
+        self._cancelled = cancelled
         self._heard = heard  # whether notifications arrive
         self._open = True
         self._hungry = True  # there may be more to claim
@@ -64,12 +61,11 @@ class Dispatcher(Loop):
         self._sweep = True
         self._reload = True
         self._listening = False
-        self._quiet = 0
+        self._rests = Rests()
         self._due_in: float | None = None  # seconds until the first future job is due
         self._full_since: float | None = None
         self._next_look = 0.0
         self._next_reload = 0.0
-        self._next_cancel_look = 0.0
 
     # What others tell it, from any thread.
 
@@ -145,8 +141,7 @@ class Dispatcher(Loop):
             executor.nudge()
         if not self._open:
             return
-        if now >= self._next_cancel_look:
-            self._look_for_cancelled(now)
+        self._cancelled.look(self._connection, now)
         if self._reload or now >= self._next_reload:
             self._load_policies(now)
 
@@ -157,14 +152,6 @@ class Dispatcher(Loop):
         self._policies.update(job_types.overrides(self._connection))
         self._claimer.limited_until.clear()
         self._next_reload = now + RELOAD_EVERY
-
-    def _look_for_cancelled(self, now: float) -> None:
-        """The net under the notifications of cancelled jobs."""
-        self._next_cancel_look = now + conf.poll_interval
-        ids = [attempt.job.id for attempt in self._running()]
-        if ids:
-            for id in cancel.requested(self._connection, ids):
-                self._stop_running(str(id))
 
     def _claim(self) -> int:
         """Claim for each executor; return how many jobs there were."""
@@ -212,24 +199,23 @@ class Dispatcher(Loop):
             return self._rest_hungry()
         self.is_idle = not taken
         if taken:
-            self._quiet = 0
+            self._rests.begin_anew()
         elif self._heard() and not self._listening:
             self._say_listening(True)
             return 0.0  # look once more: nobody notified us until now
         longest = conf.poll_interval
         if not self._heard():
             longest = min(longest, POLL_UNHEARD)
-        rest = longest
-        if self._quiet < len(QUIET_RESTS):
-            rest = min(rest, QUIET_RESTS[self._quiet])
-        self._quiet += 1
+        if self._claimer.limited_until:
+            longest = min(longest, LIMIT_RETRY)
         if self._due_in is not None:
-            rest = min(rest, max(0.001, self._due_in))
-        return min(rest, LIMIT_RETRY) if self._claimer.limited_until else rest
+            longest = min(longest, max(0.001, self._due_in))
+        return self._rests.next(longest)
 
     def _rest_hungry(self) -> float:
         """There is more to claim; an executor that has room for it wakes us."""
-        self._quiet, self.is_idle = 0, False
+        self._rests.begin_anew()
+        self.is_idle = False
         since = self._full_since
         if since is not None and time.monotonic() - since > BUSY_AFTER:
             self._say_listening(False)

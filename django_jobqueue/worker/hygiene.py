@@ -55,8 +55,8 @@ def keep_connections() -> None:
 
 
 def before_job() -> None:
-    """Close connections of this thread that the server has closed meanwhile, so that the
-    handler gets a new one instead of an error."""
+    """Close connections of this thread that the server has closed meanwhile, so that
+    the handler gets a new one instead of an error."""
     if not getattr(_here, "connected", False):
         return
     for wrapper in connections.all(initialized_only=True):

@@ -21,6 +21,7 @@ from django_jobqueue.worker import identity
 from django_jobqueue.worker.alone import AloneDispatcher
 from django_jobqueue.worker.atomic import run_atomically
 from django_jobqueue.worker.attempt import Attempt
+from django_jobqueue.worker.cancelled import Cancelled
 from django_jobqueue.worker.claimer import Claimer
 from django_jobqueue.worker.completer import Completer
 from django_jobqueue.worker.dispatcher import Dispatcher
@@ -210,8 +211,7 @@ class Worker:
             connection,
             claimer,
             policies=self.policies,
-            running=lambda: list(self.held.values()),
-            stop_running=self.cancel,
+            cancelled=Cancelled(lambda: list(self.held.values()), self.cancel),
             heard=lambda: self.plan.listen and self.listener.hears,
         )
 

@@ -103,6 +103,15 @@ def test_too_many_tags_are_refused_with_what_to_do() -> None:
             "run_after must be a datetime or a timedelta, not 'now'.",
         ),
         ({"run_after": 60}, "run_after must be a datetime or a timedelta, not 60."),
+        (
+            {"run_after": timedelta(days=40_000)},
+            "run_after must be at most 36,500 days away, not 40000 days",
+        ),
+        ({"enqueued_by": 7}, "enqueued_by must be a string of at most 150 characters."),
+        (
+            {"enqueued_by": "x" * 151},
+            "enqueued_by must be a string of at most 150 characters.",
+        ),
         ({"expires_at": NAIVE}, "expires_at must be aware of its time zone; datetime"),
         ({"expires_at": timedelta(1)}, "expires_at must be a datetime, not datetime.t"),
         ({"tags": [1]}, "tags must be a list of strings, not [1]."),
@@ -168,3 +177,9 @@ def test_many_jobs_cannot_have_one_id() -> None:
 
 def test_no_calls_are_no_jobs() -> None:
     assert jobs.add.enqueue_many([]) == []
+
+
+@pytest.mark.parametrize("given", [5, None, jobs.add])
+def test_by_name_a_name_is_wanted(given: Any) -> None:
+    text = refused(lambda: enqueue(given, {"a": 1}))
+    assert text.startswith(f"enqueue takes the name of a job type, not {given!r}")

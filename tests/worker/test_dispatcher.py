@@ -308,7 +308,7 @@ def test_an_operator_cancels_a_running_job(worker: HandDriven, journal: str) -> 
     made = jobs.slow.using(queue="default").enqueue(60)
     worker.claim()
     assert triage.cancel([made.id], by="anna").asked == [made.id]
-    worker.worker.dispatcher._next_cancel_look = 0.0
+    worker.worker.dispatcher._cancelled._next = 0.0
     worker.claim()  # the net: no notification is heard here
     worker.run()
     worker.finish()

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from django_jobqueue.outcomes import Verb
+from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.worker import attempt as attempts
+from django_jobqueue.worker import hygiene
 from django_jobqueue.worker.attempt import Attempt
 from django_jobqueue.worker.executors.base import Executor
 from django_jobqueue.worker.executors.coroutines import Coroutines
@@ -149,3 +151,41 @@ def test_tiny_jobs_are_left_to_few_threads_until_they_get_stuck() -> None:
     scene.gate.set()
     eventually(lambda: len(scene.done) == 10)
     assert executor.stop(20)
+
+
+def test_an_end_that_cannot_be_handled_is_a_failure_and_costs_no_slot(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Should the worker itself stumble over what an attempt came to."""
+
+    def stumble(self: Attempt) -> Finished:
+        raise MemoryError("no room for the outcome")
+
+    scene.gate.set()
+    broken = scene.attempt()
+    with monkeypatch.context() as patch:
+        patch.setattr(Attempt, "finish", stumble)
+        scene.executor.put([broken])
+        eventually(lambda: scene.done)
+    scene.executor.put([scene.attempt() for _ in range(SLOTS)])
+    eventually(lambda: len(scene.done) == 1 + SLOTS)
+
+    outcome = scene.done[0].outcome
+    assert (outcome.verb, outcome.end) == (Verb.FAIL, AttemptEnd.FAILED)
+    assert "could not handle the end of this attempt; see its log" in outcome.reason
+    assert all(f.outcome.verb is Verb.SUCCEED for f in scene.done[1:])
+    eventually(lambda: scene.executor.free == SLOTS)
+
+
+def test_troubles_between_jobs_are_no_jobs(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble() -> None:
+        raise RuntimeError("a connection that cannot be closed")
+
+    monkeypatch.setattr(hygiene, "before_job", stumble)
+    monkeypatch.setattr(hygiene, "after_job", stumble)
+    scene.gate.set()
+    scene.executor.put([scene.attempt() for _ in range(SLOTS + 1)])
+    eventually(lambda: len(scene.done) == SLOTS + 1)
+    assert all(f.outcome.verb is Verb.SUCCEED for f in scene.done)

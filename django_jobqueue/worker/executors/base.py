@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -9,6 +10,8 @@ from collections.abc import Callable, Sequence
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.worker.attempt import Attempt
 from django_jobqueue.worker.pace import Pace
+
+logger = logging.getLogger(__name__)
 
 Done = Callable[[Attempt, Finished], None]
 
@@ -83,6 +86,14 @@ class Executor:
         self._done(attempt, finished)
         if len(self._buffer) <= self.low:
             self._wanting()
+
+
+def safely(clean: Callable[[], None]) -> None:
+    """Do what comes between jobs; its troubles are no job's."""
+    try:
+        clean()
+    except Exception:
+        logger.exception("Looking after the connections between jobs failed")
 
 
 def in_thread(name: str, function: Callable[[], None]) -> threading.Thread:

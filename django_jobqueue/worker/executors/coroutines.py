@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,9 +12,7 @@ from asgiref.sync import sync_to_async
 
 from django_jobqueue.worker import hygiene
 from django_jobqueue.worker.attempt import Attempt, arun
-from django_jobqueue.worker.executors.base import Done, Executor, in_thread
-
-logger = logging.getLogger(__name__)
+from django_jobqueue.worker.executors.base import Done, Executor, in_thread, safely
 
 CLEAN_EVERY: Final = 1.0  # seconds
 PAUSE: Final = 0.05  # seconds without a job after which the connection is looked at
@@ -76,24 +73,22 @@ class Coroutines(Executor):
         try:
             finished = await arun(attempt)
         except BaseException:
-            logger.exception("Running job %s failed in the worker", attempt.job.id)
-            self._running.discard(attempt)
-        else:
-            self._ended += 1
-            self._last_end = time.monotonic()
-            self._finished(attempt, finished)
+            finished = attempt.finish_broken()
+        self._ended += 1
+        self._last_end = time.monotonic()
+        self._finished(attempt, finished)
         self._fill()
 
     async def _refresh(self) -> None:
         """After a pause, look first whether the connection is still there."""
-        await sync_to_async(hygiene.before_job)()
+        await sync_to_async(safely)(hygiene.before_job)
         self._refreshing = None
         self._fill()
 
     async def _drain(self) -> None:
         while self._running or self._buffer:
             await asyncio.sleep(0.01)
-        await sync_to_async(hygiene.after_job)()
+        await sync_to_async(safely)(hygiene.after_job)
         asyncio.get_running_loop().stop()
 
     async def _clean(self) -> None:
@@ -103,4 +98,4 @@ class Coroutines(Executor):
             await asyncio.sleep(CLEAN_EVERY)
             if self._ended and not self._running:
                 self._ended = 0
-                await sync_to_async(hygiene.after_job)()
+                await sync_to_async(safely)(hygiene.after_job)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,9 +12,7 @@ from django.db import connections
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.worker import hygiene
 from django_jobqueue.worker.attempt import Attempt
-from django_jobqueue.worker.executors.base import Done, Executor, in_thread
-
-logger = logging.getLogger(__name__)
+from django_jobqueue.worker.executors.base import Done, Executor, in_thread, safely
 
 Run = Callable[[Attempt], Finished]
 OVERHEAD: Final = (
@@ -89,14 +86,12 @@ class Threads(Executor):
 
     def _work(self) -> None:
         while (attempt := self._next()) is not None:
+            safely(hygiene.before_job)
             try:
-                hygiene.before_job()
                 finished = self._run(attempt)
-                hygiene.after_job()
             except BaseException:
-                logger.exception("Running job %s failed in the worker", attempt.job.id)
-                self._running.discard(attempt)
-                continue
+                finished = attempt.finish_broken()
+            safely(hygiene.after_job)
             self._finished(attempt, finished)
         connections.close_all()
 

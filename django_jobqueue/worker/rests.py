@@ -1,0 +1,26 @@
+"""How long a worker rests that finds nothing to do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# The first ones are short, because a job may have been committed just before this
+# worker said that it listens.
+FIRST: Final = (0.05, 0.05, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds
+
+
+class Rests:
+    """Longer from round to round, until something is found."""
+
+    def __init__(self) -> None:
+        self._round = 0
+
+    def begin_anew(self) -> None:
+        """Something was found."""
+        self._round = 0
+
+    def next(self, longest: float) -> float:
+        """Seconds to rest after one more round that found nothing."""
+        rest = FIRST[self._round] if self._round < len(FIRST) else longest
+        self._round += 1
+        return min(rest, longest)
