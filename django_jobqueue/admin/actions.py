@@ -6,12 +6,11 @@ travels as one field, since Django refuses more than a thousand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from django import VERSION, forms
+from django import VERSION
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -23,71 +22,17 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 
 from django_jobqueue.admin.base import JobQueueAdmin
 from django_jobqueue.admin.display import visible
+from django_jobqueue.admin.verbs import Question, Rows, Verb, VerbForm
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
 
 MOST: Final = 1_000  # selected at once
 EXAMPLES: Final = 10  # shown on the page that asks
 SEPARATOR: Final = "\n"
-
-Rows = Sequence[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What came of a verb: what to tell the operator, and what to write down."""
-
-    message: str
-    warnings: Sequence[str] = ()
-    changed: Iterable[models.Model] = ()
-    entry: str = ""  # for the history of what changed
-
-
-@dataclass(slots=True)
-class Question:
-    """What the operator is asked before it happens."""
-
-    text: str
-    facts: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-
-class VerbForm(forms.Form):
-    """What else the operator says; nothing, for most verbs."""
-
-    def __init__(
-        self, *args: Any, request: HttpRequest, rows: Rows, **kwargs: Any
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        self.request = request
-        self.rows = rows
-
-
-class Verb:
-    """One verb. A subclass says what it asks and what it does."""
-
-    name: ClassVar[str]
-    label: ClassVar[Any]  # in the list's menu
-    button: ClassVar[Any]  # on the object's page, and to confirm
-    permission: ClassVar[str]  # of has_…_permission
-    form_class: ClassVar[type[VerbForm]] = VerbForm
-    danger: ClassVar[bool] = False
-
-    def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """The question for these rows."""
-        raise NotImplementedError
-
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
-        """Do it; ``said`` is what the form came to."""
-        raise NotImplementedError
-
-    def applies_to(self, row: Any) -> bool:
-        """Whether the page of this object offers it."""
-        return True
 
 
 class OperatedAdmin(JobQueueAdmin):
@@ -118,8 +63,8 @@ class OperatedAdmin(JobQueueAdmin):
         if not self.may_do(request, verb):
             raise PermissionDenied
         said = request.POST if request.method == "POST" else request.GET
-        keys = self._keys(said.get("keys", "").split(SEPARATOR)) or []
-        if len(keys) > MOST:
+        keys = _keys(self.model, said.get("keys", "").split(SEPARATOR)) or []
+        if len(keys) > self.most_selected:
             self._refuse(request)
             return HttpResponseRedirect(self._next(request))
         rows = self.rows_of(request, keys)
@@ -137,11 +82,11 @@ class OperatedAdmin(JobQueueAdmin):
         self, request: HttpRequest, verb: Verb, queryset: QuerySet[Any]
     ) -> HttpResponse | None:
         """What Django's menu of the list calls: ask about what is selected there."""
-        keys = list(queryset.values_list("pk", flat=True)[: MOST + 1])
+        keys = list(queryset.values_list("pk", flat=True)[: self.most_selected + 1])
         if not keys:
             self._nothing(request)
             return None
-        if len(keys) > MOST:
+        if len(keys) > self.most_selected:
             self._refuse(request)
             return None
         rows = self.rows_of(request, keys)
@@ -152,13 +97,37 @@ class OperatedAdmin(JobQueueAdmin):
     ) -> HttpResponse | None:
         """Django's, for keys that are keys."""
         selected = request.POST.getlist(ACTION_CHECKBOX_NAME)
-        if self._keys(selected) is None:
+        if _keys(self.model, selected) is None:
             self._nothing(request)
             return None
         response: HttpResponse | None = super().response_action(
             request, queryset, *args, **kwargs
         )
         return response
+
+    def question_page(
+        self,
+        request: HttpRequest,
+        verb: Verb,
+        question: Question,
+        form: VerbForm,
+        selected: dict[str, Any],
+    ) -> TemplateResponse:
+        """The page that asks, and whose button is the only one that does it."""
+        context = {
+            **self.admin_site.each_context(request),
+            **selected,
+            "title": question.text,
+            "opts": self.opts,
+            "flat_crumbs": VERSION < (6, 1),
+            "media": self.media + form.media,
+            "verb": verb,
+            "question": question,
+            "form": form,
+            "next": self._next(request),
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, "admin/jobqueue/confirm.html", context)
 
     def rows_of(self, request: HttpRequest, keys: Sequence[Any]) -> list[Any]:
         """The selected rows that are still there, with the columns that verbs read."""
@@ -216,26 +185,17 @@ class OperatedAdmin(JobQueueAdmin):
     def _page(
         self, request: HttpRequest, verb: Verb, rows: Rows, form: VerbForm
     ) -> TemplateResponse:
-        question = verb.ask(request, rows)
-        context = {
-            **self.admin_site.each_context(request),
-            "title": question.text,
-            "opts": self.opts,
-            "flat_crumbs": VERSION < (6, 1),
-            "media": self.media + form.media,
-            "verb": verb,
-            "question": question,
-            "form": form,
+        selected = {
             "action": reverse(f"{self._namespace}:{self._prefix}_{verb.name}"),
             "keys": SEPARATOR.join(str(row.pk) for row in rows),
             "examples": [
                 (self._url(row), visible(str(row))) for row in rows[:EXAMPLES]
             ],
             "others": max(0, len(rows) - EXAMPLES),
-            "next": self._next(request),
         }
-        request.current_app = self.admin_site.name
-        return TemplateResponse(request, "admin/jobqueue/confirm.html", context)
+        return self.question_page(
+            request, verb, verb.ask(request, rows), form, selected
+        )
 
     def _url(self, row: Any) -> str:
         name = f"{self._namespace}:{self._prefix}_change"
@@ -258,31 +218,30 @@ class OperatedAdmin(JobQueueAdmin):
             return wanted
         return here
 
-    def _keys(self, texts: Sequence[str]) -> list[Any] | None:
-        """These as keys of the model; None if one of them is none."""
-        keys = []
-        for text in texts:
-            if "\x00" in text:
-                return None
-            try:
-                keys.append(self.opts.pk.to_python(text.strip("\r")))
-            except ValidationError:
-                return None
-        return keys
-
     def _nothing(self, request: HttpRequest) -> None:
         text = gettext("Nothing was selected.")
         self.message_user(request, text, messages.WARNING)
 
     def _refuse(self, request: HttpRequest) -> None:
-        text = ngettext(
+        text = gettext(
             "At most %(most)d can be selected at once. Nothing was changed: narrow the "
-            "filters, or select on the page.",
-            "At most %(most)d can be selected at once. Nothing was changed: narrow the "
-            "filters, or select on the page.",
-            MOST,
+            "filters, or select on the page."
         )
-        self.message_user(request, text % {"most": MOST}, messages.ERROR)
+        most = {"most": self.most_selected}
+        self.message_user(request, text % most, messages.ERROR)
+
+
+def _keys(model: type[models.Model], texts: Sequence[str]) -> list[Any] | None:
+    """These as keys of the model; None if one of them is none."""
+    keys = []
+    for text in texts:
+        if "\x00" in text:
+            return None
+        try:
+            keys.append(model._meta.pk.to_python(text.strip("\r")))
+        except ValidationError:
+            return None
+    return keys
 
 
 def _action(verb: Verb) -> Callable[..., HttpResponse | None]:
@@ -303,16 +262,3 @@ def _write_down(request: HttpRequest, changed: list[models.Model], entry: str) -
     user: Any = request.user
     if changed:
         LogEntry.objects.log_actions(user.pk, changed, CHANGE, entry)
-
-
-def left_out(asked: int, done: int) -> list[str]:
-    """A sentence about what was selected and not changed."""
-    missed = asked - done
-    if not missed:
-        return []
-    text = ngettext(
-        "%(count)d was left as it is, because it changed meanwhile.",
-        "%(count)d were left as they are, because they changed meanwhile.",
-        missed,
-    )
-    return [text % {"count": missed}]

@@ -14,7 +14,6 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue, display
-from django_jobqueue.admin.actions import Verb
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.filters import (
     FailureGroupFilter,
@@ -34,6 +33,7 @@ from django_jobqueue.admin.job_page import (
 from django_jobqueue.admin.jobs import JobAdmin, tries_of, type_link
 from django_jobqueue.admin.ranges import TimeRangeFilter
 from django_jobqueue.admin.replay import ReplayJobs
+from django_jobqueue.admin.verbs import Verb
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.states import ArchivedStatus
 

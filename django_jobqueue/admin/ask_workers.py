@@ -9,7 +9,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
-from django_jobqueue.admin.actions import Done, Question, Rows, Verb
+from django_jobqueue.admin.verbs import Done, Question, Rows, Verb
 from django_jobqueue.states import WorkerState
 
 ALIVE = (WorkerState.RUNNING, WorkerState.DRAINING)

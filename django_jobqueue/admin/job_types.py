@@ -15,9 +15,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue, display, policies
-from django_jobqueue.admin.actions import OperatedAdmin, Verb
+from django_jobqueue.admin.actions import OperatedAdmin
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.pause import Pause, Resume
+from django_jobqueue.admin.verbs import Verb
 from django_jobqueue.models import JobType
 from django_jobqueue.policy import NO_LIMIT, priority_problem
 from django_jobqueue.store.connection import DjangoDatabase

@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
 from django_jobqueue.admin import catalogue
-from django_jobqueue.admin.actions import Done, Question, Rows, Verb, VerbForm
 from django_jobqueue.admin.display import names, visible
+from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm
 
 
 class PauseForm(VerbForm):

@@ -12,12 +12,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import F, Func, Value
-from django.db.models.lookups import (
-    GreaterThan,
-    GreaterThanOrEqual,
-    LessThan,
-    LessThanOrEqual,
-)
+from django.db.models.lookups import GreaterThan, LessThan, LessThanOrEqual
 from django.utils import timezone
 
 Position = tuple[Any, ...]
@@ -65,10 +60,6 @@ class Key:
     def newer(self, than: Position) -> GreaterThan:
         """The condition for what comes before this position."""
         return GreaterThan(self._columns(), self._values(than))
-
-    def not_older(self, than: Position) -> GreaterThanOrEqual:
-        """The same, and the row at this position."""
-        return GreaterThanOrEqual(self._columns(), self._values(than))
 
     def write(self, position: Position) -> str:
         """A position as part of an address."""

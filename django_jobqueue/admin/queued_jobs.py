@@ -16,7 +16,6 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue, display
-from django_jobqueue.admin.actions import Verb
 from django_jobqueue.admin.ask_workers import ALIVE
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.cancel import CancelJobs
@@ -29,6 +28,7 @@ from django_jobqueue.admin.job_page import Attempt, JobPage, Reader, Step
 from django_jobqueue.admin.jobs import JobAdmin, tries_of, type_link
 from django_jobqueue.admin.ranges import DueRangeFilter
 from django_jobqueue.admin.run_now import RunJobsNow
+from django_jobqueue.admin.verbs import Verb
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,

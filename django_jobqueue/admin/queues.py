@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django import VERSION, forms
+from django import forms
 from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue, display
-from django_jobqueue.admin.actions import OperatedAdmin, Question, Verb
+from django_jobqueue.admin.actions import OperatedAdmin
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.job_types import pause_of, state_of
 from django_jobqueue.admin.pause import PauseForm, PauseQueue, ResumeQueue
+from django_jobqueue.admin.verbs import Question, Verb
 from django_jobqueue.models import Queue
 from django_jobqueue.policy import queue_problem
 
@@ -89,19 +89,7 @@ class QueueAdmin(OperatedAdmin):
             self._do(request, pause, rows, form.cleaned_data)
             return HttpResponseRedirect(there)
         question = Question(gettext("Pause a queue"))
-        context = {
-            **self.admin_site.each_context(request),
-            "title": question.text,
-            "opts": self.opts,
-            "flat_crumbs": VERSION < (6, 1),
-            "media": self.media,
-            "verb": pause,
-            "question": question,
-            "form": form,
-            "action": "",
-            "next": there,
-        }
-        return TemplateResponse(request, "admin/jobqueue/confirm.html", context)
+        return self.question_page(request, pause, question, form, {"action": ""})
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

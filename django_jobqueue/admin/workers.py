@@ -16,7 +16,7 @@ from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import display
-from django_jobqueue.admin.actions import OperatedAdmin, Verb
+from django_jobqueue.admin.actions import OperatedAdmin
 from django_jobqueue.admin.ask_workers import (
     ALIVE,
     DrainWorkers,
@@ -25,6 +25,7 @@ from django_jobqueue.admin.ask_workers import (
     StopWorkers,
 )
 from django_jobqueue.admin.base import may, may_view
+from django_jobqueue.admin.verbs import Verb
 from django_jobqueue.models import QueuedJob, Worker
 from django_jobqueue.states import QueuedStatus
 

@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 from typing import Any
 
 from django.contrib.admin.utils import quote
-from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 
@@ -36,7 +35,6 @@ class Page(HTMLParser):
     html: str
     elements: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    quiet: int = 0
 
     def __post_init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -104,8 +102,3 @@ def confirm(client: Client, model: str, verb: str, *keys: object, **said: Any) -
     """Press the button of the page that asks."""
     data = {"keys": "\n".join(map(str, keys)), "confirmed": "1", **said}
     return post(client, verb_of(model, verb), data)
-
-
-def messages_in(response: Any) -> list[str]:
-    """What the operator is told."""
-    return [str(message) for message in get_messages(response.wsgi_request)]
