@@ -47,8 +47,8 @@ bench: $(VENV)/.test ## Run the benchmarks; BENCH_ARGS.
 
 clean: ## Stop embedded servers and remove all that was made here.
 	@if [ -e $(VENV)/.demo ] || [ -e $(VENV)/.test ]; then $(BIN)/python -m testproject.demo --clean; fi
-	rm -rf $(VENV) .demo .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
-	  .ruff_cache .tox build dist docs/_build
+	rm -rf $(VENV) .venv-bench .demo .cache .hypothesis .import_linter_cache .mypy_cache \
+	  .pytest_cache .ruff_cache .tox build dist docs/_build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.demo: EXTRAS := demo

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 
 from testproject.shop.models import (
     Customer,
@@ -49,7 +51,7 @@ class OrderAdmin(admin.ModelAdmin):
     date_hierarchy = "created_at"
     inlines = [OrderLineInline]
 
-    def get_queryset(self, request):
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Order]:
         """Orders with their lines, for the totals."""
         return super().get_queryset(request).prefetch_related("lines")
 
