@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from zlib import crc32
 
+from django.core.exceptions import ImproperlyConfigured
+
 LONGEST_SOCKET_PATH = 90  # bytes; the system's limit is 107 with the socket's name
 
 
@@ -117,8 +119,12 @@ def folder_for(name: str, base: Path) -> Path:
 
 
 def database_settings(url: str) -> dict[str, Any]:
-    """The entry of DATABASES for a DATABASE_URL."""
+    """The entry of DATABASES for a DATABASE_URL. Raises ImproperlyConfigured."""
     parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ImproperlyConfigured(
+            "DATABASE_URL must be like postgresql://user:password@host:5432/name."
+        )
     address = parts.netloc.rpartition("@")[2]
     host, _, port = address.partition(":")
     if address.startswith("["):  # IPv6

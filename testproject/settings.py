@@ -16,7 +16,7 @@ from testproject.postgres import Server, database_settings, folder_for
 BASE = Path(__file__).resolve().parent.parent
 FILES = BASE / ".demo"
 
-if "DATABASE_URL" not in os.environ:
+if not os.environ.get("DATABASE_URL"):
     # Child processes find the same server by this.
     os.environ["DATABASE_URL"] = Server(folder_for("pg18", FILES)).start().url()
 

@@ -7,6 +7,7 @@ import os
 import sys
 
 import django
+from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError
 
 from testproject.demo.browser import Refused
@@ -31,7 +32,7 @@ def main() -> int:
     except Stopped:
         print("Stopped.", flush=True)
         return INTERRUPTED if options.once else 0
-    except (Died, Refused) as error:
+    except (Died, Refused, ImproperlyConfigured) as error:
         print(error, file=sys.stderr)
         return 1
     except OperationalError as error:
@@ -41,7 +42,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m testproject.demo")
-    parser.add_argument("--port", type=int, default=8000, help="of the shop (8000)")
+    parser.add_argument("--port", type=_port, default=8000, help="of the shop (8000)")
     parser.add_argument(
         "--orders-every",
         type=float,
@@ -59,6 +60,12 @@ def _options() -> argparse.Namespace:
         help="stop embedded servers that still run, and remove their data",
     )
     return parser.parse_args()
+
+
+def _port(text: str) -> int:
+    if text.isdecimal() and 0 < int(text) < 65_536:
+        return int(text)
+    raise argparse.ArgumentTypeError("it must be a number from 1 to 65535")
 
 
 def _run(options: argparse.Namespace) -> int:

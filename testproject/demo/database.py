@@ -20,7 +20,7 @@ def database(files: Path) -> Iterator[str]:
 
     A server that is started here is stopped at the end; one that runs already is not.
     """
-    if "DATABASE_URL" in os.environ:
+    if os.environ.get("DATABASE_URL"):
         yield "the database of DATABASE_URL"
         return
     folder = folder_for("pg18", files)
