@@ -44,19 +44,24 @@ def main(arguments: list[str]) -> int:
     print(tables(results))
     if options.json:
         results.write(options.json)
-    return _write_page(results) if options.page else 0
-
-
-def _write_page(results: Results) -> int:
-    asked = {entry.question for entry in results.entries}
-    if results.quick or len(asked) < len(QUESTIONS):
-        print("The page needs a whole run.", file=sys.stderr)
+    for trial in results.failed:
+        print(f"Failed: {trial}", file=sys.stderr)
+    if options.page and not _write_page(results):
         return 1
+    return 1 if results.failed else 0
+
+
+def _write_page(results: Results) -> bool:
+    """Write it, unless the run was not whole; returns whether it was."""
+    asked = {entry.question for entry in results.entries}
+    if results.quick or results.failed or len(asked) < len(QUESTIONS):
+        print("The page needs a whole run in which nothing failed.", file=sys.stderr)
+        return False
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     results.write(RESULTS)
     PAGE.write_text(page(results))
-    return 0
+    return True
 
 
 def _run(options: argparse.Namespace) -> Results:

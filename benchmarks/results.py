@@ -33,6 +33,7 @@ class Results:
     quick: bool
     rounds: int
     seconds: float = 0.0  # that the run took
+    failed: list[str] = field(default_factory=list)  # trials that came to nothing
     entries: list[Entry] = field(default_factory=list)
 
     def values(self, case: str, system: str, key: str) -> list[float | None]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import psycopg
+
 from benchmarks.figures import number
+from benchmarks.processes import Failed
 from benchmarks.questions.base import Case, Question, Values
 from benchmarks.results import Entry, Results
 from benchmarks.site import Site
@@ -27,7 +30,8 @@ class Runner:
         """Ask them all.
 
         In a round each system has its turn in each case before the next round begins,
-        so that the machine's good and bad minutes fall on all of them.
+        so that the machine's good and bad minutes fall on all of them. A trial that
+        fails is noted, and the run goes on.
         """
         for question in questions:
             for number_ in range(self.results.rounds):
@@ -41,33 +45,47 @@ class Runner:
 
     def _ask(self, question: Question, case: Case, round_: int) -> None:
         systems = [s for s in case.systems if self._takes_part(s)]
-        for system, values in _answers(self.site, case, systems, round_):
-            self.results.entries.append(
-                Entry(
+        for group in _turns(case, systems, round_):
+            what = f"{question.name}/{case.name} {round_ + 1}"
+            try:
+                found = _answers(self.site, case, group)
+            except (Failed, psycopg.Error) as error:
+                names = ", ".join(system.name for system in group)
+                self.results.failed.append(f"{what} {names}")
+                self.say(f"{self._clock()}  {what:18} {names} FAILED: {error}")
+                continue
+            for name, values in found.items():
+                entry = Entry(
                     question=question.name,
                     case=case.name,
-                    system=system.name,
+                    system=name,
                     round=round_,
                     values=values,
                 )
-            )
-            passed = time.monotonic() - self._began
-            what = f"{question.name}/{case.name} {round_ + 1}"
-            self.say(f"{passed:6.0f} s  {what:18} {system.name:24} {_brief(values)}")
+                self.results.entries.append(entry)
+                self.say(f"{self._clock()}  {what:18} {name:24} {_brief(values)}")
+
+    def _clock(self) -> str:
+        return f"{time.monotonic() - self._began:6.0f} s"
 
 
-def _answers(
-    site: Site, case: Case, systems: Sequence[System], round_: int
-) -> Iterator[tuple[System, Values]]:
-    """What each system of the case came to; each round begins with another one."""
+def _turns(
+    case: Case, systems: Sequence[System], round_: int
+) -> Iterator[Sequence[System]]:
+    """Who is measured at once; each round begins with another system."""
     if case.together is not None:
-        found = case.together(site, systems)
-        yield from ((system, found[system.name]) for system in systems)
+        yield from [systems] if systems else []
         return
-    assert case.measure is not None
     for i in range(len(systems)):
-        system = systems[(i + round_) % len(systems)]
-        yield system, case.measure(site, system)
+        yield [systems[(i + round_) % len(systems)]]
+
+
+def _answers(site: Site, case: Case, systems: Sequence[System]) -> Mapping[str, Values]:
+    """What these systems came to."""
+    if case.together is not None:
+        return case.together(site, systems)
+    assert case.measure is not None
+    return {system.name: case.measure(site, system) for system in systems}
 
 
 def _brief(values: Values) -> str:

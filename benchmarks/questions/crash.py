@@ -129,7 +129,7 @@ QUESTION: Final = Question(
             leads="seconds",
             better=Better.LOW,
             together=_host,
-            most_rounds=2,
+            most_rounds=1,
             never=f"not in {PATIENCE:g} s",
         ),
     ),

@@ -17,9 +17,9 @@ from benchmarks.systems import ALL, DJANGO_TASKS_DB_OFTEN, OURS
 from benchmarks.systems.base import Load, System
 
 SYSTEMS: Final = (*ALL, DJANGO_TASKS_DB_OFTEN)
-JOBS: Final = 200
+JOBS: Final = 150
 WARM_UP: Final = 20
-PAUSES: Final = (0.02, 0.08)  # seconds between two jobs, drawn evenly
+PAUSES: Final = (0.02, 0.06)  # seconds between two jobs, drawn evenly
 REST: Final = 1.5  # seconds from the warm-up to the first job
 SETTLING: Final = 14.0  # seconds; an idle backend tells its counters after ten
 WATCHED: Final = 30.0  # seconds
@@ -89,7 +89,7 @@ QUESTION: Final = Question(
     title="Pickup by an idle worker",
     asked=(
         f"One worker process that has nothing to do; {JOBS} jobs come one by one, "
-        "20 to 80 ms apart. Measured from the return of the enqueue, which has "
+        "20 to 60 ms apart. Measured from the return of the enqueue, which has "
         "committed by then, to the first line of the handler. Then workers of all "
         "systems are left alone, each with its own database, and the transactions "
         "there are counted: an idle worker's queries are transactions of one statement."
@@ -120,7 +120,7 @@ QUESTION: Final = Question(
             leads="transactions_per_s",
             better=Better.LOW,
             together=_idle,
-            most_rounds=2,
+            most_rounds=1,
         ),
     ),
     why=(

@@ -48,10 +48,10 @@ QUESTION: Final = Question(
     title="Jobs that wait",
     asked=(
         f"Jobs that sleep {MS} ms, one worker process; measured as a drain. 5,000 of "
-        "them where that ends in some seconds, else fewer. In threads, 100 at once is "
-        "the most: 5,000 jobs cannot take less than 5 s. procrastinate is left out "
-        "there, because its command has no option for the number of threads; "
-        "django-tasks-db runs one at a time."
+        "them for django_jobqueue, fewer for systems that would take too long. In "
+        "threads, 100 at once is the most: 5,000 jobs cannot take less than 5 s. "
+        "procrastinate is left out there, because its command has no option for the "
+        "number of threads; django-tasks-db runs one at a time."
     ),
     cases=(
         Case(
