@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.test import Client
+from django.test import Client, modify_settings
 from django.utils import timezone
 
 from django_jobqueue.admin.search import id_search
@@ -176,6 +176,13 @@ def test_a_range_that_is_not_clear_shows_nothing_and_says_why(
     page = get(anna, list_of("archivedjob"), **named)
     assert page.rows == []
     assert f"is not clear: {why}." in page.text
+
+
+@modify_settings(INSTALLED_APPS={"remove": "rangefilter"})
+def test_ranges_need_no_other_app(anna: Client, days: dict[str, str]) -> None:
+    query = {"finished_at__range__gte_0": "2026-03-03"}
+    found = get(anna, list_of("archivedjob"), **query).rows
+    assert [days[id] for id in found] == ["after"]
 
 
 def test_ready_made_ranges_find_what_they_say(anna: Client, db: None) -> None:
