@@ -181,7 +181,7 @@ _POOLER: Final = Warning(
     "LISTEN hears nothing on this connection: it looks like a transaction pooler, "
     "such as PgBouncer in transaction mode.",
     hint="Workers poll instead, up to once a second. For pickup within milliseconds "
-    "name an alias with a direct connection in JOBQUEUE['DATABASE'] of the workers, or "
-    "set JOBQUEUE['LISTEN'] = False to accept polling.",
+    "give the same alias HOST and PORT of the server itself where workers run, or set "
+    "JOBQUEUE['LISTEN'] = False to accept polling.",
     id="jobqueue.W003",
 )

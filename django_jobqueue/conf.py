@@ -181,8 +181,8 @@ class Conf:
     lease = Seconds[float](
         15.0,
         "How long a worker's claims hold without renewal. A host that vanishes is "
-        "taken over after this time; an outage of the database that is shorter "
-        "repeats no job.",
+        "taken over after this time; an outage of the database of 0.4 of it or less "
+        "runs no job again.",
         minimum=2,
     )
     poll_interval = Seconds[float](

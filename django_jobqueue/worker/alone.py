@@ -18,14 +18,16 @@ class AloneDispatcher(Dispatcher):
 
     def tick(self) -> float:
         """Claim the next one, when nothing is held."""
+        ends, self._idle_at = self._ends, None
         self._set_straight()
         if not self._open:
             return FOREVER
         if self._claimer.holds_any:
             return EVERY
         attempt = self._claimer.take_alone()
-        self.is_idle = attempt is None
-        if attempt is not None:
+        if attempt is None:
+            self._idle_at = ends
+        else:
             is_async = attempt.declaration.is_async
             executor = next(e for e in self.executors if e.is_async is is_async)
             executor.put([attempt])

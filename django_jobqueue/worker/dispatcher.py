@@ -9,7 +9,7 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store import job_types, lanes, workers
+from django_jobqueue.store import job_types, lanes
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.worker.attempt import Attempt
@@ -18,7 +18,7 @@ from django_jobqueue.worker.claimer import LIMIT_RETRY, Claimer
 from django_jobqueue.worker.executors.base import Executor
 from django_jobqueue.worker.loop import FOREVER, Loop
 from django_jobqueue.worker.policies import Policies
-from django_jobqueue.worker.rests import Rests
+from django_jobqueue.worker.rests import Rests, Sign
 
 logger = logging.getLogger(__name__)
 
@@ -48,19 +48,19 @@ class Dispatcher(Loop):
     ) -> None:
         super().__init__()
         self.executors: list[Executor] = []
-        self.is_idle = False  # the last look found nothing that could be claimed now
-        self._worker = worker
+        self._sign = Sign(worker, connection)
         self._connection = connection
         self._claimer = claimer
         self._policies = policies
         self._cancelled = cancelled
         self._heard = heard  # whether notifications arrive
+        self._ends = 0  # how often something ended here
+        self._idle_at: int | None = None  # the same, as an idle round began
         self._open = True
         self._hungry = True  # there may be more to claim
         self._news = True
         self._sweep = True
         self._reload = True
-        self._listening = False
         self._rests = Rests()
         self._due_in: float | None = None  # seconds until the first future job is due
         self._full_since: float | None = None
@@ -88,7 +88,7 @@ class Dispatcher(Loop):
 
     def ended(self, attempts: Sequence[Attempt]) -> None:
         """These are finished: a type at its limit may have room, a retry may be due."""
-        self.is_idle = False
+        self._ends += 1
         limited = self._claimer.limited_until
         if limited:
             for attempt in attempts:
@@ -106,13 +106,19 @@ class Dispatcher(Loop):
         self._open = True
         self.jobs_arrived(behind=True)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether the last round found nothing and nothing ended since it began."""
+        return self._idle_at == self._ends
+
     # The work.
 
     def tick(self) -> float:
         """Claim what there are slots for."""
+        ends, self._idle_at = self._ends, None
         self._set_straight()
         if not self._open:
-            self._say_listening(False)
+            self._sign.put(False)
             return FOREVER
         taken = 0
         if self._hungry or self._news:
@@ -120,6 +126,8 @@ class Dispatcher(Loop):
             taken = self._claim()
         if self._should_look(taken) and self._look():
             taken += self._claim()
+        if not taken and not self._hungry:
+            self._idle_at = ends
         return self._rest(taken)
 
     def close(self) -> None:
@@ -197,11 +205,10 @@ class Dispatcher(Loop):
     def _rest(self, taken: int) -> float:
         if self._hungry:
             return self._rest_hungry()
-        self.is_idle = not taken
         if taken:
             self._rests.begin_anew()
-        elif self._heard() and not self._listening:
-            self._say_listening(True)
+        elif self._heard() and not self._sign.is_out:
+            self._sign.put(True)
             return 0.0  # look once more: nobody notified us until now
         longest = conf.poll_interval
         if not self._heard():
@@ -215,17 +222,11 @@ class Dispatcher(Loop):
     def _rest_hungry(self) -> float:
         """There is more to claim; an executor that has room for it wakes us."""
         self._rests.begin_anew()
-        self.is_idle = False
         since = self._full_since
         if since is not None and time.monotonic() - since > BUSY_AFTER:
-            self._say_listening(False)
+            self._sign.put(False)
         if any(executor.buffered for executor in self.executors):
             return NUDGE
         if self._has_room:
             return max(0.0, self._next_look - time.monotonic())
         return conf.poll_interval
-
-    def _say_listening(self, listening: bool) -> None:
-        if listening != self._listening:
-            workers.set_listening(self._connection, self._worker, listening)
-            self._listening = listening

@@ -96,18 +96,24 @@ class Family:
                 return
             if pid == 0:
                 return
-            worker = self.workers.get(pid)
+            child = self._find(pid)
+            if child is None:
+                continue
             if os.WIFSTOPPED(status) or os.WIFCONTINUED(status):
-                if worker is not None:
-                    self._pause(worker, os.WIFSTOPPED(status))
-            elif worker is not None:
-                seat = self._leave(worker)
-                yield worker, seat, os.waitstatus_to_exitcode(status)
-            elif self._keeper is not None and pid == self._keeper.pid:
+                self._pause(child, os.WIFSTOPPED(status))
+            elif child is self._keeper:
                 self._keeper_ended(os.waitstatus_to_exitcode(status))
+            else:
+                seat = self._leave(child)
+                yield child, seat, os.waitstatus_to_exitcode(status)
 
-    def bury(self, child: Child, seat: Seat, *, crashed: bool, reason: str) -> None:
-        """Have the keeper look after the jobs of a worker that ended."""
+    def bury(
+        self, child: Child, seat: Seat, *, crashed: bool, reason: str, stopping: bool
+    ) -> None:
+        """Have the keeper look after the jobs of a worker that ended.
+
+        ``stopping``: because the whole host stops; its unfinished jobs are listed.
+        """
         if not seat.worker:
             return  # it ended before it had a row
         self._deaths += 1
@@ -119,8 +125,16 @@ class Family:
                 "name": identity.name_of(child.pid),
                 "crashed": crashed,
                 "reason": reason,
+                "stopping": stopping,
             }
         )
+
+    def end_paused_keeper(self, seconds: float) -> None:
+        """Kill a keeper that was stopped (SIGSTOP) so long ago; another will start."""
+        keeper = self._keeper
+        if keeper is not None and keeper.is_paused_for(seconds, time.monotonic()):
+            logger.error("The keeper %s is stopped (SIGSTOP); killing it", keeper.pid)
+            keeper.kill()
 
     def end_keeper(self) -> None:
         """Let the keeper deal with the last deaths, and end."""
@@ -134,14 +148,21 @@ class Family:
             time.sleep(0.005)
         self._keeper.kill()
 
+    def _everybody(self) -> list[Child]:
+        keeper = [self._keeper] if self._keeper is not None else []
+        return [*self.workers.values(), *keeper]
+
+    def _find(self, pid: int) -> Child | None:
+        return next((child for child in self._everybody() if child.pid == pid), None)
+
     def _fork(self, seat: int, live: Callable[[int], int]) -> Child:
-        keeper = [self._keeper] if self._keeper else []
-        others = [child.control for child in [*self.workers.values(), *keeper]]
+        others = [child.control for child in self._everybody()]
         return fork(seat, live, (*self._private, *others))
 
     def _pause(self, child: Child, paused: bool) -> None:
         child.paused_since = time.monotonic() if paused else None
-        self._roster.write(child.seat, renewable=not paused)
+        if child is not self._keeper:
+            self._roster.write(child.seat, renewable=not paused)
 
     def _leave(self, child: Child) -> Seat:
         seat = self._roster.seat(child.seat)

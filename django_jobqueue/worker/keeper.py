@@ -108,8 +108,8 @@ class Keeper:
         if not works:
             logger.warning(
                 "LISTEN hears nothing: this looks like a transaction pooler. Polling "
-                "instead. For pickup within milliseconds give the worker a direct "
-                "connection (JOBQUEUE['DATABASE'])."
+                "instead. For pickup within milliseconds give the settings of this "
+                "host a direct connection."
             )
         return works
 
@@ -155,6 +155,7 @@ class Keeper:
                         order["crashed"],
                         order["reason"],
                         order["number"],
+                        order["stopping"],
                     )
                 )
                 self._house.hurry(self._rescuer)

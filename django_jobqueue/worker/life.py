@@ -81,7 +81,9 @@ class Life:
         while True:
             self._read(self._pause())
             code = self._obey(worker)
-            self._roster.write(self._seat, running=len(worker.held))
+            self._roster.write(
+                self._seat, running=worker.running, held=len(worker.held)
+            )
             if code is None:
                 code = self._ending(worker)
             if code is not None:
@@ -95,8 +97,11 @@ class Life:
     def _register(self, worker: Worker) -> bool:
         """Write the worker's row, however long it takes; False if told to stop."""
         while True:
+            began = int(time.monotonic() * 1_000)
             try:
-                self._roster.write(self._seat, worker=worker.register())
+                self._roster.write(
+                    self._seat, registered=began, worker=worker.register()
+                )
             except StoreUnavailable as error:
                 self._read(error.retry_in)
                 if DRAIN in self._orders or QUIT in self._orders:

@@ -8,7 +8,7 @@ import select
 from collections.abc import Callable
 from typing import Final
 
-from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.connection import BoundedConnection, OwnConnection
 from django_jobqueue.store.notify import CHANNEL, NOTIFY, News, parse, payload
 from django_jobqueue.worker.loop import Loop
 
@@ -43,17 +43,10 @@ class Listener(Loop):
     def tick(self) -> float:
         """Wait until something is heard, and pass it on."""
         try:
+            if not self.hears:
+                self._listen()
             with self._connection.raw() as connection:
-                if not self.hears:
-                    connection.execute(f"LISTEN {CHANNEL}", prepare=False)
-                    self.hears = True
-                    self._hear(News.JOB_TYPES, "")  # whatever was missed until now
-                sockets = [connection.fileno(), self._reader]
-                ready, _, _ = select.select(sockets, [], [], ALIVE_EVERY)
-                if self._reader in ready:
-                    os.read(self._reader, 1_024)
-                if not ready:
-                    connection.execute("SELECT 1", prepare=False)
+                self._wait(connection)
                 for notification in connection.notifies(timeout=0):
                     heard = parse(notification.payload)
                     if heard is not None:
@@ -62,6 +55,21 @@ class Listener(Loop):
             self.hears = False
             raise
         return 0.0
+
+    def _listen(self) -> None:
+        with self._connection.raw() as connection:
+            connection.execute(f"LISTEN {CHANNEL}", prepare=False)
+        self.hears = True
+        self._hear(News.JOB_TYPES, "")  # whatever was missed until now
+
+    def _wait(self, connection: BoundedConnection) -> None:
+        """Until the connection has something to say, or somebody wakes us."""
+        sockets = [connection.fileno(), self._reader]
+        ready, _, _ = select.select(sockets, [], [], ALIVE_EVERY)
+        if self._reader in ready:
+            os.read(self._reader, 1_024)
+        if not ready:
+            connection.execute("SELECT 1", prepare=False)
 
     def close(self) -> None:
         """Let the connection go."""

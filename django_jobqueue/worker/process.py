@@ -124,6 +124,11 @@ class Worker:
         self.dispatcher.stop(min(timeout, 1.0))
 
     @property
+    def running(self) -> int:
+        """How many jobs are in its slots."""
+        return sum(len(executor.running) for executor in self.executors)
+
+    @property
     def is_empty(self) -> bool:
         """Whether it holds no job any more."""
         return not self.held and self.completer.is_done
@@ -151,12 +156,9 @@ class Worker:
         return any(executor.buffered for executor in self.executors)
 
     def _written(self, done: Sequence[Attempt]) -> None:
+        self.dispatcher.ended(done)  # first, so that it is never idle for a moment
         for attempt in done:
             self.held.pop(attempt.job.id, None)
-        self.dispatcher.ended(done)
-
-    def _done(self, attempt: Attempt, finished: Finished) -> None:
-        self.completer.add(attempt, finished)
 
     def _give_up(self, hung: list[Attempt]) -> None:
         for attempt in hung:
@@ -221,14 +223,14 @@ class Worker:
                 return run_atomically(attempt, holder)
             return attempts.run(attempt)
 
-        wanting = self.dispatcher.slot_free
+        done, wanting = self.completer.add, self.dispatcher.slot_free
         if self.plan.threads:
             self.executors.append(
-                Threads(self.plan.threads, run=run, done=self._done, wanting=wanting)
+                Threads(self.plan.threads, run=run, done=done, wanting=wanting)
             )
         if self.plan.async_slots:
             self.executors.append(
-                Coroutines(self.plan.async_slots, done=self._done, wanting=wanting)
+                Coroutines(self.plan.async_slots, done=done, wanting=wanting)
             )
 
     def _row(self) -> workers.NewWorker:

@@ -38,7 +38,7 @@ class Renewer(Loop):
         try:
             renewed = workers.renew(self._connection, beats, conf.lease)
         except StoreUnavailable as error:
-            error.retry_in = min(error.retry_in, conf.lease / 6)
+            error.retry_in = min(error.retry_in, conf.lease / 10)
             raise
         self._roster.renewed_at = began
         for worker, seat in seats.items():

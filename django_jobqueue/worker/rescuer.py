@@ -20,6 +20,7 @@ from django_jobqueue.worker.loop import Loop
 logger = logging.getLogger("django_jobqueue.rescuer")
 
 LONGEST: Final = 10.0  # seconds between looks
+REMEMBERED: Final = 10_000  # unfinished jobs that are listed when all stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Death:
     crashed: bool
     reason: str
     number: int = 0  # of the supervisor's count
+    stopping: bool = False  # it ended because the whole host stops
 
 
 class Rescuer(Loop):
@@ -53,7 +55,7 @@ class Rescuer(Loop):
         buried: Callable[[int], None],
     ) -> None:
         super().__init__()
-        self.released: list[Rescued] = []  # of children that were stopped on purpose
+        self.released: deque[Rescued] = deque(maxlen=REMEMBERED)  # for the dump
         self._connection = connection
         self._job_types = job_types
         self._queues = queues
@@ -111,7 +113,7 @@ class Rescuer(Loop):
                 crashed=death.crashed,
                 reason=death.reason,
             )
-            if not death.crashed:
+            if death.stopping:
                 self.released += rescued
             self._tell(death.name, death.reason, rescued)
             self._deaths.popleft()

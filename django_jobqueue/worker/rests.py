@@ -1,8 +1,11 @@
-"""How long a worker rests that finds nothing to do."""
+"""How long a worker rests that finds nothing to do, and whether it is to be woken."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from django_jobqueue.store import workers
+from django_jobqueue.store.connection import OwnConnection
 
 # The first ones are short, because a job may have been committed just before this
 # worker said that it listens.
@@ -24,3 +27,18 @@ class Rests:
         rest = FIRST[self._round] if self._round < len(FIRST) else longest
         self._round += 1
         return min(rest, longest)
+
+
+class Sign:
+    """Says in the worker's row whether enqueues are to notify."""
+
+    def __init__(self, worker: int, connection: OwnConnection) -> None:
+        self.is_out = False
+        self._worker = worker
+        self._connection = connection
+
+    def put(self, out: bool) -> None:
+        """Put the sign out, or take it in. Raises StoreUnavailable."""
+        if out != self.is_out:
+            workers.set_listening(self._connection, self._worker, out)
+            self.is_out = out

@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _HEAD: Final = struct.Struct("=dqqqq")  # see the properties
-_SEAT: Final = struct.Struct("=10q")
+_SEAT: Final = struct.Struct("=12q")
 _FIELDS: Final = (
     "pid",  # supervisor: the process in this seat; 0 is none
     "renewable",  # supervisor: whether it runs, so that its lease is to be renewed
     "paused",  # supervisor: drained by an operator, and to stay
     "worker",  # worker: its id in the database; 0 is not yet
-    "running",  # worker: jobs that it holds
+    "registered",  # worker: time.monotonic() before that, in milliseconds
+    "running",  # worker: jobs in its slots
+    "held",  # worker: all jobs that it has, also those that wait or are being finished
     "draining",  # worker: claims nothing more
     "orderly",  # worker: it ends because it was told to, not because it died
     "condemned",  # worker: a handler hangs; it will end, and wants a successor
@@ -38,12 +40,18 @@ class Seat:
     renewable: int
     paused: int
     worker: int
+    registered: int
     running: int
+    held: int
     draining: int
     orderly: int
     condemned: int
     lost: int
     desired: int
+
+    def leased_at(self, renewed_at: float) -> float:
+        """time.monotonic() from which its lease counts, after the last renewal."""
+        return max(renewed_at, self.registered / 1_000)
 
 
 class Roster:

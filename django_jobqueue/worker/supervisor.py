@@ -27,7 +27,7 @@ from django_jobqueue.worker.stopping import Step, Stopping
 logger = logging.getLogger("django_jobqueue.supervisor")
 
 PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is killed
-FENCE_AT: Final = 0.8  # of a lease without renewal
+FENCE_AT: Final = 0.85  # of a lease without renewal
 SHORT_LIFE: Final = 10.0  # seconds; who dies younger is replaced later and later
 LONGEST_REST: Final = 5.0
 ORDERS: Final = {Step.DRAIN: DRAIN, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
@@ -144,7 +144,8 @@ class Supervisor:
             reason = "its lease could not be renewed"
         if crashed:
             logger.error("Worker %s: %s", identity.name_of(child.pid), reason)
-        self.family.bury(child, seat, crashed=crashed, reason=reason)
+        stopping = bool(self.stopping)
+        self.family.bury(child, seat, crashed=crashed, reason=reason, stopping=stopping)
         if self.plan.drain and seat.orderly and not child.replaced:
             # It found nothing to run; but a job that ran alone may have left some.
             self.processes = 1 if child.alone else self.processes - 1
@@ -165,13 +166,16 @@ class Supervisor:
     def _fence(self) -> None:
         """Kill what may no longer run: others may start its jobs any moment."""
         now = time.monotonic()
-        cut_off = now - self.roster.renewed_at > conf.lease * FENCE_AT
+        self.family.end_paused_keeper(PAUSED_TOO_LONG)
+        renewed_at, longest = self.roster.renewed_at, conf.lease * FENCE_AT
         for child in self.family:
             seat = self.roster.seat(child.seat)
             if child.is_paused_for(PAUSED_TOO_LONG, now):
                 logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
                 child.kill()
-            elif seat.lost or (cut_off and seat.running and not child.fenced):
+                continue
+            cut_off = seat.held and now - seat.leased_at(renewed_at) > longest
+            if seat.lost or (cut_off and not child.fenced):
                 why = "was given up" if seat.lost else "could not be renewed in time"
                 logger.error("Worker %s: its lease %s; killing it", child.pid, why)
                 child.fenced = True

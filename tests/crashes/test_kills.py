@@ -280,6 +280,19 @@ def test_a_killed_keeper_is_replaced(runworkers: Run, journal: str) -> None:
     assert "starting another" in run.output
 
 
+def test_a_stopped_keeper_is_killed_and_replaced(runworkers: Run, journal: str) -> None:
+    run = runworkers("--threads", "1")
+    (pid,) = run.started()
+    keeper = next(child for child in children(run.process.pid) if child != pid)
+    os.kill(keeper, signal.SIGSTOP)
+
+    eventually(lambda: "starting another" in run.output)
+    assert f"The keeper {keeper} is stopped (SIGSTOP); killing it" in run.output
+    assert run.workers() == [pid]
+    jobs.write.enqueue(journal, "a")
+    eventually(all_archived(1))
+
+
 def is_gone(pid: int) -> bool:
     """Whether a process has ended; one that nobody reaped has."""
     try:

@@ -1,4 +1,4 @@
-"""Behind PgBouncer in transaction mode: no LISTEN, no session state, and all the rest."""
+"""Behind PgBouncer in transaction mode: no LISTEN, no session state."""
 
 from __future__ import annotations
 

@@ -128,6 +128,17 @@ def test_drain_ends_when_nothing_can_be_run_now(runworkers: Run, journal: str) -
     assert len(queued()) == 1
 
 
+def test_drain_runs_all_jobs_of_a_limited_type(runworkers: Run, journal: str) -> None:
+    """Each end makes room for others, also the last one before all are at rest."""
+    jobs.write_limited.enqueue_many(
+        {"journal": journal, "word": str(number)} for number in range(200)
+    )
+    for _ in range(2):
+        run = runworkers("--drain", "--processes", "2")
+        assert run.wait() == 0
+        assert len(archived()) == 200
+
+
 def test_drain_runs_jobs_that_must_run_alone(runworkers: Run, journal: str) -> None:
     jobs.die.enqueue(journal)
     run = runworkers("--drain", "--threads", "1")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
 from django.db import connection
 
 from django_jobqueue import triage
@@ -333,3 +334,23 @@ def test_a_released_job_is_run_again_by_another_worker(
     assert done.worker == second.worker.name
     assert (done.status, done.attempts) == ("succeeded", 1)
     assert queued() == []
+
+
+def test_a_worker_is_not_idle_when_something_ended_since_its_last_round(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dispatcher = worker.worker.dispatcher
+    worker.claim()
+    assert dispatcher.is_idle
+    dispatcher.ended([])
+    assert not dispatcher.is_idle
+    worker.claim()
+    assert dispatcher.is_idle
+
+    def ends_meanwhile() -> bool:
+        dispatcher.ended([])
+        return False
+
+    monkeypatch.setattr(dispatcher, "_look", ends_meanwhile)
+    worker.claim()
+    assert not dispatcher.is_idle

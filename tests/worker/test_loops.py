@@ -196,6 +196,22 @@ def test_the_rescuer_looks_after_the_jobs_of_a_dead_child(
     assert (row.state, row.end) == ("lost", "exited with code 3")
 
 
+@pytest.mark.parametrize("stopping", [False, True])
+def test_only_what_the_end_of_the_host_cut_off_is_remembered_for_the_dump(
+    make_worker: Make, own: OwnConnection, stopping: bool
+) -> None:
+    worker = make_worker()
+    made = jobs.add.enqueue(1)
+    worker.claim()
+    worker.run()
+    rescuer = rescuer_on(own, [])
+    rescuer.report(
+        Death(worker.worker.id, "here:1", False, "stopped", stopping=stopping)
+    )
+    rescuer.tick()
+    assert [job.id for job in rescuer.released] == ([made.id] if stopping else [])
+
+
 def test_the_rescuer_is_patient_at_first_and_after_an_outage(
     make_worker: Make, own: OwnConnection
 ) -> None:

@@ -46,3 +46,12 @@ def test_a_forked_process_writes_to_the_same_page() -> None:
         os._exit(0)
     os.waitpid(pid, 0)
     assert roster.seat(0).pid == 42
+
+
+def test_a_lease_counts_from_its_renewal_or_its_registration() -> None:
+    roster = Roster(2)
+    roster.write(0, pid=7, registered=5_000)
+    roster.write(1, pid=8, registered=30_500)  # after an outage, before a renewal
+    old, new = roster
+    assert old.leased_at(20.0) == 20.0
+    assert new.leased_at(20.0) == 30.5

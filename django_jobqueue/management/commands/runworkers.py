@@ -18,11 +18,12 @@ from django_jobqueue.conf import (
     Setting,
     conf,
 )
+from django_jobqueue.management.jobqueue import database
 from django_jobqueue.registry import autodiscover
 from django_jobqueue.worker.process import Plan
 from django_jobqueue.worker.supervisor import Supervisor
 
-LEVELS = {0: logging.ERROR, 1: logging.INFO, 2: logging.INFO, 3: logging.DEBUG}
+LEVELS = {1: logging.INFO, 2: logging.INFO, 3: logging.DEBUG}
 
 
 class Command(BaseCommand):
@@ -67,6 +68,7 @@ class Command(BaseCommand):
             async_slots=conf.async_slots,
             drain=options["drain"],
         )
+        database.check(conf.database)
         if not plan.threads and not plan.async_slots:
             raise CommandError("With --threads 0 and --async-slots 0 nothing can run.")
         code = Supervisor(plan, conf.processes).run()

@@ -19,7 +19,7 @@ def using(alias: str | None) -> Iterator[None]:
     if alias is None:
         yield
         return
-    _check(alias)
+    check(alias)
     before = conf.database
     conf.override({"DATABASE": alias})
     try:
@@ -28,7 +28,8 @@ def using(alias: str | None) -> Iterator[None]:
         conf.override({"DATABASE": before})
 
 
-def _check(alias: str) -> None:
+def check(alias: str) -> None:
+    """Raises CommandError unless there is such a PostgreSQL database."""
     if alias not in connections.settings:
         near = get_close_matches(alias, list(connections.settings), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
