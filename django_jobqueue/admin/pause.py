@@ -34,6 +34,12 @@ class PauseForm(VerbForm):
         help_text=_("When the pause ends by itself; empty is never."),
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        zone = gettext("Time zone: %(name)s.")
+        zone %= {"name": timezone.get_current_timezone_name()}
+        self.fields["resume_at"].help_text += f" {zone}"
+
     def clean_resume_at(self) -> Any:
         """A pause that is over already would not be one."""
         at = self.cleaned_data["resume_at"]

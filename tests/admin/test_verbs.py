@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -129,6 +130,19 @@ def test_a_pause_that_is_not_clear_is_asked_again(
     assert text in confirm(anna, "jobtype", "pause", FAIL, **said).text
     assert not JobType.objects.get(pk=FAIL).paused
     assert entries() == {}
+
+
+def test_the_end_of_a_pause_is_in_the_time_zone_that_the_page_names(
+    anna: Client, scene: Scene, settings: Any
+) -> None:
+    settings.TIME_ZONE = "Asia/Tokyo"
+    page = select(anna, "jobtype", "pause", FAIL)
+    assert "Time zone: Asia/Tokyo." in page.text
+    said = {"reason": "x", "resume_at": "2100-01-01T08:00"}
+    page = confirm(anna, "jobtype", "pause", FAIL, **said)
+    until = JobType.objects.get(pk=FAIL).resume_at
+    assert until == datetime(2099, 12, 31, 23, tzinfo=UTC)
+    assert "paused until 2100-01-01 08:00:00 JST" in page.text
 
 
 def test_a_pause_that_ended_by_itself_is_none(anna: Client, scene: Scene) -> None:
