@@ -8,7 +8,7 @@ business.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -31,11 +31,13 @@ from django_jobqueue.registry import registry
 from django_jobqueue.states import ArchivedStatus
 from django_jobqueue.store import cancel as store_cancel
 from django_jobqueue.store import find as store_find
-from django_jobqueue.store import job_types, prune, workers
+from django_jobqueue.store import job_types, workers
+from django_jobqueue.store import prune as store_prune
 from django_jobqueue.store import replay as store_replay
 from django_jobqueue.store import reschedule as store_reschedule
 from django_jobqueue.store.cancel import Cancelled
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.prune import Rule
 from django_jobqueue.store.replay import Replay
 from django_jobqueue.store.rows import Job
 
@@ -202,7 +204,7 @@ def prune_rules(
     status: str | None = None,
     older_than: timedelta | None = None,
     job_type: str | None = None,
-) -> list[prune.Rule]:
+) -> list[Rule]:
     """What pruning would go by: the retention in force, or what is given here."""
     statuses = [status] if status else ArchivedStatus.values
     unknown = set(statuses) - set(ArchivedStatus.values)
@@ -213,10 +215,23 @@ def prune_rules(
         )
     if older_than is not None:
         keep = older_than.total_seconds()
-        return [prune.Rule(status=s, keep=keep, job_type=job_type) for s in statuses]
+        return [Rule(status=s, keep=keep, job_type=job_type) for s in statuses]
     retention = {s: conf.retention[s] for s in statuses}
-    found = prune.rules(DjangoDatabase(), retention, only_type=job_type)
+    found = store_prune.rules(DjangoDatabase(), retention, only_type=job_type)
     return [rule for rule in found if rule.status in statuses]
+
+
+def prune(rules: Iterable[Rule], *, by: str = "") -> Iterator[tuple[Rule, int]]:
+    """Delete what these rules let go, a thousand jobs at a time, each time in a
+    transaction of its own; yields the rule and the number of each."""
+    db, total = DjangoDatabase(), 0
+    try:
+        for rule in rules:
+            for gone in store_prune.prune(db, rule):
+                total += gone
+                yield rule, gone
+    finally:
+        _tell("prune", by, total, {})
 
 
 def _keys(ids: Ids) -> list[UUID]:

@@ -50,8 +50,7 @@ def test_every_verb_of_operators_is_described() -> None:
     for name, value in vars(triage).items():
         if getattr(value, "__module__", "") != triage.__name__ or name.startswith("_"):
             continue
-        if name != "prune_rules":  # for the command and the admin
-            assert f".. autofunction:: {name}\n" in page, name
+        assert f".. autofunction:: {name}\n" in page, name
 
 
 def test_the_drawing_of_the_rooms_is_the_contract_of_imports() -> None:

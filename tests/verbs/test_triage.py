@@ -250,3 +250,25 @@ def test_pruning_goes_by_the_retention_else(
     assert "failed" not in kept
     with pytest.raises(InvalidArguments, match="'done' is no status of archived jobs"):
         triage.prune_rules(status="done")
+
+
+def test_what_is_pruned_is_told_with_how_many(worker: HandDriven, told: Told) -> None:
+    for number in range(3):
+        jobs.add.enqueue(number)
+    over(worker)
+    rules = triage.prune_rules(status="succeeded", older_than=timedelta(0))
+    assert list(triage.prune(rules, by="anna")) == [(rules[0], 3)]
+    assert {job.status for job in archived()} == {"failed"}
+    assert [(t["verb"], t["by"], t["count"]) for t in told] == [("prune", "anna", 3)]
+
+
+def test_a_pruning_that_is_broken_off_is_told_as_far_as_it_came(
+    worker: HandDriven, told: Told
+) -> None:
+    jobs.add.enqueue(1)
+    over(worker)
+    pruning = triage.prune(triage.prune_rules(older_than=timedelta(0)))
+    next(pruning)
+    pruning.close()
+    assert told[-1]["count"] == 1
+    assert len(archived()) == 1

@@ -15,7 +15,7 @@ from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.progress import Progress
-from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.table import Column, Row, table
 from django_jobqueue.management.jobqueue.times import DURATIONS, duration, span
 from django_jobqueue.models import ArchivedJob
@@ -119,10 +119,9 @@ class Pruning:
             raise CommandError("Nothing was pruned.")
 
     def _steps(self) -> Iterator[int]:
-        for rule in self._pruned:
-            for gone in store_prune.prune(self._db, rule):
-                self._pruned[rule] += gone
-                yield gone
+        for rule, gone in triage.prune(self._pruned, by=by()):
+            self._pruned[rule] += gone
+            yield gone
 
     def _summary(self) -> str:
         number = sum(self._pruned.values())
