@@ -129,10 +129,11 @@ def to_json(
     try:
         text = _encode(data)
         size = len(text.encode())
-        faithful = _is_flat(data) or json.loads(text) == data
+        flat = _is_flat(data)
+        faithful = flat or json.loads(text) == data
     except (TypeError, ValueError, RecursionError, UnicodeEncodeError) as error:
         raise InvalidArguments(_explain(data, what) or f"{what}: {error}") from error
-    if not faithful or "\\u0000" in text or "e+" in text or _may_be_deep(text):
+    if not faithful or "\\u0000" in text or not (flat or _is_plain(text)):
         problem = _explain(data, what)
         if problem or not faithful:
             raise InvalidArguments(problem or f"{what} would not survive as JSON.")
@@ -178,8 +179,9 @@ def _is_flat(data: Any) -> bool:
     )
 
 
-def _may_be_deep(text: str) -> bool:
-    return text.count("[") + text.count("{") > MAX_DEPTH
+def _is_plain(text: str) -> bool:
+    """Whether this has no large floats, and cannot be too deep."""
+    return "e+" not in text and text.count("[") + text.count("{") <= MAX_DEPTH
 
 
 def _explain(value: Any, path: str, depth: int = 0) -> str | None:

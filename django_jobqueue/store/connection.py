@@ -65,6 +65,7 @@ _PINNED = {
     "enable_mergejoin": "off",
     "jit": "off",
 }
+_KEPT_CURSOR = "_jobqueue_cursor"
 _DRIVER_OPTIONS = ("context", "cursor_factory", "prepare_threshold", "row_factory")
 
 
@@ -92,6 +93,24 @@ class DjangoDatabase:
             cursor.execute(statement, params)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
+
+    def fetch_row(self, statement: str, params: Params) -> tuple[Any, ...]:
+        """Run a statement that is run often, and return its one row.
+
+        On one of Django's cursors that is kept as long as the connection: to make
+        another one each time costs a tenth of an INSERT.
+        """
+        wrapper = connections[self.alias]
+        connection, cursor = vars(wrapper).get(_KEPT_CURSOR, (None, None))
+        if connection is None or connection is not wrapper.connection:
+            cursor = wrapper.cursor()
+            if not wrapper.queries_logged:
+                setattr(wrapper, _KEPT_CURSOR, (wrapper.connection, cursor))
+        elif wrapper.queries_logged:
+            cursor = wrapper.cursor()  # one that logs
+        cursor.execute(statement, params)
+        row: tuple[Any, ...] = cursor.fetchone()
+        return row
 
     def run(self, statement: str, params: Params = EMPTY) -> None:
         """Run a statement that has no rows. Raises what Django raises."""

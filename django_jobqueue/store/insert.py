@@ -237,12 +237,12 @@ def _insert_known(
 ) -> datetime | None:
     """Enqueue without a look at the job type; None if its row is gone by now."""
     try:
-        rows = db.fetch(known.statement, {"id": id, "data": text})
+        row = db.fetch_row(known.statement, {"id": id.hex, "data": text})
     except IntegrityError:
         if connections[db.alias].in_atomic_block:
             raise
         return None
-    moment: datetime = rows[0][0]
+    moment: datetime = row[0]
     return moment
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connections
+from django.db import DatabaseError, connection, connections, transaction
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 from psycopg import errors
 
 from django_jobqueue.conf import conf
@@ -364,3 +365,48 @@ def test_a_statement_on_the_callers_connection_is_in_the_callers_transaction(
     assert not connections["default"].in_atomic_block
     db.run(UPDATE)
     assert own.fetch("SELECT attempts FROM jobqueue_queuedjob") == [(7,)]
+
+
+def test_a_kept_cursor_is_made_anew_with_its_connection(transactional_db: None) -> None:
+    db = DjangoDatabase()
+    ask = "SELECT pg_backend_pid(), %(n)s"
+    first = db.fetch_row(ask, {"n": 1})
+    assert db.fetch_row(ask, {"n": 2}) == (first[0], 2)
+    connection.close()
+    again = db.fetch_row(ask, {"n": 3})
+    assert again[0] != first[0]
+    assert again[1] == 3
+
+
+def test_whoever_watches_djangos_cursors_sees_a_kept_one_too(
+    transactional_db: None,
+) -> None:
+    db, seen = DjangoDatabase(), []
+
+    def watch(execute: Any, sql: str, *rest: Any) -> Any:
+        seen.append(sql)
+        return execute(sql, *rest)
+
+    db.fetch_row("SELECT %(n)s", {"n": 1})
+    with connection.execute_wrapper(watch):
+        db.fetch_row("SELECT %(n)s", {"n": 2})
+    with CaptureQueriesContext(connection) as captured:
+        db.fetch_row("SELECT %(n)s", {"n": 3})
+        db.fetch_row("SELECT %(n)s", {"n": 4})
+    assert seen == ["SELECT %(n)s"]
+    assert len(captured) == 2
+    db.fetch_row("SELECT %(n)s", {"n": 5})
+    assert len(captured) == 2
+
+
+def test_a_kept_cursor_belongs_to_the_callers_transaction(
+    transactional_db: None,
+) -> None:
+    db = DjangoDatabase()
+    with transaction.atomic():
+        with pytest.raises(DatabaseError, match="division by zero"):
+            db.fetch_row("SELECT 1 / %(n)s", {"n": 0})
+        with pytest.raises(DatabaseError, match="transaction is aborted"):
+            db.fetch_row("SELECT %(n)s", {"n": 1})
+        transaction.set_rollback(True)
+    assert db.fetch_row("SELECT %(n)s", {"n": 2}) == (2,)
