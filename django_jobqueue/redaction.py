@@ -48,7 +48,7 @@ _CARD: Final = re.compile(
 
 def mask_data(value: Any, sensitive: Iterable[str] = ()) -> Any:
     """The same JSON value with ``MASK`` for what is kept under a secret's key."""
-    return _mask(value, frozenset(name.lower() for name in sensitive))
+    return _mask(value, frozenset(str(name).lower() for name in sensitive))
 
 
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
@@ -84,7 +84,7 @@ def mask_end(text: str, length: int, secrets: Collection[str] = ()) -> str:
 def secrets_in(value: Any, sensitive: Iterable[str]) -> set[str]:
     """The texts kept under ``sensitive`` keys, to be masked wherever they turn up."""
     found: set[str] = set()
-    names = frozenset(name.lower() for name in sensitive)
+    names = frozenset(str(name).lower() for name in sensitive)
     if names:
         _collect(value, names, found, secret=False)
     return found

@@ -175,3 +175,10 @@ def test_values_too_short_to_mask_are_no_secrets() -> None:
 def test_data_without_sensitive_keys_has_no_secrets(data: Any) -> None:
     assert secrets_in(data, ("token",)) == set()
     assert secrets_in({"token": "abcdef"}, ()) == set()
+
+
+def test_names_that_are_no_text_mask_nothing_and_harm_nothing() -> None:
+    """Plain SQL may write anything into a job type's list of sensitive keys."""
+    names: list[Any] = [1, None, "pin"]
+    assert secrets_in({"pin": "12345", "1": "67890"}, names) == {"12345", "67890"}
+    assert mask_data({"pin": "12345", "a": 1}, names) == {"pin": MASK, "a": 1}
