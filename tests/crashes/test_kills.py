@@ -108,9 +108,10 @@ def test_a_job_claimed_by_a_worker_that_is_killed_before_the_start_runs_once(
     assert starts(journal) == {"a": 1}
 
 
-def test_a_worker_killed_while_it_claims_has_claimed_nothing(
+def test_a_job_whose_worker_is_killed_while_it_claims_runs_once(
     runworkers: Run, journal: str, own: OwnConnection
 ) -> None:
+    """The claim may still commit on the server, after its worker died."""
     run = runworkers("--threads", "1", *LEASE)
     (pid,) = run.started()
     triage.pause(["tests.sample.write"])
@@ -121,7 +122,7 @@ def test_a_worker_killed_while_it_claims_has_claimed_nothing(
         kill(pid)
     eventually(all_archived(1))
     assert starts(journal) == {"a": 1}
-    assert archived()[0].crashes == 0
+    assert archived()[0].crashes <= 1
 
 
 def test_a_worker_killed_at_completion_leaves_one_archived_job(

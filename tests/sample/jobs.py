@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -136,10 +137,8 @@ def hang(journal: str) -> None:
     """Ignore whatever it is told."""
     note(journal, "start", "hang")
     while True:
-        try:
+        with contextlib.suppress(BaseException):
             time.sleep(0.05)
-        except BaseException:
-            pass
 
 
 @job(max_crashes=3)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from django_jobqueue.ids import new_id
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store import claim, workers
 from django_jobqueue.store.claim import LaneMark
@@ -42,6 +43,7 @@ def make_many(count: int, job_type: str = ADD, **columns: Any) -> list[UUID]:
     first = columns.pop("run_after", None) or ago(60)
     made = QueuedJob.objects.bulk_create(
         QueuedJob(
+            id=new_id(),
             job_type_id=job_type,
             run_after=first + timedelta(milliseconds=number),
             **columns,
