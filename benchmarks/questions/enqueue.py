@@ -63,7 +63,7 @@ QUESTION: Final = Question(
                 Column(key="p99_ms", title="p99 ms"),
                 Column(key="insert_p50_ms", title="bare INSERT p50 ms"),
             ),
-            leads="p50_ms",
+            leads="ratio",
             better=Better.LOW,
             measure=_single,
         ),

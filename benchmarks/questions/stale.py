@@ -90,6 +90,7 @@ QUESTION: Final = Question(
     ),
     why=(
         "A claim that begins at the left end of its index walks over all dead entries "
-        "there, each time. Ours begins where the last one ended."
+        "there, each time. Ours remembers where the last one ended and begins there, "
+        "but for a look from the left end now and then."
     ),
 )

@@ -47,10 +47,10 @@ SYSTEM: Final = System(
         f"the pickup also with `--interval {OFTEN}`; four processes for the crash."
     ),
     sizes=Sizes(
-        drain=1_000,
+        drain=600,
         bulk=2_000,
         async_sleeps=0,
-        sync_sleeps=100,
+        sync_sleeps=50,
         memory=(200, 400, 400),
         crowded=400,
         crash=4,

@@ -50,7 +50,7 @@ SYSTEM: Final = System(
         "for the pickup."
     ),
     sizes=Sizes(
-        drain=1_500,
+        drain=1_000,
         bulk=20_000,
         async_sleeps=2_000,
         sync_sleeps=0,
