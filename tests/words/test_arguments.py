@@ -368,3 +368,16 @@ def test_of_a_result_over_the_limit_only_the_size_is_kept() -> None:
 def test_text_that_is_no_json_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         from_json(text)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"a": 1, "b": -(10**30), "c": True, "d": False, "e": None},
+        {"": '"\\/\b\f\n\r\t\x1f\x7f', "ü\n": "日本😀\u2028"},
+    ],
+)
+def test_flat_data_are_written_as_json_writes_them(data: dict[str, Any]) -> None:
+    plain = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    assert to_json(data, limit=1_000) == plain
