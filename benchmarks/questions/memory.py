@@ -98,9 +98,9 @@ QUESTION: Final = Question(
     why=(
         "The Django that all of a project's processes load is the greatest part where "
         "there is one; pgqueuer and procrastinate were run without Django, and are "
-        "smaller for it. Our worker is forked from its supervisor and shares pages with "
-        "it, so its own figures flatter it: the PSS of all processes is what a host "
-        "pays."
+        "smaller for it. Our worker is forked from its supervisor and shares pages "
+        "with it, so its own figures flatter it: the PSS of all processes is what a "
+        "host pays."
     ),
     aims=(
         Aim(
