@@ -63,6 +63,7 @@ _PINNED = {
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    "random_page_cost": "0.1",
     "jit": "off",
 }
 _KEPT_CURSOR = "_jobqueue_cursor"

@@ -37,9 +37,12 @@ SELECT held.id, (SELECT count(sent) FROM back) FROM held
 RELEASE: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT job.id, job.cancel_requested_at IS NOT NULL AS unwanted
-    FROM unnest(%(ids)s::uuid[], %(fences)s::bigint[]) AS given (id, fence)
+    FROM (SELECT id, fence, %(worker)s::bigint AS worker_id
+            FROM unnest(%(ids)s::uuid[], %(fences)s::bigint[]) AS held (id, fence)
+          OFFSET 0) AS given
     JOIN jobqueue_queuedjob AS job
-      ON job.id = given.id AND job.fence = given.fence AND job.worker_id = %(worker)s
+      ON job.id = given.id AND job.fence = given.fence
+         AND job.worker_id = given.worker_id
      FOR UPDATE OF job
 ){_BACK}"""
 

@@ -8,7 +8,7 @@ from django_jobqueue.store import expire
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.worker.loop import Loop
 
-LONGEST: Final = 5.0  # seconds between looks
+LONGEST: Final = 10.0  # seconds between looks
 
 
 class Expirer(Loop):

@@ -14,7 +14,7 @@ import pytest
 from django.db import connection
 
 from django_jobqueue.models import JobType
-from django_jobqueue.store import claim, finish, lanes
+from django_jobqueue.store import claim, finish, lanes, release
 from django_jobqueue.store.claim import LaneMark
 from django_jobqueue.store.connection import OwnConnection
 from tests.store.meanwhile import open_transaction
@@ -252,6 +252,39 @@ def test_a_look_that_knows_nothing_reads_one_entry_of_each_lane(
     assert_index_scans(plan, READY)
     assert plan.rows() <= 10  # an average that PostgreSQL rounds, times the loops
     assert plan.buffers < 200
+
+
+@pytest.mark.parametrize("waiting", [100, 2_500, 20_000])
+@pytest.mark.parametrize("verb", ["succeed", "end", "release"])
+def test_jobs_are_found_by_their_ids_also_when_statistics_know_of_no_worker(
+    own: OwnConnection, holder: int, waiting: int, verb: str
+) -> None:
+    """Analysed while all jobs waited, as autovacuum may; then a burst runs."""
+    fill(count=waiting)
+    own.run("ANALYZE jobqueue_queuedjob")
+    fill(count=1_000, status="running", worker=holder)
+    rows = own.fetch(
+        "SELECT id, fence FROM jobqueue_queuedjob WHERE worker_id IS NOT NULL LIMIT 200"
+    )
+    given: dict[str, Any]
+    if verb == "succeed":
+        statement = finish.SUCCEED
+        given = {**_outcomes(own, holder), **_arrays(rows)}
+    elif verb == "end":
+        statement = finish.END
+        outcomes = [{"id": str(id), "fence": f, "status": "failed"} for id, f in rows]
+        times = {"ran": 1, "ago": 0, "refund": 0}
+        listed = json.dumps([{**outcome, **times} for outcome in outcomes])
+        given = {**_outcomes(own, holder), "outcomes": listed}
+    else:
+        statement = release.RELEASE
+        ids, fences = [id for id, _ in rows], [fence for _, fence in rows]
+        given = {"worker": holder, "ids": ids, "fences": fences}
+
+    plan = plan_of(own, statement, given)
+
+    assert_index_scans(plan, PRIMARY)
+    assert plan.rows() <= 400
 
 
 def _columns(side: str, ends: list[lanes.Lane]) -> dict[str, Any]:
