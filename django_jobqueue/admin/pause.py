@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue import triage
 from django_jobqueue.admin import catalogue
 from django_jobqueue.admin.display import names, visible
+from django_jobqueue.admin.moments import MomentField
 from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm
 
 
@@ -25,20 +26,10 @@ class PauseForm(VerbForm):
         max_length=500,
         help_text=_("Shown beside the pause, for whoever wonders."),
     )
-    resume_at = forms.DateTimeField(
+    resume_at = MomentField(
         label=_("Resume at"),
-        required=False,
-        widget=forms.DateTimeInput(
-            attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"
-        ),
         help_text=_("When the pause ends by itself; empty is never."),
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        zone = gettext("Time zone: %(name)s.")
-        zone %= {"name": timezone.get_current_timezone_name()}
-        self.fields["resume_at"].help_text += f" {zone}"
 
     def clean_resume_at(self) -> Any:
         """A pause that is over already would not be one."""

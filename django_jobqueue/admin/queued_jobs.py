@@ -27,6 +27,7 @@ from django_jobqueue.admin.filters import (
 from django_jobqueue.admin.job_page import Attempt, JobPage, Reader, Step
 from django_jobqueue.admin.jobs import JobAdmin, tries_of, type_link
 from django_jobqueue.admin.ranges import DueRangeFilter
+from django_jobqueue.admin.reschedule import RescheduleJobs
 from django_jobqueue.admin.run_now import RunJobsNow
 from django_jobqueue.admin.verbs import Verb
 from django_jobqueue.models import (
@@ -56,8 +57,12 @@ class Around:
 class QueuedJobAdmin(JobAdmin):
     """Queued and running jobs."""
 
-    verbs: ClassVar[Sequence[Verb]] = (RunJobsNow(), CancelJobs())
-    verb_columns = ("id", "job_type", "queue", "status")
+    verbs: ClassVar[Sequence[Verb]] = (
+        RunJobsNow(),
+        RescheduleJobs(),
+        CancelJobs(),
+    )
+    verb_columns = ("id", "job_type", "queue", "status", "expires_at")
     key_columns = ("id",)
     list_columns = (
         "id",
@@ -97,7 +102,7 @@ class QueuedJobAdmin(JobAdmin):
         return may(request, "cancel_queuedjob")
 
     def has_reschedule_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may let jobs run now."""
+        """Whether the user may let jobs run now, or at another time or place."""
         return may(request, "reschedule_queuedjob")
 
     def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:

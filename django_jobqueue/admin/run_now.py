@@ -28,19 +28,11 @@ class RunJobsNow(Verb):
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many are running already."""
         text = ngettext("Run %(count)d job now?", "Run %(count)d jobs now?", len(rows))
-        running = sum(row.status == QueuedStatus.RUNNING for row in rows)
-        question = Question(text % {"count": len(rows)})
-        question.facts.append(
-            gettext("They become due at once; attempts and expiry stay as they are.")
+        return Question(
+            text % {"count": len(rows)},
+            [gettext("They become due at once; attempts and expiry stay as they are.")],
+            running_ones(rows),
         )
-        if running:
-            text = ngettext(
-                "%(count)d is running already and is left alone.",
-                "%(count)d are running already and are left alone.",
-                running,
-            )
-            question.warnings.append(text % {"count": running})
-        return question
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Make them due."""
@@ -55,3 +47,16 @@ class RunJobsNow(Verb):
             [row for row in rows if row.pk in changed],
             gettext("Made due now."),
         )
+
+
+def running_ones(rows: Rows) -> list[str]:
+    """A sentence about what was selected and runs already."""
+    count = sum(row.status == QueuedStatus.RUNNING for row in rows)
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d is running already and is left alone.",
+        "%(count)d are running already and are left alone.",
+        count,
+    )
+    return [text % {"count": count}]

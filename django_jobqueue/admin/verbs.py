@@ -11,6 +11,8 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import ngettext
 
+from django_jobqueue.admin.moments import MomentField
+
 Rows = Sequence[Any]
 
 
@@ -42,6 +44,9 @@ class VerbForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.request = request
         self.rows = rows
+        for one in self.fields.values():
+            if isinstance(one, MomentField):
+                one.name_zone()
 
 
 class Verb:

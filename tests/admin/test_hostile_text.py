@@ -148,6 +148,7 @@ def test_lists_and_pages_show_it_as_text(anna: Client, model: str, text: str) ->
         ("jobtype", "resume"),
         ("queue", "resume"),
         ("queuedjob", "cancel"),
+        ("queuedjob", "reschedule"),
         ("queuedjob", "run_now"),
         ("worker", "stop"),
     ],

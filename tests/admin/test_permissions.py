@@ -30,6 +30,7 @@ VERBS = [
     ("queue", "resume", "pause_queue"),
     ("queue", "pause_by_name", "pause_queue"),
     ("queuedjob", "cancel", "cancel_queuedjob"),
+    ("queuedjob", "reschedule", "reschedule_queuedjob"),
     ("queuedjob", "run_now", "reschedule_queuedjob"),
     ("worker", "drain", "control_worker"),
     ("worker", "restart", "control_worker"),
@@ -69,6 +70,7 @@ def act(client: Client, scene: Scene, model: str, verb: str) -> int:
         "confirmed": "1",
         "reason": "because",
         "name": "images",
+        "priority": "3",
     }
     return client.post(verb_of(model, verb), said).status_code
 
@@ -220,7 +222,8 @@ def test_offered_verbs_are_those_that_apply(anna: Client, scene: Scene) -> None:
             verb for m, verb, _ in VERBS if m == model and verb_of(m, verb) in paths
         }
 
-    assert offered("queuedjob", scene.queued["later"]) == {"cancel", "run_now"}
+    waiting = {"cancel", "reschedule", "run_now"}
+    assert offered("queuedjob", scene.queued["later"]) == waiting
     assert offered("queuedjob", scene.queued["running"]) == {"cancel"}
     assert offered("archivedjob", scene.archived["succeeded"]) == {"replay"}
     assert offered("worker", scene.workers["stopped"]) == set()

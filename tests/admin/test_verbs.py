@@ -99,6 +99,64 @@ def test_run_now_leaves_running_jobs_alone(anna: Client, scene: Scene) -> None:
     assert list(entries()) == [str(ids[1])]
 
 
+def test_waiting_jobs_get_another_time_priority_and_queue(
+    anna: Client, scene: Scene
+) -> None:
+    ids = scene.queued["later"], scene.queued["retrying"]
+    said = {"run_after": "2030-01-02T03:04", "priority": "-7", "queue": "mail"}
+    page = confirm(anna, "queuedjob", "reschedule", *ids, **said)
+    assert "2 jobs were rescheduled." in page.text
+    moment = datetime(2030, 1, 2, 3, 4, tzinfo=UTC)
+    for row in QueuedJob.objects.filter(pk__in=ids):
+        assert (row.run_after, row.priority, row.queue) == (moment, -7, "mail")
+    assert set(entries().values()) == {
+        "Rescheduled: run after 2030-01-02 03:04:00+00:00, priority -7, queue mail."
+    }
+
+
+def test_what_is_left_empty_stays_as_it_is(anna: Client, scene: Scene) -> None:
+    id = scene.queued["later"]
+    before = QueuedJob.objects.get(pk=id)
+    said = {"run_after": "", "priority": "0", "queue": ""}
+    confirm(anna, "queuedjob", "reschedule", id, **said)
+    row = QueuedJob.objects.get(pk=id)
+    assert (row.run_after, row.queue) == (before.run_after, before.queue)
+    assert row.priority == 0
+    assert list(entries().values()) == ["Rescheduled: priority 0."]
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ({}, "Choose a time, a priority or a queue."),
+        ({"priority": "101"}, "less than or equal to 100"),
+        ({"queue": "nowhere"}, "not one of the available choices"),
+        ({"run_after": "soon"}, "Enter a valid date/time."),
+        ({"run_after": "2030-01-02T03:04"}, "1 job expires before that."),
+    ],
+)
+def test_a_schedule_that_makes_no_sense_is_asked_again(
+    anna: Client, scene: Scene, said: dict[str, str], text: str
+) -> None:
+    id = scene.queued["later"]
+    QueuedJob.objects.filter(pk=id).update(expires_at="2029-01-01T00:00Z")
+    before = QueuedJob.objects.get(pk=id)
+    page = confirm(anna, "queuedjob", "reschedule", id, **said)
+    assert text in page.text
+    after = QueuedJob.objects.get(pk=id)
+    assert (after.run_after, after.priority) == (before.run_after, before.priority)
+    assert entries() == {}
+
+
+def test_a_running_job_is_not_rescheduled(anna: Client, scene: Scene) -> None:
+    id = scene.queued["running"]
+    page = select(anna, "queuedjob", "reschedule", id)
+    assert "1 is running already and is left alone." in page.text
+    confirm(anna, "queuedjob", "reschedule", id, priority="5")
+    assert QueuedJob.objects.get(pk=id).priority != 5
+    assert entries() == {}
+
+
 def test_a_job_type_is_paused_with_a_reason_and_until_when(
     anna: Client, scene: Scene
 ) -> None:
