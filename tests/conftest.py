@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
+from django_jobqueue import signals
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.worker.process import Plan, Worker
@@ -217,6 +218,20 @@ def worker_environment() -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "tests.settings",
         "PYTHONPATH": str(ROOT),
     }
+
+
+@pytest.fixture
+def operated() -> Iterator[list[dict[str, Any]]]:
+    """What receivers of the signal ``operated`` were told."""
+    told: list[dict[str, Any]] = []
+
+    def receive(*, sender: str, **arguments: Any) -> None:
+        arguments.pop("signal")
+        told.append({"verb": sender, **arguments})
+
+    signals.operated.connect(receive)
+    yield told
+    signals.operated.disconnect(receive)
 
 
 def archived(**filters: Any) -> list[ArchivedJob]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -171,7 +172,7 @@ def test_nobody_is_asked_about_few_or_with_yes(
 
 
 def test_it_rests_between_batches_and_an_interrupt_then_says_how_far_it_came(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, operated: list[dict[str, Any]]
 ) -> None:
     make_archived(2_500, ago=100 * DAY)
     rests: list[float] = []
@@ -189,6 +190,7 @@ def test_it_rests_between_batches_and_an_interrupt_then_says_how_far_it_came(
     assert refused.value.returncode == 130
     assert rests == [60, 60]
     assert len(left()) == 500
+    assert [(told["verb"], told["count"]) for told in operated] == [("prune", 2_000)]
 
 
 @pytest.mark.django_db(transaction=True)

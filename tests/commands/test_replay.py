@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import signal
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -22,20 +21,6 @@ from tests.conftest import queued
 from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def operated() -> Iterator[list[dict[str, Any]]]:
-    """What receivers of the signal ``operated`` were told."""
-    told: list[dict[str, Any]] = []
-
-    def receive(*, sender: str, **arguments: Any) -> None:
-        arguments.pop("signal")
-        told.append({"verb": sender, **arguments})
-
-    signals.operated.connect(receive)
-    yield told
-    signals.operated.disconnect(receive)
 
 
 def replayed() -> list[UUID]:

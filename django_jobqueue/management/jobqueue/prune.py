@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -108,7 +109,8 @@ class Pruning:
         if asks and total > bulk.MANY:
             self._ask(total)
         progress = Progress(self._console, "Pruning", total)
-        run_batches(self._steps(), progress, self._console, self._summary, pause=pause)
+        with closing(self._steps()) as steps:  # closed, what was done is told at once
+            run_batches(steps, progress, self._console, self._summary, pause=pause)
         if self._console.verbosity:
             lines = _listed(self._console, self._pruned, "Pruned")
             self._console.print("\n".join([*lines, self._summary()]))
@@ -118,10 +120,11 @@ class Pruning:
         if not self._console.confirm(f"{jobs} will be deleted. Go on?"):
             raise CommandError("Nothing was pruned.")
 
-    def _steps(self) -> Iterator[int]:
-        for rule, gone in triage.prune(self._pruned, by=by()):
-            self._pruned[rule] += gone
-            yield gone
+    def _steps(self) -> Generator[int]:
+        with closing(triage.prune(self._pruned, by=by())) as batches:
+            for rule, gone in batches:
+                self._pruned[rule] += gone
+                yield gone
 
     def _summary(self) -> str:
         number = sum(self._pruned.values())
