@@ -7,7 +7,7 @@ the true one. Histograms add up, which percentiles do not.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 BOUNDS: Final = tuple(10 ** (step / 5) / 1_000 for step in range(41))  # seconds
@@ -17,6 +17,11 @@ BUCKETS: Final = len(BOUNDS) + 1  # the last one: longer than a day
 def bucket_of(seconds: float) -> int:
     """The index of the bucket that counts this duration."""
     return bisect_left(BOUNDS, seconds)
+
+
+def added(histograms: Iterable[Sequence[int]]) -> list[int]:
+    """Histograms added up, bucket by bucket."""
+    return [sum(counts) for counts in zip(*histograms, strict=True)]
 
 
 def percentile(histogram: Sequence[int], share: float) -> float | None:

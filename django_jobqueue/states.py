@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
@@ -47,6 +49,9 @@ class WorkerState(TextChoices):
     DRAINING = "draining", _("draining")
     STOPPED = "stopped", _("stopped")
     LOST = "lost", _("lost")
+
+
+ALIVE: Final = (WorkerState.RUNNING, WorkerState.DRAINING)  # if its lease holds
 
 
 class GroupState(TextChoices):

@@ -10,9 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
 from django_jobqueue.admin.verbs import Done, Question, Rows, Verb
-from django_jobqueue.states import WorkerState
-
-ALIVE = (WorkerState.RUNNING, WorkerState.DRAINING)
+from django_jobqueue.states import ALIVE, WorkerState
 
 
 class AskWorkers(Verb):

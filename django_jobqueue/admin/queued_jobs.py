@@ -16,7 +16,6 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue, display
-from django_jobqueue.admin.ask_workers import ALIVE
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.cancel import CancelJobs
 from django_jobqueue.admin.filters import (
@@ -37,7 +36,7 @@ from django_jobqueue.models import (
     QueuedJob,
     Worker,
 )
-from django_jobqueue.states import AttemptEnd, QueuedStatus
+from django_jobqueue.states import ALIVE, AttemptEnd, QueuedStatus
 
 PUT_OFF = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
 

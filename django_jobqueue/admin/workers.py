@@ -18,7 +18,6 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin import display
 from django_jobqueue.admin.actions import OperatedAdmin
 from django_jobqueue.admin.ask_workers import (
-    ALIVE,
     DrainWorkers,
     RestartWorkers,
     ResumeWorkers,
@@ -27,7 +26,7 @@ from django_jobqueue.admin.ask_workers import (
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.verbs import Verb
 from django_jobqueue.models import QueuedJob, Worker
-from django_jobqueue.states import QueuedStatus
+from django_jobqueue.states import ALIVE, QueuedStatus
 
 MOST_JOBS = 100
 

@@ -43,13 +43,13 @@ _PASSING_CODES = (
     "42703",  # unknown column: not migrated yet
     "42883",  # unknown function: not migrated yet
 )
-_NEEDS_MIGRATE = ("42P01", "42703", "42883")
+NEEDS_MIGRATE = ("42P01", "42703", "42883")
 _ROLLED_BACK = (
     "40001",
     "40P01",
     "55P03",
     "57014",
-    *_NEEDS_MIGRATE,
+    *NEEDS_MIGRATE,
 )  # connection is well
 
 # Plans must not depend on statistics: autovacuum may have analysed the queue while it
@@ -287,7 +287,7 @@ class OwnConnection:
             self._since = now
         longest = min(LONGEST_REST, SHORTEST_REST * 2 ** min(self._failures, 10))
         text = " ".join(str(error).split())[:300]
-        if code in _NEEDS_MIGRATE:
+        if code in NEEDS_MIGRATE:
             text += " (is a migration missing? run manage.py migrate)"
         if self._failures == 1 or now - self._logged_at > 60:
             self._logged_at = now

@@ -4,17 +4,15 @@ end."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from django_jobqueue.arguments import from_json
-from django_jobqueue.histogram import percentile
+from django_jobqueue.histogram import added, percentile
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.lanes import FIND_LANES, FIRST, LAST
-from django_jobqueue.store.rows import Lane
+from django_jobqueue.store.lanes import look
 
 CAP: Final = 10_000  # a depth above this is shown as "10,000+"
-
-LANES: Final = f"SELECT queue, priority, job_type FROM ({FIND_LANES}) AS found"
 
 _OF_LANE: Final = """jobqueue_queuedjob AS job
                   WHERE job.status = 'queued' AND NOT job.alone
@@ -96,10 +94,12 @@ SELECT failed.error_class, failed.job_type, count(*), max(failed.finished_at),
 """
 
 PAUSED: Final = """
-SELECT 'job type', name, paused_by, paused_reason FROM jobqueue_jobtype
+SELECT 'job type', name, paused_by, paused_reason, paused_at, resume_at
+  FROM jobqueue_jobtype
  WHERE paused AND (resume_at IS NULL OR resume_at > clock_timestamp())
 UNION ALL
-SELECT 'queue', name, paused_by, paused_reason FROM jobqueue_queue
+SELECT 'queue', name, paused_by, paused_reason, paused_at, resume_at
+  FROM jobqueue_queue
  WHERE paused AND (resume_at IS NULL OR resume_at > clock_timestamp())
  ORDER BY 1, 2
 """
@@ -173,12 +173,14 @@ class FailureCount:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """A job type or queue that is not claimed."""
+    """A job type or queue that is not claimed, since when and until when."""
 
-    what: str
+    what: str  # job type, or queue
     name: str
     by: str
     reason: str
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 def depths(db: Database) -> list[Depth]:
@@ -213,7 +215,16 @@ def workers(db: Database) -> list[WorkerRow]:
 def recent(db: Database, seconds: float) -> list[Recent]:
     """What happened in the last ``seconds``, to the minute."""
     return [
-        Recent(t, q, succeeded, failed, retried, other, _added(runs), _added(waits))
+        Recent(
+            t,
+            q,
+            succeeded,
+            failed,
+            retried,
+            other,
+            added(from_json(runs)),
+            added(from_json(waits)),
+        )
         for t, q, succeeded, failed, retried, other, runs, waits in db.fetch(
             RECENT, {"seconds": seconds}
         )
@@ -231,27 +242,10 @@ def paused(db: Database) -> list[Pause]:
 
 
 def _lane_depths(db: Database) -> list[tuple[Any, ...]]:
-    lanes = _lanes(db)
+    lanes = look(db, []).new
     params = {
         "queues": [lane.queue for lane in lanes],
         "priorities": [lane.priority for lane in lanes],
         "job_types": [lane.job_type for lane in lanes],
     }
     return db.fetch(DEPTH, params) if lanes else []
-
-
-def _lanes(db: Database) -> list[Lane]:
-    gap = {
-        "from_queue": [FIRST.queue],
-        "from_priority": [FIRST.priority],
-        "from_type": [FIRST.job_type],
-        "to_queue": [LAST.queue],
-        "to_priority": [LAST.priority],
-        "to_type": [LAST.job_type],
-    }
-    return [Lane(*row) for row in db.fetch(LANES, gap)]
-
-
-def _added(histograms: str) -> list[int]:
-    """Histograms, as JSON text, added up place by place."""
-    return [sum(places) for places in zip(*from_json(histograms), strict=True)]

@@ -188,14 +188,20 @@ def test_the_commonest_failures_come_first_each_with_its_last_message(
 
 def test_what_is_paused_is_listed_until_it_is_resumed(own: OwnConnection) -> None:
     job_types.pause(own, [ADD], by="anna", reason="a bug")
-    job_types.pause(own, ["mail"], queues=True, by="bert", resume_at=ago(-60))
+    end = ago(-60)
+    job_types.pause(own, ["mail"], queues=True, by="bert", resume_at=end)
     job_type("over", paused=True, resume_at=ago(60))
     Queue.objects.create(name="over", paused=True, resume_at=ago(60))
     Queue.objects.create(name="open")
 
+    since = [
+        JobType.objects.get(name=ADD).paused_at,
+        Queue.objects.get(name="mail").paused_at,
+    ]
+    assert None not in since
     assert stats.paused(own) == [
-        Pause("job type", ADD, "anna", "a bug"),
-        Pause("queue", "mail", "bert", ""),
+        Pause("job type", ADD, "anna", "a bug", since[0], None),
+        Pause("queue", "mail", "bert", "", since[1], end),
     ]
     JobType.objects.update(paused=False)
     job_types.resume(own, ["mail"], queues=True)

@@ -26,6 +26,7 @@ from django_jobqueue.management.jobqueue.subcommand import (
     Parser,
     Subcommand,
 )
+from django_jobqueue.store.connection import NEEDS_MIGRATE
 
 SUBCOMMANDS: Final[dict[str, Subcommand]] = {
     subcommand.name: subcommand
@@ -39,9 +40,6 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Prune(),
     )
 }
-
-# Unknown table, column or function, in appendix A of PostgreSQL's manual.
-_NEEDS_MIGRATE: Final = ("42P01", "42703", "42883")
 
 
 class Command(BaseCommand):
@@ -95,7 +93,7 @@ class Command(BaseCommand):
 
 def _explained(error: DatabaseError) -> str | None:
     """What to say of a database that cannot be used; None if that is not it."""
-    if getattr(error.__cause__, "sqlstate", None) in _NEEDS_MIGRATE:
+    if getattr(error.__cause__, "sqlstate", None) in NEEDS_MIGRATE:
         return (
             "The tables of the job queue are missing or not up to date: run "
             "manage.py migrate."

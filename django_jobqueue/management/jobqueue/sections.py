@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django_jobqueue.histogram import percentile
+from django_jobqueue.histogram import added, percentile
 from django_jobqueue.management.jobqueue.figures import Figures
 from django_jobqueue.management.jobqueue.notices import depth_text
 from django_jobqueue.management.jobqueue.table import Column, Row
@@ -122,7 +122,7 @@ def closed(figures: Figures, style: Any) -> Section:
 
 
 def _throughput(recent: Sequence[Recent], queue: str, name: str) -> Row:
-    runs, waits = _added(r.run for r in recent), _added(r.wait for r in recent)
+    runs, waits = added(r.run for r in recent), added(r.wait for r in recent)
     times = (percentile(waits, 0.95), percentile(runs, 0.5), percentile(runs, 0.95))
     return Row(
         [
@@ -134,10 +134,6 @@ def _throughput(recent: Sequence[Recent], queue: str, name: str) -> Row:
             *(NONE if seconds is None else span(seconds) for seconds in times),
         ]
     )
-
-
-def _added(histograms: Iterable[Sequence[int]]) -> list[int]:
-    return [sum(places) for places in zip(*histograms, strict=True)]
 
 
 def _left(now: datetime, until: datetime | None) -> str:
