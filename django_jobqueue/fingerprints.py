@@ -3,9 +3,9 @@
 Version 1 hashes the class of the root exception, the innermost frame of the project's
 own code (without its line number, so that it survives edits elsewhere in the file), and
 the first line of the message with its varying parts replaced by tokens, and without its
-secrets. A coarse
-fingerprint leaves the message out: it bounds how many groups one place in the code can
-make. The version is part of the hash, so a better algorithm starts new groups.
+secrets. A coarse fingerprint leaves the message out: it bounds how many groups one
+place in the code can make. The version is part of the hash, so a better algorithm
+starts new groups.
 """
 
 from __future__ import annotations

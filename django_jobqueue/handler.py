@@ -24,7 +24,7 @@ from django_jobqueue.arguments import Parameters, to_json
 from django_jobqueue.conf import conf
 from django_jobqueue.context import Context
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
-from django_jobqueue.ids import as_id, new_id, new_ids
+from django_jobqueue.ids import new_id, new_ids
 from django_jobqueue.options import Options, as_tags
 from django_jobqueue.policy import UNSET, Unset, policy_of
 from django_jobqueue.registry import Declaration, default_name, name_problem, registry
@@ -319,4 +319,4 @@ def _declare_now(
     job_types.declare(db, [declaration])
 
 
-__all__ = ["UNSET", "Handler", "aenqueue", "as_id", "enqueue", "job"]
+__all__ = ["UNSET", "Handler", "aenqueue", "enqueue", "job"]

@@ -11,12 +11,16 @@ from uuid import UUID
 from django_jobqueue.arguments import to_json
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.ids import as_id
-from django_jobqueue.policy import LONGEST, priority_problem, queue_problem
+from django_jobqueue.policy import (
+    LONGEST,
+    WHO_LENGTH,
+    priority_problem,
+    queue_problem,
+)
 from django_jobqueue.registry import Declaration
 from django_jobqueue.store.insert import NewJob
 
 TAGS_BYTES: Final = 10_000
-BY_LENGTH: Final = 150  # of a name, as Django's users have it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +43,7 @@ class Options:
         if self.priority is not None and (found := priority_problem(self.priority)):
             problem = f"priority {found}"
         problem = problem or _run_after_problem(self.run_after)
-        problem = problem or _time_problem("expires_at", self.expires_at, "a datetime")
+        problem = problem or time_problem("expires_at", self.expires_at, "a datetime")
         problem = problem or _name_problem("enqueued_by", self.enqueued_by)
         if problem:
             raise InvalidArguments(problem)
@@ -80,19 +84,19 @@ def as_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 def _run_after_problem(value: object) -> str | None:
     if not isinstance(value, timedelta):
-        return _time_problem("run_after", value, "a datetime or a timedelta")
+        return time_problem("run_after", value, "a datetime or a timedelta")
     if value > LONGEST:
         return f"run_after must be at most {LONGEST.days:,} days away, not {value}."
     return None
 
 
 def _name_problem(option: str, value: object) -> str | None:
-    if value is None or (isinstance(value, str) and len(value) <= BY_LENGTH):
+    if value is None or (isinstance(value, str) and len(value) <= WHO_LENGTH):
         return None
-    return f"{option} must be a string of at most {BY_LENGTH} characters."
+    return f"{option} must be a string of at most {WHO_LENGTH} characters."
 
 
-def _time_problem(name: str, value: object, kinds: str) -> str | None:
+def time_problem(name: str, value: object, kinds: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, datetime):

@@ -14,15 +14,15 @@ from typing import Any, Final
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue import retries
-from django_jobqueue.conf import conf
+from django_jobqueue.conf import CENTURY, GREATEST, conf
 from django_jobqueue.retries import Backoff
 from django_jobqueue.states import Delivery
 
 NAME_LENGTH: Final = 100
 PRIORITIES: Final = range(-100, 101)
 NO_LIMIT: Final = -1  # as an override of max_attempts or concurrency
-GREATEST: Final = 2_147_483_647  # of an integer column
-LONGEST: Final = timedelta(days=36_500)  # any moment plus this is one of PostgreSQL's
+WHO_LENGTH: Final = 150  # of the name of who acts, as Django's users have it
+LONGEST: Final = timedelta(seconds=CENTURY)  # any moment plus it is one of PostgreSQL's
 
 
 class Unset(Enum):
@@ -76,6 +76,23 @@ class Policy:
         if isinstance(self.max_crashes, Unset):
             return conf.max_crashes
         return self.max_crashes
+
+
+def limit_in_force(declared: int | None, override: int | None) -> int | None:
+    """A limit that operators may override; None is without."""
+    if override is None:
+        return declared
+    return None if override == NO_LIMIT else override
+
+
+def attempts_in_force(
+    delivery: str, own: int | None, declared: int | None, override: int | None
+) -> int | None:
+    """How many attempts a job has: its ``own`` number, else its type's; None is
+    without end."""
+    if delivery == Delivery.AT_MOST_ONCE:
+        return 1
+    return limit_in_force(declared, override) if own is None else own
 
 
 def policy_of(where: str, options: dict[str, Any]) -> Policy:

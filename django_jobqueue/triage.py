@@ -24,9 +24,9 @@ from django_jobqueue.exceptions import (
     NotReplayable,
     UnknownJobType,
 )
-from django_jobqueue.handler import as_id
-from django_jobqueue.options import BY_LENGTH
-from django_jobqueue.policy import priority_problem, queue_problem
+from django_jobqueue.ids import as_id
+from django_jobqueue.options import time_problem
+from django_jobqueue.policy import WHO_LENGTH, priority_problem, queue_problem
 from django_jobqueue.registry import registry
 from django_jobqueue.states import ArchivedStatus
 from django_jobqueue.store import cancel as store_cancel
@@ -157,9 +157,9 @@ def pause(
     """Stop the claiming of these job types, or ``queues``; what runs goes on.
 
     It holds from the next claim on, everywhere, until ``resume`` or ``resume_at``.
-    Raises UnknownJobType.
+    All of them or none: raises UnknownJobType.
     """
-    _check(run_after=resume_at)
+    _check(resume_at=resume_at)
     db = DjangoDatabase()
     with transaction.atomic(using=db.alias):
         changed = job_types.pause(
@@ -251,7 +251,7 @@ def _how(
 ) -> Replay:
     _check(run_after=run_after, priority=priority, queue=queue)
     if isinstance(expires, datetime):
-        _check(run_after=expires)
+        _check(expires=expires)
         expiry, expires_at = "new", expires
     elif expires in ("keep", "same", None):
         expiry, expires_at = expires or "none", None
@@ -266,18 +266,19 @@ def _how(
         data=data,
         expiry=expiry,
         expires_at=expires_at,
-        by=by[:BY_LENGTH] or None,
+        by=by[:WHO_LENGTH] or None,
     )
 
 
 def _check(
     *,
-    run_after: datetime | None = None,
     priority: int | None = None,
     queue: str | None = None,
+    **moments: datetime | None,
 ) -> None:
-    if run_after is not None and run_after.utcoffset() is None:
-        raise InvalidArguments(f"{run_after!r} must be aware of its time zone.")
+    for name, moment in moments.items():
+        if problem := time_problem(name, moment, "a datetime"):
+            raise InvalidArguments(problem)
     if priority is not None and (problem := priority_problem(priority)):
         raise InvalidArguments(f"priority {problem}")
     if queue is not None and (problem := queue_problem(queue)):

@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from django_jobqueue.admin.policies import effective_max_attempts
 from django_jobqueue.models import JobType, Queue
-from django_jobqueue.states import Delivery
 from django_jobqueue.store import lanes
 from django_jobqueue.store.connection import DjangoDatabase
 
@@ -51,10 +50,7 @@ def is_paused(row: JobType | Queue | None) -> bool:
 def max_attempts(job: Any, job_type: JobType | None) -> int | None:
     """How many attempts this job has; None is without end."""
     own: int | None = job.max_attempts
-    if job_type is None:
-        return own
-    once = job_type.delivery == Delivery.AT_MOST_ONCE
-    return effective_max_attempts(job_type) if once or own is None else own
+    return own if job_type is None else effective_max_attempts(job_type, own)
 
 
 def _once(request: HttpRequest, name: str, read: Any) -> Any:

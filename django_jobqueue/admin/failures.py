@@ -23,6 +23,7 @@ from django_jobqueue.admin.change_list import PlainChangeList
 from django_jobqueue.admin.filters import ChoiceFilter
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup
 from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.policy import WHO_LENGTH
 from django_jobqueue.states import GroupState
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class FailureGroupAdmin(JobQueueAdmin):
         since the page was opened, and that stands unless the state was changed."""
         columns = [*form.changed_data, "changed_at", "changed_by"]
         obj.changed_at = ClockTimestamp()
-        obj.changed_by = request.user.get_username()[:150]
+        obj.changed_by = request.user.get_username()[:WHO_LENGTH]
         if "state" in form.changed_data:
             resolved = obj.state == GroupState.RESOLVED
             obj.resolved_at = ClockTimestamp() if resolved else None

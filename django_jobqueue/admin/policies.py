@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django_jobqueue.admin import display
 from django_jobqueue.conf import conf
 from django_jobqueue.models import JobType
-from django_jobqueue.policy import NO_LIMIT
+from django_jobqueue.policy import attempts_in_force, limit_in_force
 from django_jobqueue.states import ArchivedStatus, Delivery
 
 
@@ -49,14 +49,11 @@ def effective_priority(job_type: JobType) -> int:
     return job_type.priority if override is None else override
 
 
-def effective_max_attempts(job_type: JobType) -> int | None:
-    """How many attempts a job has; None is without end."""
-    if job_type.delivery == Delivery.AT_MOST_ONCE:
-        return 1
-    override = job_type.max_attempts_override
-    if override is None:
-        return job_type.max_attempts
-    return None if override == NO_LIMIT else override
+def effective_max_attempts(job_type: JobType, own: int | None = None) -> int | None:
+    """How many attempts a job of this type has; None is without end."""
+    return attempts_in_force(
+        job_type.delivery, own, job_type.max_attempts, job_type.max_attempts_override
+    )
 
 
 def effective_timeout(job_type: JobType) -> timedelta | None:
@@ -67,10 +64,7 @@ def effective_timeout(job_type: JobType) -> timedelta | None:
 
 def effective_concurrency(job_type: JobType) -> int | None:
     """How many may run at once; None is no limit."""
-    override = job_type.concurrency_override
-    if override is None:
-        return job_type.concurrency
-    return None if override == NO_LIMIT else override
+    return limit_in_force(job_type.concurrency, job_type.concurrency_override)
 
 
 def limit_text(limit: int | None) -> str:
@@ -106,7 +100,7 @@ def _max_attempts(job_type: JobType) -> PolicyRow:
         attempts_text(job_type.max_attempts),
         _or_nothing(
             job_type.max_attempts_override,
-            lambda value: attempts_text(None if value == NO_LIMIT else value),
+            lambda value: attempts_text(limit_in_force(None, value)),
         ),
         attempts_text(effective_max_attempts(job_type)),
         note,
@@ -130,7 +124,7 @@ def _concurrency(job_type: JobType) -> PolicyRow:
         limit_text(job_type.concurrency),
         _or_nothing(
             job_type.concurrency_override,
-            lambda value: limit_text(None if value == NO_LIMIT else value),
+            lambda value: limit_text(limit_in_force(None, value)),
         ),
         limit_text(effective_concurrency(job_type)),
     )

@@ -6,6 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.policy import WHO_LENGTH
 from django_jobqueue.states import GroupState
 
 
@@ -35,11 +36,11 @@ class FailureGroup(models.Model):
     regressed_at = models.DateTimeField(_("regressed at"), null=True, blank=True)
     ignored_until = models.DateTimeField(_("ignored until"), null=True, blank=True)
     assignee = models.CharField(
-        _("assignee"), max_length=150, db_default="", blank=True
+        _("assignee"), max_length=WHO_LENGTH, db_default="", blank=True
     )
     notes = models.TextField(_("notes"), db_default="", blank=True)
     changed_at = models.DateTimeField(_("changed at"), null=True, blank=True)
-    changed_by = models.CharField(_("changed by"), max_length=150, db_default="")
+    changed_by = models.CharField(_("changed by"), max_length=WHO_LENGTH, db_default="")
 
     class Meta:
         verbose_name = _("failure group")

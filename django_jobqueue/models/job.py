@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.models.functions import ClockTimestamp, NewId
-from django_jobqueue.policy import NAME_LENGTH
+from django_jobqueue.policy import NAME_LENGTH, WHO_LENGTH
 
 
 class AbstractJob(models.Model):
@@ -51,7 +51,7 @@ class AbstractJob(models.Model):
     )
     bulk_operation_id = models.UUIDField(_("bulk operation"), null=True, blank=True)
     enqueued_by = models.CharField(
-        _("enqueued by"), max_length=150, null=True, blank=True
+        _("enqueued by"), max_length=WHO_LENGTH, null=True, blank=True
     )
     tags = models.JSONField(_("tags"), null=True, blank=True)
 

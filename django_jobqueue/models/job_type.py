@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.models.functions import ClockTimestamp
-from django_jobqueue.policy import NAME_LENGTH, NO_LIMIT
+from django_jobqueue.policy import NAME_LENGTH, NO_LIMIT, WHO_LENGTH
 from django_jobqueue.states import Delivery
 
 
@@ -69,7 +69,7 @@ class JobType(models.Model):
     )
     paused = models.BooleanField(_("paused"), db_default=False)
     paused_at = models.DateTimeField(_("paused at"), null=True, blank=True)
-    paused_by = models.CharField(_("paused by"), max_length=150, db_default="")
+    paused_by = models.CharField(_("paused by"), max_length=WHO_LENGTH, db_default="")
     paused_reason = models.TextField(_("reason"), db_default="", blank=True)
     resume_at = models.DateTimeField(
         _("resume at"),

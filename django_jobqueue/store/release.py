@@ -34,6 +34,7 @@ _BACK: Final = f"""
 )
 SELECT held.id, (SELECT count(sent) FROM back) FROM held
 """
+# The worker stands in the join and not in a condition, as in finish.SUCCEED.
 RELEASE: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT job.id, job.cancel_requested_at IS NOT NULL AS unwanted

@@ -215,19 +215,8 @@ def workers(db: Database) -> list[WorkerRow]:
 def recent(db: Database, seconds: float) -> list[Recent]:
     """What happened in the last ``seconds``, to the minute."""
     return [
-        Recent(
-            t,
-            q,
-            succeeded,
-            failed,
-            retried,
-            other,
-            added(from_json(runs)),
-            added(from_json(waits)),
-        )
-        for t, q, succeeded, failed, retried, other, runs, waits in db.fetch(
-            RECENT, {"seconds": seconds}
-        )
+        Recent(*row[:-2], *(added(from_json(each)) for each in row[-2:]))
+        for row in db.fetch(RECENT, {"seconds": seconds})
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from django_jobqueue.policy import NO_LIMIT
+from django_jobqueue.policy import attempts_in_force
 from django_jobqueue.registry import Declaration
 from django_jobqueue.states import Delivery
 from django_jobqueue.store.rows import ClaimedJob, Overrides
@@ -54,14 +54,12 @@ class Policies:
     def max_attempts(self, job: ClaimedJob) -> int | None:
         """How many attempts this job has; None is without end."""
         declared = self._declared[job.job_type].policy
-        if declared.delivery == Delivery.AT_MOST_ONCE:
-            return 1
-        if job.max_attempts is not None:
-            return job.max_attempts
-        override = self._overrides.get(job.job_type, NOTHING).max_attempts
-        if override is None:
-            return declared.attempts_allowed
-        return None if override == NO_LIMIT else override
+        return attempts_in_force(
+            declared.delivery,
+            job.max_attempts,
+            declared.attempts_allowed,
+            self._overrides.get(job.job_type, NOTHING).max_attempts,
+        )
 
     def timeout(self, job_type: str) -> float | None:
         """How many seconds an attempt may run; None is without end."""

@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.db import transaction
 
 from django_jobqueue import triage
 from django_jobqueue.conf import conf
@@ -64,14 +63,13 @@ next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
         until = _end(options)
         if options["queue"]:
             _warn_of_strange(console, names)
-        with transaction.atomic(using=conf.database):
-            paused = triage.pause(
-                names,
-                queues=options["queue"],
-                reason=options["reason"],
-                resume_at=until,
-                by=by(),
-            )
+        paused = triage.pause(
+            names,
+            queues=options["queue"],
+            reason=options["reason"],
+            resume_at=until,
+            by=by(),
+        )
         what = "Queues" if options["queue"] else "Job types"
         end = "until they are resumed" if until is None else f"until {local(until)}"
         console.say(f"{what} paused {end}: {', '.join(sorted(paused))}.")

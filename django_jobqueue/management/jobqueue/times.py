@@ -12,10 +12,10 @@ from django.utils import timezone
 from django_jobqueue.conf import conf
 from django_jobqueue.models import JobType
 from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.policy import LONGEST
 
 DURATIONS: Final = "30s, 10m, 2h, 7d, 1h30m, or a plain number of seconds"
 TIMES: Final = f"a duration ({DURATIONS}) or an ISO time such as 2026-11-20T14:30"
-LONGEST: Final = timedelta(days=36_500)
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?[smhdw])+")
