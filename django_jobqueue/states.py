@@ -60,3 +60,25 @@ class GroupState(TextChoices):
     OPEN = "open", _("open")
     RESOLVED = "resolved", _("resolved")
     IGNORED = "ignored", _("ignored")
+
+
+class BulkKind(TextChoices):
+    """What a bulk operation does with each job."""
+
+    REPLAY = "replay", _("replay")
+    CANCEL = "cancel", _("cancel")
+    RUN_NOW = "run_now", _("run now")
+    RESCHEDULE = "reschedule", _("reschedule")
+    PRUNE = "prune", _("prune")
+
+
+class BulkState(TextChoices):
+    """How far a bulk operation is."""
+
+    DRAFT = "draft", _("draft")
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+    PAUSED = "paused", _("paused")
+    DONE = "done", _("done")
+    STOPPED = "stopped", _("stopped")
+    FAILED = "failed", _("failed")

@@ -9,7 +9,7 @@ from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Func, IntegerField, OuterRef, Subquery
+from django.db.models import Func, IntegerField, OuterRef
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -158,12 +158,10 @@ def state_of(group: FailureGroup) -> Any:
 
 
 def _with_figures(queryset: QuerySet[FailureGroup]) -> QuerySet[Any]:
-    """Two looks into the archive's index by fingerprint for each group."""
+    """A look into the archive's index by fingerprint for each group."""
     jobs = ArchivedJob.objects.filter(fingerprint=OuterRef("fingerprint"))
-    newest = jobs.order_by("-finished_at", "-id").values("finished_at")[:1]
     some = jobs.order_by().values("pk")[: MOST_COUNTED + 1]
     return queryset.annotate(
-        last_seen=Subquery(newest),
         counted=Func(
             ArraySubquery(some), function="cardinality", output_field=IntegerField()
         ),

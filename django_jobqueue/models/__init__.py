@@ -6,8 +6,10 @@ default, so a plain INSERT of a job type and data enqueues, too.
 """
 
 from django_jobqueue.models.archived_job import ArchivedJob
+from django_jobqueue.models.bulk_operation import BulkOperation
 from django_jobqueue.models.failure import Failure
 from django_jobqueue.models.failure_group import FailureGroup
+from django_jobqueue.models.failure_rollup import FailureRollup
 from django_jobqueue.models.job_type import JobType
 from django_jobqueue.models.queue import Queue
 from django_jobqueue.models.queued_job import QueuedJob
@@ -16,8 +18,10 @@ from django_jobqueue.models.worker import Worker
 
 __all__ = [
     "ArchivedJob",
+    "BulkOperation",
     "Failure",
     "FailureGroup",
+    "FailureRollup",
     "JobType",
     "Queue",
     "QueuedJob",

@@ -50,7 +50,10 @@ class ArchivedJob(AbstractJob):
     class Meta(AbstractJob.Meta):
         verbose_name = _("archived job")
         verbose_name_plural = _("archived jobs")
-        permissions = [("replay_archivedjob", "Can replay archived jobs")]
+        permissions = [
+            ("replay_archivedjob", "Can replay archived jobs"),
+            ("prune_archivedjob", "Can delete archived jobs"),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=Q(status__in=ArchivedStatus.values), name="jobqueue_a_status"
@@ -81,5 +84,10 @@ class ArchivedJob(AbstractJob):
                 "replay_of",
                 condition=Q(replay_of__isnull=False),
                 name="jobqueue_a_replay_of",
+            ),
+            models.Index(
+                "bulk_operation_id",
+                condition=Q(bulk_operation_id__isnull=False),
+                name="jobqueue_a_operation",
             ),
         ]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.policy import WHO_LENGTH
 from django_jobqueue.states import GroupState
+
+NEWEST = (F("last_seen").desc(), F("fingerprint").desc())
 
 
 class FailureGroup(models.Model):
@@ -29,6 +32,11 @@ class FailureGroup(models.Model):
         db_default=GroupState.OPEN,
     )
     first_seen = models.DateTimeField(_("first seen"), db_default=ClockTimestamp())
+    last_seen = models.DateTimeField(
+        _("last seen"),
+        db_default=ClockTimestamp(),
+        help_text=_("To some seconds: workers write it together with the roll-ups."),
+    )
     resolved_at = models.DateTimeField(_("resolved at"), null=True, blank=True)
     resolved_in = models.CharField(
         _("resolved in release"), max_length=100, db_default=""
@@ -46,6 +54,10 @@ class FailureGroup(models.Model):
         verbose_name = _("failure group")
         verbose_name_plural = _("failure groups")
         default_permissions = ("view", "change")
+        indexes = [
+            models.Index(*NEWEST, name="jobqueue_g_newest"),
+            models.Index(F("state"), *NEWEST, name="jobqueue_g_state"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.error_class} in {self.frame}"

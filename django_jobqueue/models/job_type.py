@@ -83,7 +83,10 @@ class JobType(models.Model):
         verbose_name_plural = _("job types")
         ordering = ["name"]
         default_permissions = ("view", "change")
-        permissions = [("pause_jobtype", "Can pause and resume job types")]
+        permissions = [
+            ("pause_jobtype", "Can pause and resume job types"),
+            ("enqueue_job", "Can enqueue jobs by hand"),
+        ]
         constraints = [
             models.CheckConstraint(condition=~Q(name=""), name="jobqueue_t_name"),
             models.CheckConstraint(

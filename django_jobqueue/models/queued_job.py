@@ -61,7 +61,11 @@ class QueuedJob(AbstractJob):
         permissions = [
             ("cancel_queuedjob", "Can cancel queued jobs"),
             ("reschedule_queuedjob", "Can reschedule queued jobs"),
+            ("release_queuedjob", "Can release running jobs"),
             ("view_job_data", "Can view data and results of jobs"),
+            ("reveal_job_data", "Can view secrets in data and results of jobs"),
+            ("edit_job_data", "Can edit data of jobs, and replay jobs with other data"),
+            ("view_overview", "Can view the overview of the job queue"),
         ]
         constraints = [
             models.CheckConstraint(
@@ -111,5 +115,10 @@ class QueuedJob(AbstractJob):
                 "replay_of",
                 condition=Q(replay_of__isnull=False),
                 name="jobqueue_q_replay_of",
+            ),
+            models.Index(
+                "bulk_operation_id",
+                condition=Q(bulk_operation_id__isnull=False),
+                name="jobqueue_q_operation",
             ),
         ]

@@ -1,0 +1,74 @@
+"""Bulk operations: one verb on all jobs of a selection, done by workers in chunks."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.models.functions import ClockTimestamp, NewId
+from django_jobqueue.policy import WHO_LENGTH
+from django_jobqueue.states import BulkKind, BulkState
+
+
+class BulkOperation(models.Model):
+    """What is done, to which jobs, and how far it came.
+
+    The effect of a chunk and the new place of the cursor are one transaction, so that
+    each job is handled once, whatever dies meanwhile.
+    """
+
+    id = models.UUIDField(_("id"), primary_key=True, db_default=NewId(), editable=False)
+    kind = models.CharField(_("kind"), max_length=20, choices=BulkKind.choices)
+    state = models.CharField(
+        _("state"),
+        max_length=10,
+        choices=BulkState.choices,
+        db_default=BulkState.DRAFT,
+    )
+    # Of ``django_jobqueue.selection``; what came after the cutoff is not included.
+    selection = models.JSONField(_("selection"))
+    cutoff = models.DateTimeField(_("frozen at"), db_default=ClockTimestamp())
+    options = models.JSONField(_("options"), db_default={})
+    reason = models.TextField(_("reason"), db_default="", blank=True)
+    per_minute = models.IntegerField(
+        _("jobs per minute"),
+        null=True,
+        blank=True,
+        help_text=_("Empty: as fast as is polite."),
+    )
+
+    total = models.BigIntegerField(
+        _("total"), null=True, help_text=_("Jobs that it was about, when it began.")
+    )
+    seen = models.BigIntegerField(_("seen"), db_default=0)
+    changed = models.BigIntegerField(_("changed"), db_default=0)
+    skipped = models.JSONField(_("skipped"), db_default={})  # reason to number
+    cursor = models.JSONField(_("cursor"), null=True, blank=True)
+    error = models.TextField(_("error"), db_default="", blank=True)
+
+    created_by = models.CharField(_("created by"), max_length=WHO_LENGTH, db_default="")
+    created_at = models.DateTimeField(_("created at"), db_default=ClockTimestamp())
+    started_at = models.DateTimeField(_("started at"), null=True, blank=True)
+    progress_at = models.DateTimeField(_("last progress"), null=True, blank=True)
+    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
+    job_id = models.UUIDField(
+        _("job"), null=True, blank=True, help_text=_("The job that does it.")
+    )
+
+    class Meta:
+        verbose_name = _("bulk operation")
+        verbose_name_plural = _("bulk operations")
+        default_permissions = ("view",)
+        permissions = [
+            ("start_bulkoperation", "Can start and stop bulk operations"),
+            ("unbounded_bulkoperation", "Can start bulk operations on most jobs"),
+        ]
+        indexes = [
+            models.Index(
+                F("created_at").desc(), F("id").desc(), name="jobqueue_b_newest"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"

@@ -1,0 +1,25 @@
+"""How often each failure was seen, hour by hour. Workers add to it."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class FailureRollup(models.Model):
+    """Attempts of an hour that failed with one fingerprint."""
+
+    pk = models.CompositePrimaryKey("fingerprint", "bucket")
+    fingerprint = models.UUIDField(_("fingerprint"))
+    bucket = models.DateTimeField(_("bucket"))
+    failed = models.IntegerField(_("failed"), db_default=0)  # the job was over with it
+    retried = models.IntegerField(_("retried"), db_default=0)
+
+    class Meta:
+        verbose_name = _("failure roll-up")
+        verbose_name_plural = _("failure roll-ups")
+        default_permissions = ("view",)
+        indexes = [models.Index("bucket", name="jobqueue_fr_bucket")]
+
+    def __str__(self) -> str:
+        return f"{self.bucket:%Y-%m-%d %H:%M} {self.fingerprint}"

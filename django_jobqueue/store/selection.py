@@ -1,0 +1,137 @@
+"""Selections as SQL: the only place where a condition on jobs becomes one.
+
+The conditions name the table, so that they fit any statement that reads it under its
+own name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from django_jobqueue.selection import Selection, Table, Term
+
+TABLES: Final = {
+    Table.QUEUED: "jobqueue_queuedjob",
+    Table.ARCHIVED: "jobqueue_archivedjob",
+}
+
+Part = tuple[str, list[Any]]  # SQL with a {} for each value
+
+_COLUMNS: Final = {
+    "type": "job_type",
+    "queue": "queue",
+    "priority": "priority",
+    "attempts": "attempts",
+    "by": "enqueued_by",
+    "replay-of": "replay_of",
+    "operation": "bulk_operation_id",
+    "created": "created_at",
+    "due": "run_after",
+    "status": "status",
+    "finished": "finished_at",
+    "ran": "run_ms",
+    "waited": "wait_ms",
+    "release": "release",
+    "group": "fingerprint",
+}
+
+_STATES: Final = {
+    "ready": "{table}.status = 'queued' AND {table}.run_after <= clock_timestamp()",
+    "later": "{table}.status = 'queued' AND {table}.run_after > clock_timestamp()",
+    "retrying": "{table}.status = 'queued' AND {table}.run_after > clock_timestamp()"
+    " AND {table}.attempts > 0",
+    "running": "{table}.status = 'running' AND {table}.cancel_requested_at IS NULL",
+    "cancelling": "{table}.status = 'running'"
+    " AND {table}.cancel_requested_at IS NOT NULL",
+    "lapsed": "{table}.status = 'running' AND NOT EXISTS ("
+    "SELECT FROM jobqueue_worker AS of_job WHERE of_job.id = {table}.worker_id"
+    " AND of_job.state IN ('running', 'draining')"
+    " AND of_job.lease_until > clock_timestamp())",
+}
+
+
+def condition(selection: Selection, placeholder: Callable[[Any], str]) -> str:
+    """The whole of it as one SQL condition.
+
+    ``placeholder`` takes each value and returns what stands for it: "%s", or
+    "%(name)s".
+    """
+    if selection.nothing:
+        return "false"
+    table = TABLES[selection.table]
+    parts = [
+        f"({sql.format(*map(placeholder, values), table=table)})"
+        for sql, values in _parts(selection)
+    ]
+    return " AND ".join(parts) or "true"
+
+
+def _parts(selection: Selection) -> Iterator[Part]:
+    for term in selection.terms:
+        special = _SPECIAL.get(term.field)
+        if special is not None:
+            yield special(term, selection.table)
+        else:
+            column = _COLUMNS[term.field]
+            yield f"{{table}}.{column} {term.operator} {{}}", [term.value]
+
+
+def _state(term: Term, table: Table) -> Part:
+    return _STATES[term.value], []
+
+
+def _error(term: Term, table: Table) -> Part:
+    """By the class; without a dot, by its last name. Of a queued job, by its last
+    failure."""
+    named = "{column} = {{}}"
+    if "." not in term.value:
+        named = "substring({column} from '[^.]*$') = {{}}"
+    if table is Table.ARCHIVED:
+        return named.format(column="{table}.error_class"), [term.value]
+    last = (
+        "(SELECT failure.error_class FROM jobqueue_failure AS failure"
+        " WHERE failure.job_id = {table}.id ORDER BY failure.id DESC LIMIT 1)"
+    )
+    return named.format(column=last), [term.value]
+
+
+def _worker(term: Term, table: Table) -> Part:
+    if table is Table.ARCHIVED:
+        return "{table}.worker = {}", [term.value]
+    return (
+        "{table}.status = 'running' AND {table}.worker_id IN ("
+        "SELECT of_job.id FROM jobqueue_worker AS of_job WHERE of_job.name = {})",
+        [term.value],
+    )
+
+
+def _data(term: Term, table: Table) -> Part:
+    """Containment, which a GIN index serves where a project made one."""
+    value: Any = term.value
+    for key in reversed(term.path):
+        value = {key: value}
+    return "{table}.data @> {}::jsonb", [json.dumps(value)]
+
+
+def _tag(term: Term, table: Table) -> Part:
+    return "{table}.tags @> {}::jsonb", [json.dumps([term.value])]
+
+
+def _replayed(term: Term, table: Table) -> Part:
+    found = " OR ".join(
+        f"EXISTS (SELECT FROM {name} AS again WHERE again.replay_of = {{table}}.id)"
+        for name in TABLES.values()
+    )
+    return (found if term.value else f"NOT ({found})"), []
+
+
+_SPECIAL: Final[dict[str, Callable[[Term, Table], Part]]] = {
+    "state": _state,
+    "error": _error,
+    "worker": _worker,
+    "data": _data,
+    "tag": _tag,
+    "replayed": _replayed,
+}

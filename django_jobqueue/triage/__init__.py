@@ -1,0 +1,27 @@
+"""The operator's verbs: a store call, a signal and a log line each.
+
+The admin and the commands call these, and so may your code. ``by`` says who acts, for
+the log and for receivers of the signal ``operated``; permissions are the caller's
+business.
+"""
+
+from django_jobqueue.triage.finding import get_job
+from django_jobqueue.triage.pausing import pause, resume
+from django_jobqueue.triage.pruning import prune, prune_rules
+from django_jobqueue.triage.replaying import replay, replay_many
+from django_jobqueue.triage.waiting import cancel, reschedule, run_now
+from django_jobqueue.triage.workers import ask_workers
+
+__all__ = [
+    "ask_workers",
+    "cancel",
+    "get_job",
+    "pause",
+    "prune",
+    "prune_rules",
+    "replay",
+    "replay_many",
+    "reschedule",
+    "resume",
+    "run_now",
+]

@@ -1,0 +1,120 @@
+"""Replay: archived jobs are enqueued again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django_jobqueue.arguments import to_json
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import (
+    InvalidArguments,
+    JobNotFound,
+    NotReplayable,
+    UnknownJobType,
+)
+from django_jobqueue.policy import WHO_LENGTH
+from django_jobqueue.registry import registry
+from django_jobqueue.store import find as store_find
+from django_jobqueue.store import replay as store_replay
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.replay import Replay
+from django_jobqueue.store.rows import Job
+from django_jobqueue.triage.checks import Ids, check, keys_of
+from django_jobqueue.triage.finding import get_job
+from django_jobqueue.triage.telling import tell
+
+
+def replay(
+    id: UUID | str,
+    *,
+    run_after: datetime | None = None,
+    expires: str | datetime | None = "keep",
+    queue: str | None = None,
+    priority: int | None = None,
+    data: Mapping[str, Any] | None = None,
+    by: str = "",
+) -> Job:
+    """Enqueue an archived job again, as a new job that remembers the old one.
+
+    ``expires``: "keep" copies the old moment, so that a job that expired expires again;
+    "same" gives it the same time to live from now; None is never; or a new moment.
+    ``data`` replaces the old data, and must fit the handler. Raises JobNotFound,
+    NotReplayable, UnknownJobType, InvalidArguments.
+    """
+    job = get_job(id)
+    if not job.is_over:
+        raise NotReplayable(job.id, job.status)
+    text = None if data is None else _checked_data(job.job_type, data)
+    how = _how(run_after, expires, queue, priority, by, text)
+    made = store_replay.replay(DjangoDatabase(), [job.id], how)
+    if not made:
+        raise _why_not_replayed(job)
+    tell("replay", by, 1, {"id": str(job.id), "job_type": job.job_type})
+    return get_job(made[job.id])
+
+
+def replay_many(
+    ids: Ids,
+    *,
+    run_after: datetime | None = None,
+    expires: str | datetime | None = "keep",
+    queue: str | None = None,
+    priority: int | None = None,
+    by: str = "",
+) -> dict[UUID, UUID]:
+    """Replay these archived jobs; returns the new id of each that could be.
+
+    Ids that are not archived, or whose job type is gone, are left out.
+    """
+    keys = keys_of(ids)
+    how = _how(run_after, expires, queue, priority, by, None)
+    made = store_replay.replay(DjangoDatabase(), keys, how)
+    tell("replay", by, len(made), {"asked": len(keys)})
+    return made
+
+
+def _how(
+    run_after: datetime | None,
+    expires: str | datetime | None,
+    queue: str | None,
+    priority: int | None,
+    by: str,
+    data: str | None,
+) -> Replay:
+    check(run_after=run_after, priority=priority, queue=queue)
+    if isinstance(expires, datetime):
+        check(expires=expires)
+        expiry, expires_at = "new", expires
+    elif expires in ("keep", "same", None):
+        expiry, expires_at = expires or "none", None
+    else:
+        raise InvalidArguments(
+            f"expires must be 'keep', 'same', None or a datetime, not {expires!r}."
+        )
+    return Replay(
+        run_after=run_after,
+        queue=queue,
+        priority=priority,
+        data=data,
+        expiry=expiry,
+        expires_at=expires_at,
+        by=by[:WHO_LENGTH] or None,
+    )
+
+
+def _checked_data(job_type: str, data: Mapping[str, Any]) -> str:
+    declaration = registry.get(job_type)
+    if declaration and (problem := declaration.parameters.problem(dict(data))):
+        raise InvalidArguments(problem)
+    return to_json(dict(data), limit=conf.max_data_bytes)
+
+
+def _why_not_replayed(job: Job) -> Exception:
+    """Between the look and the insert the job was pruned, or its job type is gone."""
+    known = store_find.known_names(DjangoDatabase())
+    if job.job_type not in known:
+        return UnknownJobType(job.job_type, registry.near(job.job_type, known))
+    return JobNotFound(job.id)
