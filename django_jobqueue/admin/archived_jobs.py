@@ -10,10 +10,10 @@ from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.http import HttpRequest
 from django.utils.html import format_html
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue, display
+from django_jobqueue.admin.archived_page import page_of
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.filters import (
     FailureGroupFilter,
@@ -22,15 +22,12 @@ from django_jobqueue.admin.filters import (
     StatusFilter,
 )
 from django_jobqueue.admin.job_page import (
-    Attempt,
     JobPage,
-    Reader,
-    Step,
     by_original,
     replay_cell,
     replays_of,
 )
-from django_jobqueue.admin.jobs import JobAdmin, tries_of, type_link
+from django_jobqueue.admin.jobs import JobAdmin, tries_of
 from django_jobqueue.admin.ranges import TimeRangeFilter
 from django_jobqueue.admin.replay import ReplayJobs
 from django_jobqueue.admin.verbs import Verb
@@ -140,87 +137,10 @@ class ArchivedJobAdmin(JobAdmin):
 
     def page(self, request: HttpRequest, job: Any) -> JobPage:
         """The page of a job that is over."""
-        job_type = catalogue.job_types(request).get(job.job_type_id)
-        read = Reader(request, job, job_type)
-        failures, more = read.failures()
-        return JobPage(
-            state=_status_pill(job),
-            summary=_summary(request, job, read, job_type),
-            timeline=_timeline(job),
-            attempts=[*_success(job), *failures],
-            more_attempts=more,
-            data=read.data(),
-            result=read.result(),
-            error=_unsaid(read.error(job), failures),
-            buttons=self.buttons(request, job),
-            history=read.history(),
-        )
-
-
-def _unsaid(error: tuple[str, str], attempts: list[Attempt]) -> tuple[str, str]:
-    """Why the job ended, unless its last attempt says that already."""
-    said = {(attempt.error_class, attempt.message) for attempt in attempts[:1]}
-    return ("", "") if error in said else error
+        return page_of(request, job, _status_pill(job), self.buttons(request, job))
 
 
 def _status_pill(job: Any) -> Any:
     known = job.status in ArchivedStatus.values
     kind = job.status if known else "unknown"
     return display.pill(kind, job.get_status_display())
-
-
-def _summary(
-    request: HttpRequest, job: Any, read: Reader, job_type: JobType | None
-) -> list[tuple[Any, Any]]:
-    limit = catalogue.max_attempts(job, job_type)
-    return [
-        (_("Id"), display.whole_id(job.pk)),
-        (_("Job type"), type_link(request, job)),
-        (_("Queue"), display.visible(job.queue)),
-        (_("Priority"), job.priority),
-        (_("Attempts"), tries_of(job, limit)),
-        (_("Waited"), display.duration(job.wait_ms)),
-        (_("Ran"), display.duration(job.run_ms)),
-        (_("Worker"), display.visible(job.worker) or display.NOTHING),
-        (_("Release"), display.visible(job.release) or display.NOTHING),
-        (_("Expires"), display.full_moment(job.expires_at)),
-        (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
-        (_("Replay of"), read.origin()),
-        (_("Replayed as"), read.replays()),
-        (_("Failure group"), _group(job, read)),
-    ]
-
-
-def _group(job: Any, read: Reader) -> Any:
-    return read.group(job.fingerprint, job.error_class) or display.NOTHING
-
-
-def _timeline(job: Any) -> list[Step]:
-    steps = [
-        Step(gettext("created"), job.created_at),
-        Step(gettext("due"), job.run_after),
-    ]
-    if job.started_at is not None:
-        note = gettext("waited %(span)s") % {"span": display.duration(job.wait_ms)}
-        steps.append(Step(gettext("started"), job.started_at, note))
-    note = ""
-    if job.run_ms is not None:
-        note = gettext("ran %(span)s") % {"span": display.duration(job.run_ms)}
-    return [*steps, Step(str(job.get_status_display()), job.finished_at, note)]
-
-
-def _success(job: Any) -> list[Attempt]:
-    """The attempt that succeeded stands on the job itself."""
-    if job.status != ArchivedStatus.SUCCEEDED:
-        return []
-    return [
-        Attempt(
-            number=job.attempts,
-            kind="succeeded",
-            end=gettext("succeeded"),
-            started_at=job.started_at,
-            ran_ms=job.run_ms,
-            worker=display.visible(job.worker),
-            release=display.visible(job.release),
-        )
-    ]

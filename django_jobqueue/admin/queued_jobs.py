@@ -23,8 +23,9 @@ from django_jobqueue.admin.filters import (
     QueuedQueueFilter,
     StateFilter,
 )
-from django_jobqueue.admin.job_page import Attempt, JobPage, Reader, Step
-from django_jobqueue.admin.jobs import JobAdmin, tries_of, type_link
+from django_jobqueue.admin.job_page import JobPage
+from django_jobqueue.admin.jobs import JobAdmin, tries_of
+from django_jobqueue.admin.queued_page import page_of
 from django_jobqueue.admin.ranges import DueRangeFilter
 from django_jobqueue.admin.reschedule import RescheduleJobs
 from django_jobqueue.admin.run_now import RunJobsNow
@@ -145,34 +146,8 @@ class QueuedJobAdmin(JobAdmin):
     def page(self, request: HttpRequest, job: Any) -> JobPage:
         """The page of a queued or running job."""
         (job,) = self.dress(request, [job])
-        read = Reader(request, job, job.around.job_type)
-        failures, more = read.failures()
-        return JobPage(
-            state=state_of(job, job.around),
-            summary=self._summary(request, job, read),
-            timeline=_timeline(job),
-            attempts=[*_running(job), *failures],
-            more_attempts=more,
-            data=read.data(),
-            buttons=self.buttons(request, job),
-            history=read.history(),
-        )
-
-    def _summary(
-        self, request: HttpRequest, job: Any, read: Reader
-    ) -> list[tuple[Any, Any]]:
-        limit = catalogue.max_attempts(job, job.around.job_type)
-        return [
-            (_("Id"), display.whole_id(job.pk)),
-            (_("Job type"), type_link(request, job)),
-            (_("Queue"), display.visible(job.queue)),
-            (_("Priority"), job.priority),
-            (_("Attempts"), tries_of(job, limit)),
-            (_("Expires"), display.full_moment(job.expires_at)),
-            (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
-            (_("Replay of"), read.origin()),
-            (_("Replayed as"), read.replays()),
-        ]
+        state = state_of(job, job.around)
+        return page_of(request, job, state, self.buttons(request, job))
 
 
 def state_of(job: Any, around: Around) -> Any:
@@ -239,31 +214,3 @@ def _paused(job_type: Any, queue: Any) -> str:
     if catalogue.is_paused(queue):
         return gettext("queue paused")
     return ""
-
-
-def _timeline(job: Any) -> list[Step]:
-    steps = [
-        Step(gettext("created"), job.created_at),
-        Step(gettext("due"), job.run_after),
-    ]
-    if job.started_at is not None:
-        steps.append(Step(gettext("started"), job.started_at))
-    if job.cancel_requested_at is not None:
-        steps.append(Step(gettext("asked to stop"), job.cancel_requested_at))
-    return steps
-
-
-def _running(job: Any) -> list[Attempt]:
-    """The attempt that goes on now."""
-    if job.status != QueuedStatus.RUNNING:
-        return []
-    worker = job.around.worker
-    return [
-        Attempt(
-            number=job.attempts,
-            kind="running",
-            end=gettext("running"),
-            started_at=job.started_at,
-            worker=display.visible(worker.name) if worker else "",
-        )
-    ]

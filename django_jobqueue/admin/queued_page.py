@@ -1,0 +1,75 @@
+"""What the page of a queued or running job shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin import catalogue, display
+from django_jobqueue.admin.job_page import Attempt, JobPage, Reader, Step
+from django_jobqueue.admin.jobs import tries_of, type_link
+from django_jobqueue.states import QueuedStatus
+
+
+def page_of(
+    request: HttpRequest, job: Any, state: Any, buttons: list[dict[str, Any]]
+) -> JobPage:
+    """The page of a queued or running job that its list has dressed."""
+    read = Reader(request, job, job.around.job_type)
+    failures, more = read.failures()
+    return JobPage(
+        state=state,
+        summary=_summary(request, job, read),
+        timeline=_timeline(job),
+        attempts=[*_running(job), *failures],
+        more_attempts=more,
+        data=read.data(),
+        buttons=buttons,
+        history=read.history(),
+    )
+
+
+def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, Any]]:
+    limit = catalogue.max_attempts(job, job.around.job_type)
+    return [
+        (_("Id"), display.whole_id(job.pk)),
+        (_("Job type"), type_link(request, job)),
+        (_("Queue"), display.visible(job.queue)),
+        (_("Priority"), job.priority),
+        (_("Attempts"), tries_of(job, limit)),
+        (_("Expires"), display.full_moment(job.expires_at)),
+        (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
+        (_("Replay of"), read.origin()),
+        (_("Replayed as"), read.replays()),
+    ]
+
+
+def _timeline(job: Any) -> list[Step]:
+    steps = [
+        Step(gettext("created"), job.created_at),
+        Step(gettext("due"), job.run_after),
+    ]
+    if job.started_at is not None:
+        steps.append(Step(gettext("started"), job.started_at))
+    if job.cancel_requested_at is not None:
+        steps.append(Step(gettext("asked to stop"), job.cancel_requested_at))
+    return steps
+
+
+def _running(job: Any) -> list[Attempt]:
+    """The attempt that goes on now."""
+    if job.status != QueuedStatus.RUNNING:
+        return []
+    worker = job.around.worker
+    return [
+        Attempt(
+            number=job.attempts,
+            kind="running",
+            end=gettext("running"),
+            started_at=job.started_at,
+            worker=display.visible(worker.name) if worker else "",
+        )
+    ]
