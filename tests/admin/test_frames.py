@@ -1,0 +1,116 @@
+"""Tracebacks as frames: read from real exceptions, and from anything else."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.template.loader import render_to_string
+
+from django_jobqueue import failures
+from django_jobqueue.admin.frames import Frame, Traceback, traceback_of
+from django_jobqueue.models import Failure
+
+
+def parse(text: str) -> object:
+    return json.loads(text)
+
+
+def wrap(text: str) -> object:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise LookupError("no such order") from error
+
+
+def failure_of(text: str) -> Failure:
+    try:
+        wrap(text)
+    except LookupError as error:
+        kept = failures.Failure.of(error, job_type="shop.sell")
+        return Failure(traceback=kept.traceback, frames=kept.frames)
+    raise AssertionError("it does not fail")
+
+
+def read(failure: Failure) -> Traceback:
+    found = traceback_of(failure)
+    assert found is not None
+    return found
+
+
+def frames(found: Traceback) -> list[Frame]:
+    return [frame for part in found.parts for frame in part.frames]
+
+
+def test_frames_of_the_project_and_of_libraries_are_told_apart() -> None:
+    found = read(failure_of("{"))
+    ours = [f.function for f in frames(found) if f.project]
+    libraries = {f.file.rpartition("/")[2] for f in frames(found) if not f.project}
+    assert ours == ["wrap", "parse", "failure_of", "wrap"]
+    assert libraries == {"__init__.py", "decoder.py"}
+    assert found.has_project_frames
+
+
+def test_each_frame_has_its_line_of_code() -> None:
+    found = read(failure_of("{"))
+    parsing = next(f for f in frames(found) if f.function == "parse")
+    assert parsing.source.splitlines()[0] == "return json.loads(text)"
+    assert parsing.line == parse.__code__.co_firstlineno + 1
+
+
+def test_the_words_between_the_frames_stay() -> None:
+    found = read(failure_of("{"))
+    texts = "\n".join(part.text for part in found.parts)
+    assert "json.decoder.JSONDecodeError: " in texts
+    assert "direct cause" in texts
+    assert texts.endswith("LookupError: no such order")
+
+
+def test_the_frames_of_a_group_are_read_behind_their_bars() -> None:
+    text = (
+        "  + Exception Group Traceback (most recent call last):\n"
+        '  |   File "/srv/shop/jobs.py", line 7, in sell\n'
+        "  |     raise group\n"
+        "  | ExceptionGroup: two (2 sub-exceptions)\n"
+    )
+    found = read(Failure(traceback=text, frames=[]))
+    (frame,) = frames(found)
+    assert (frame.file, frame.line, frame.source) == (
+        "/srv/shop/jobs.py",
+        7,
+        "raise group",
+    )
+
+
+def test_what_the_worker_noted_of_a_file_is_believed() -> None:
+    text = '  File "/srv/shop/jobs.py", line 7, in sell\n    x\n'
+    noted = {"file": "/srv/shop/jobs.py", "line": 7, "function": "Shop.sell"}
+    for project in (True, False):
+        frames_ = [{**noted, "project": project}]
+        (frame,) = frames(read(Failure(traceback=text, frames=frames_)))
+        assert (frame.function, frame.project) == ("Shop.sell", project)
+
+
+@pytest.mark.parametrize("noted", [[], [7], [{}], [{"file": "x"}], [None]])
+def test_frames_that_are_none_do_no_harm(noted: list[object]) -> None:
+    failure = failure_of("{")
+    failure.frames = noted
+    assert frames(read(failure))
+
+
+def test_no_traceback_is_none() -> None:
+    assert traceback_of(Failure(traceback="", frames=[])) is None
+
+
+def test_hostile_text_is_inert_and_secrets_are_masked() -> None:
+    text = (
+        '  File "<script>alert(1)</script>.py", line 1, in <img src=x onerror=x>\n'
+        "    connect(password='hunter2hunter2')\n"
+        "ValueError: \u202e<script>\n"
+    )
+    found = read(Failure(traceback=text, frames=[]))
+    page = render_to_string("admin/jobqueue/traceback.html", {"traceback": found})
+    assert "<script>" not in page
+    assert "<img" not in page
+    assert "hunter2" not in page
+    assert "\\u202e" in page
