@@ -12,7 +12,7 @@ from django.db import connection
 from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS, Command
 from tests.commands.conftest import Manage, jobqueue
 
-NAMES = "status, enqueue, replay, cancel, pause, resume, prune"
+NAMES = "status, enqueue, replay, cancel, pause, resume, prune, roles"
 
 
 def refusal(*arguments: str) -> str:

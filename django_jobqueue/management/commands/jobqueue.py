@@ -19,6 +19,7 @@ from django_jobqueue.management.jobqueue.pause import Pause
 from django_jobqueue.management.jobqueue.prune import Prune
 from django_jobqueue.management.jobqueue.replay import Replay
 from django_jobqueue.management.jobqueue.resume import Resume
+from django_jobqueue.management.jobqueue.roles import Roles
 from django_jobqueue.management.jobqueue.status import Status
 from django_jobqueue.management.jobqueue.subcommand import (
     HelpFormatter,
@@ -38,6 +39,7 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Pause(),
         Resume(),
         Prune(),
+        Roles(),
     )
 }
 

@@ -1,0 +1,128 @@
+"""``jobqueue roles``: ready-made groups of those who look after the job queue."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.apps import apps
+from django.core.management.base import CommandError, CommandParser
+from django.db import router, transaction
+
+from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.subcommand import Subcommand
+
+APP: Final = "jobqueue"
+
+# What each role adds to the one above it.
+ROLES: Final[dict[str, tuple[str, ...]]] = {
+    "Job viewer": (
+        "view_archivedjob",
+        "view_bulkoperation",
+        "view_failuregroup",
+        "view_jobtype",
+        "view_overview",
+        "view_queue",
+        "view_queuedjob",
+        "view_worker",
+    ),
+    "Job operator": (
+        "cancel_queuedjob",
+        "change_failuregroup",
+        "pause_jobtype",
+        "pause_queue",
+        "replay_archivedjob",
+        "reschedule_queuedjob",
+    ),
+    "Job engineer": (
+        "change_jobtype",
+        "control_worker",
+        "edit_job_data",
+        "enqueue_job",
+        "release_queuedjob",
+        "start_bulkoperation",
+        "view_job_data",
+    ),
+    "Job admin": (
+        "prune_archivedjob",
+        "reveal_job_data",
+        "unbounded_bulkoperation",
+    ),
+}
+
+
+class Roles(Subcommand):
+    """Creates the groups, or gives them their rights again."""
+
+    name = "roles"
+    summary = "Create the groups Job viewer, operator, engineer and admin."
+    description = """\
+Create four groups of users, or give them their rights again, such as those that
+a new release brings:
+
+  Job viewer    sees every page, and no data of jobs
+  Job operator  also cancels, reschedules, replays, pauses, looks after failures
+  Job engineer  also sees and edits data, enqueues by hand, changes policies,
+                starts bulk operations, releases jobs, controls workers
+  Job admin     also deletes archived jobs, reveals secrets, and starts bulk
+                operations on most jobs
+
+Each has the rights of those above it. Other rights of the app jobqueue are taken
+from them; their rights of other apps, their members, and other groups stay.
+
+  jobqueue roles --dry-run"""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add whether to only say what would change."""
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="Change nothing; say what would change.",
+        )
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Create or update all of them or none. Raises CommandError."""
+        if not apps.is_installed("django.contrib.auth"):
+            raise CommandError("Groups need django.contrib.auth in INSTALLED_APPS.")
+        model: Any = apps.get_model("auth", "Group")
+        known = _permissions()
+        names: set[str] = set()
+        with transaction.atomic(using=router.db_for_write(model)):
+            for role, added in ROLES.items():
+                names |= set(added)
+                line = _give(model, role, names, known, dry=options["dry_run"])
+                console.say(f"{role}: {line}")
+        if options["dry_run"]:
+            console.say("Nothing was changed.")
+
+
+def _permissions() -> dict[str, Any]:
+    """The permissions of the app, by codename. Raises CommandError."""
+    model: Any = apps.get_model("auth", "Permission")
+    known = {p.codename: p for p in model.objects.filter(content_type__app_label=APP)}
+    missing = {name for names in ROLES.values() for name in names} - set(known)
+    if missing:
+        raise CommandError(
+            f"There is no permission {', '.join(sorted(missing))}: run manage.py "
+            "migrate first, which creates them."
+        )
+    return known
+
+
+def _give(
+    model: Any, role: str, names: set[str], known: dict[str, Any], *, dry: bool
+) -> str:
+    """Let this group have these rights; says what changes."""
+    group = model.objects.filter(name=role).first()
+    if group is None:
+        if not dry:
+            group = model.objects.create(name=role)
+            group.permissions.set(known[name] for name in names)
+        return f"new, with {counted(len(names), 'right')}."
+    held = group.permissions.filter(content_type__app_label=APP)
+    had = set(held.values_list("codename", flat=True))
+    more, less = sorted(names - had), sorted(had - names)
+    if not dry:
+        group.permissions.add(*(known[name] for name in more))
+        group.permissions.remove(*(known[name] for name in less))
+    changes = [*(f"+{name}" for name in more), *(f"-{name}" for name in less)]
+    return f"{', '.join(changes)}." if changes else "has its rights already."
