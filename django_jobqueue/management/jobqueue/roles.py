@@ -54,10 +54,10 @@ class Roles(Subcommand):
     """Creates the groups, or gives them their rights again."""
 
     name = "roles"
-    summary = "Create the groups Job viewer, operator, engineer and admin."
+    summary = "Create groups of users with rights for the admin."
     description = """\
-Create four groups of users, or give them their rights again, such as those that
-a new release brings:
+Create four groups of users, or give them their rights again, such as those
+that a new release brings:
 
   Job viewer    sees every page, and no data of jobs
   Job operator  also cancels, reschedules, replays, pauses, looks after failures
@@ -66,8 +66,9 @@ a new release brings:
   Job admin     also deletes archived jobs, reveals secrets, and starts bulk
                 operations on most jobs
 
-Each has the rights of those above it. Other rights of the app jobqueue are taken
-from them; their rights of other apps, their members, and other groups stay.
+Each has the rights of those above it. Other rights of the app jobqueue are
+taken from them; their rights of other apps, their members, and other groups
+stay.
 
   jobqueue roles --dry-run"""
 
