@@ -21,16 +21,16 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue, display
-from django_jobqueue.admin.actions import OperatedAdmin
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.change_list import JobChangeList
 from django_jobqueue.admin.job_page import JobPage
+from django_jobqueue.admin.job_views import JobViews
 from django_jobqueue.admin.positions import Key
 from django_jobqueue.admin.search import SHORTEST, id_search
 from django_jobqueue.models import JobType
 
 
-class JobAdmin(OperatedAdmin):
+class JobAdmin(JobViews):
     """Jobs are looked at, and operated by verbs; no form changes one."""
 
     change_form_template = "admin/jobqueue/job.html"
