@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -52,6 +53,39 @@ SELECT name, priority_override, max_attempts_override, timeout_override,
   FROM jobqueue_jobtype
 """
 
+# What can be overridden, and the type of its column.
+OVERRIDABLE: Final = {
+    "priority": "smallint",
+    "max_attempts": "integer",
+    "timeout": "interval",
+    "concurrency": "integer",
+    "keep_succeeded": "interval",
+    "keep_unsuccessful": "interval",
+}
+_OVERRIDES: Final = ", ".join(f"{{0}}.{name}_override" for name in OVERRIDABLE)
+_SAID: Final = ",\n         ".join(
+    f"""{name}_override = CASE WHEN '{name}' = ANY (%(said)s::text[])
+              THEN %({name})s::{kind} ELSE held.{name}_override END"""
+    for name, kind in OVERRIDABLE.items()
+)
+
+# The row is locked before it is read, so what it was before is what this change ended,
+# and whatever others said of other columns stands.
+OVERRIDE: Final = f"""
+WITH held AS MATERIALIZED (
+  SELECT type.name, {_OVERRIDES.format("type")}
+    FROM jobqueue_jobtype AS type
+   WHERE type.name = %(name)s
+     FOR NO KEY UPDATE
+), changed AS (
+  UPDATE jobqueue_jobtype AS type
+     SET {_SAID}
+    FROM held
+   WHERE type.name = held.name
+  RETURNING {_OVERRIDES.format("held")}, {_OVERRIDES.format("type")})
+SELECT changed.*, pg_notify('jobqueue', 't:') FROM changed
+"""
+
 PAUSE: Final = """
 WITH changed AS (
   UPDATE jobqueue_jobtype
@@ -96,6 +130,14 @@ SELECT name, pg_notify('jobqueue', 't:') FROM changed
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an override was before, and what it is now; None is none."""
+
+    before: Any
+    after: Any
+
+
 def declare(db: Database, declarations: Iterable[Declaration]) -> None:
     """Write what the code says of these job types."""
     rows = [_row(declaration) for declaration in declarations]
@@ -106,6 +148,26 @@ def declare(db: Database, declarations: Iterable[Declaration]) -> None:
 def overrides(db: Database) -> dict[str, Overrides]:
     """What operators say of each job type, and its concurrency in force."""
     return {name: Overrides(*rest) for name, *rest in db.fetch(OVERRIDES)}
+
+
+def override(
+    db: Database, name: str, said: Mapping[str, Any]
+) -> dict[str, Change] | None:
+    """Write these overrides of one job type, and leave the others as they are.
+
+    Returns those that were something else before; None if there is no such job type.
+    """
+    values = {**dict.fromkeys(OVERRIDABLE), **said}
+    rows = db.fetch(OVERRIDE, {"name": name, "said": list(said), **values})
+    if not rows:
+        return None
+    count = len(OVERRIDABLE)
+    before, after = rows[0][:count], rows[0][count : 2 * count]
+    return {
+        name: Change(was, now)
+        for name, was, now in zip(OVERRIDABLE, before, after, strict=True)
+        if was != now
+    }
 
 
 def pause(

@@ -6,6 +6,7 @@ business.
 """
 
 from django_jobqueue.triage.finding import get_job
+from django_jobqueue.triage.overrides import override
 from django_jobqueue.triage.pausing import pause, resume
 from django_jobqueue.triage.pruning import prune, prune_rules
 from django_jobqueue.triage.replaying import replay, replay_many
@@ -16,6 +17,7 @@ __all__ = [
     "ask_workers",
     "cancel",
     "get_job",
+    "override",
     "pause",
     "prune",
     "prune_rules",

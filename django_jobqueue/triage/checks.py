@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from uuid import UUID
 
-from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
 from django_jobqueue.ids import as_id
 from django_jobqueue.options import time_problem
 from django_jobqueue.policy import priority_problem, queue_problem
+from django_jobqueue.registry import registry
+from django_jobqueue.store import find as store_find
+from django_jobqueue.store.connection import Database
 
 Ids = Iterable[UUID | str]
 
@@ -33,3 +36,11 @@ def check(
         raise InvalidArguments(f"priority {problem}")
     if queue is not None and (problem := queue_problem(queue)):
         raise InvalidArguments(f"queue {problem}")
+
+
+def must_exist(db: Database, names: Iterable[str], found: Collection[str]) -> None:
+    """Raises UnknownJobType for the first of these job types that was not found."""
+    for name in names:
+        if name not in found:
+            near = registry.near(name, store_find.known_names(db))
+            raise UnknownJobType(name, near)

@@ -1,0 +1,93 @@
+"""Override what the code says of a job type."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import Enum
+from typing import Any, Final
+
+from django_jobqueue.conf import GREATEST
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.policy import LONGEST, NO_LIMIT, priority_problem
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.job_types import Change
+from django_jobqueue.triage.checks import must_exist
+from django_jobqueue.triage.telling import tell
+
+
+class Same(Enum):
+    """The value of an override that is left as it is."""
+
+    SAME = "as it is"
+
+
+SAME: Final = Same.SAME
+Number = int | None | Same
+Span = timedelta | None | Same
+
+
+def override(
+    name: str,
+    *,
+    priority: Number = SAME,
+    max_attempts: Number = SAME,
+    timeout: Span = SAME,
+    concurrency: Number = SAME,
+    keep_succeeded: Span = SAME,
+    keep_unsuccessful: Span = SAME,
+    by: str = "",
+) -> dict[str, Change]:
+    """Say something else than the code about this job type; None is the code again.
+
+    ``max_attempts`` of -1 is without end, ``concurrency`` of -1 no limit and of 0 none
+    at all, a ``timeout`` of zero none. What is not given is left as it is, also while
+    somebody else changes it. It holds for the next claims, everywhere, without a
+    restart; ``priority`` for the next enqueues. Returns what it changed, by the names
+    used here. Raises UnknownJobType, InvalidArguments.
+    """
+    given = {
+        "priority": priority,
+        "max_attempts": max_attempts,
+        "timeout": timeout,
+        "concurrency": concurrency,
+        "keep_succeeded": keep_succeeded,
+        "keep_unsuccessful": keep_unsuccessful,
+    }
+    said = {option: value for option, value in given.items() if value is not SAME}
+    for option, value in said.items():
+        if problem := override_problem(option, value):
+            raise InvalidArguments(f"{option} {problem}")
+    db = DjangoDatabase()
+    changed = job_types.override(db, name, said)
+    must_exist(db, [name], [] if changed is None else [name])
+    changed = changed or {}
+    tell("override", by, len(changed), {"job_type": name, "overrides": _texts(changed)})
+    return changed
+
+
+def override_problem(option: str, value: Any) -> str | None:
+    """What is wrong with this override, in words that follow its name."""
+    if value is None:
+        return None
+    match option:
+        case "priority":
+            return priority_problem(value)
+        case "max_attempts":
+            allowed = _is_whole(value) and (value == NO_LIMIT or value >= 1)
+            return None if allowed else "must be at least 1, or -1 for without end."
+        case "concurrency":
+            allowed = _is_whole(value) and value >= NO_LIMIT
+            return None if allowed else "must be at least 0, or -1 for no limit."
+    if isinstance(value, timedelta) and timedelta(0) <= value <= LONGEST:
+        return None
+    return f"must be a timedelta from 0 to {LONGEST.days:,} days, not {value!r}."
+
+
+def _is_whole(value: Any) -> bool:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return whole and value <= GREATEST
+
+
+def _texts(changed: dict[str, Change]) -> dict[str, str]:
+    return {option: f"{c.before} → {c.after}" for option, c in changed.items()}

@@ -1,0 +1,137 @@
+"""Overrides: what operators say instead of the code, each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from django_jobqueue import InvalidArguments, UnknownJobType, triage
+from django_jobqueue.models import JobType
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.job_types import Change
+from tests.store.meanwhile import Ear, open_transaction, submit, together, until_waiting
+
+ADD = "tests.sample.add"
+HOUR = timedelta(hours=1)
+EVERYTHING = {
+    "priority": 7,
+    "max_attempts": -1,
+    "timeout": timedelta(0),
+    "concurrency": 0,
+    "keep_succeeded": HOUR,
+    "keep_unsuccessful": timedelta(days=9),
+}
+
+Told = list[dict[str, Any]]
+
+
+def held(name: str = ADD) -> dict[str, Any]:
+    """The overrides of a job type, as its row has them."""
+    row = JobType.objects.filter(name=name).values().get()
+    return {option: row[f"{option}_override"] for option in job_types.OVERRIDABLE}
+
+
+def test_an_override_is_written_and_told(transactional_db: None, told: Told) -> None:
+    changed = triage.override(ADD, priority=7, timeout=HOUR, by="anna")
+
+    assert changed == {"priority": Change(None, 7), "timeout": Change(None, HOUR)}
+    assert held() == {
+        **dict.fromkeys(job_types.OVERRIDABLE),
+        "priority": 7,
+        "timeout": HOUR,
+    }
+    overrides = {"priority": "None → 7", "timeout": "None → 1:00:00"}
+    assert told == [
+        {
+            "verb": "override",
+            "by": "anna",
+            "count": 2,
+            "details": {"job_type": ADD, "overrides": overrides},
+        }
+    ]
+
+
+def test_each_can_be_overridden_and_cleared_alone(transactional_db: None) -> None:
+    triage.override(ADD, **EVERYTHING)
+    assert held() == EVERYTHING
+
+    left = dict(EVERYTHING)
+    for option, value in EVERYTHING.items():
+        changed = triage.override(ADD, **{option: None})
+        assert changed == {option: Change(value, None)}
+        left[option] = None
+        assert held() == left
+
+
+def test_what_is_so_already_is_no_change(transactional_db: None) -> None:
+    triage.override(ADD, priority=7)
+    assert triage.override(ADD, priority=7) == {}
+    assert triage.override(ADD) == {}
+
+
+def test_workers_hear_of_it(own: OwnConnection) -> None:
+    ear = Ear(own)
+    triage.override(ADD, concurrency=2)
+    assert ear.heard() == ["t:"]
+
+
+def test_an_override_leaves_pauses_and_the_code_alone(transactional_db: None) -> None:
+    triage.pause([ADD], reason="look", by="carl")
+    before = JobType.objects.filter(name=ADD).values().get()
+    triage.override(ADD, keep_succeeded=HOUR)
+    after = JobType.objects.filter(name=ADD).values().get()
+    assert after == {**before, "keep_succeeded_override": HOUR}
+
+
+def test_overrides_at_the_same_time_all_stand(transactional_db: None) -> None:
+    def say(option: str, value: Any) -> Callable[[], Any]:
+        return lambda: triage.override(ADD, **{option: value})
+
+    together([say(*said) for said in EVERYTHING.items()])
+    assert held() == EVERYTHING
+
+
+def test_a_change_tells_what_it_ended_not_what_it_had_seen(own: OwnConnection) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with open_transaction(own) as first:
+            job_types.override(first, ADD, {"priority": 3, "concurrency": 5})
+            second = submit(pool, lambda: triage.override(ADD, priority=9))
+            until_waiting()
+        assert second.result(10) == {"priority": Change(3, 9)}
+    assert (held()["priority"], held()["concurrency"]) == (9, 5)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "problem"),
+    [
+        ("priority", 101, "from -100 to 100"),
+        ("priority", "high", "from -100 to 100"),
+        ("max_attempts", 0, "at least 1, or -1 for without end"),
+        ("max_attempts", -2, "at least 1, or -1 for without end"),
+        ("max_attempts", True, "at least 1, or -1 for without end"),
+        ("max_attempts", 2**31, "at least 1, or -1 for without end"),
+        ("concurrency", -2, "at least 0, or -1 for no limit"),
+        ("concurrency", 1.5, "at least 0, or -1 for no limit"),
+        ("timeout", -HOUR, "must be a timedelta from 0 to 36,500 days"),
+        ("timeout", 60, "must be a timedelta from 0 to 36,500 days"),
+        ("keep_succeeded", timedelta(days=36_501), "must be a timedelta from 0"),
+        ("keep_unsuccessful", -HOUR, "must be a timedelta from 0"),
+    ],
+)
+def test_an_override_that_cannot_be_is_refused(
+    transactional_db: None, told: Told, option: str, value: Any, problem: str
+) -> None:
+    with pytest.raises(InvalidArguments, match=f"{option} .*{problem}"):
+        triage.override(ADD, **{option: value})
+    assert (held(), told) == (dict.fromkeys(job_types.OVERRIDABLE), [])
+
+
+def test_a_job_type_that_is_not_known(transactional_db: None, told: Told) -> None:
+    with pytest.raises(UnknownJobType, match="Did you mean 'tests.sample.add'"):
+        triage.override("tests.sample.ad", priority=1)
+    assert told == []
