@@ -1,0 +1,159 @@
+"""Every address of the job queue in the admin, as the registered pages say.
+
+Nothing is listed here: a page or a button that is added is found, and with it what
+``test_endpoints`` asks of each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from django_jobqueue.models import BulkOperation
+from tests.admin.scene import ADD, Scene
+
+PARAMETER = re.compile(r"<(?:(?P<converter>\w+):)?(?P<name>\w+)>")
+WRITES = re.compile(
+    r"\b(INSERT\s+INTO|UPDATE|DELETE\s+FROM|TRUNCATE|FOR\s+(NO\s+KEY\s+)?UPDATE"
+    r"|FOR\s+(KEY\s+)?SHARE|pg_notify|NOTIFY)\b"
+)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An address: of which model, and its route below the model's list."""
+
+    model: str
+    route: str
+
+    def __str__(self) -> str:
+        return f"{self.model}/{self.route}"
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list, or the overview: these take filters, and no form."""
+        return not self.route
+
+    def address(self, scene: Scene) -> str:
+        """The address, about a row of the scene."""
+        if not self.model:
+            return reverse("admin:app_list", args=["jobqueue"])
+        key = quote(str(key_for(scene, self.model)))
+        below = PARAMETER.sub(key, self.route)
+        return reverse(f"admin:jobqueue_{self.model}_changelist") + below
+
+
+def endpoints() -> Iterator[Endpoint]:
+    """All of them."""
+    yield Endpoint("", "")  # the overview
+    for model, model_admin in admin.site._registry.items():
+        if model._meta.app_label != "jobqueue":
+            continue
+        for pattern in model_admin.get_urls():
+            yield Endpoint(str(model._meta.model_name), str(pattern.pattern))
+
+
+ALL = list(endpoints())
+
+
+def actions() -> list[tuple[str, str]]:
+    """Every action of every list: its model and its name."""
+    return [
+        (str(model._meta.model_name), str(action.__name__))
+        for model, model_admin in admin.site._registry.items()
+        if model._meta.app_label == "jobqueue"
+        for action in model_admin.actions or ()
+        if callable(action)
+    ]
+
+
+def key_for(scene: Scene, model: str) -> object:
+    """A row that whatever can be done with rows of this model would change."""
+    if model == "bulkoperation":
+        return operation()
+    return {
+        "archivedjob": scene.archived["failed"],
+        "failuregroup": scene.group,
+        "jobtype": ADD,
+        "queue": "mail",
+        "queuedjob": scene.queued["later"],
+        "worker": scene.workers["running"],
+    }[model]
+
+
+def operation() -> object:
+    """The draft of a bulk operation."""
+    found = BulkOperation.objects.first()
+    if found is None:
+        selection = {"archive": True, "terms": []}
+        found = BulkOperation.objects.create(kind="replay", selection=selection)
+    return found.pk
+
+
+def said(endpoint: Endpoint, scene: Scene) -> dict[str, Any]:
+    """What forms and links of all pages could say, all at once."""
+    key = str(key_for(scene, endpoint.model)) if endpoint.model else ""
+    return {
+        "_save": "Save",
+        "_selected_action": key,
+        "action": endpoint.route.strip("/").replace("-", "_"),
+        "assignee": "mallory",
+        "confirmed": "1",
+        "data": '{"a": 7}',
+        "index": "0",
+        "key": key,
+        "keys": key,
+        "name": "images",
+        "notes": "mallory was here",
+        "priority": "3",
+        "priority_override": "9",
+        "queue": "mail",
+        "reason": "because",
+        "state": "resolved",
+    }
+
+
+def everything() -> dict[str, list[dict[str, Any]]]:
+    """All rows of the job queue, and of the admin's history."""
+    tables = [*apps.get_app_config("jobqueue").get_models(), LogEntry]
+    return {
+        table._meta.label: list(table._default_manager.order_by("pk").values())
+        for table in tables
+    }
+
+
+@contextmanager
+def nothing_written() -> Iterator[None]:
+    """No row may change, and no statement may write or lock one."""
+    before = everything()
+    written: list[str] = []
+
+    def look(
+        execute: Any, sql: str, params: Any, many: bool, context: dict[str, Any]
+    ) -> Any:
+        if WRITES.search(sql):
+            written.append(sql)
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(look):
+        yield
+    assert written == []
+    assert everything() == before
+
+
+def answers(client: Client, endpoint: Endpoint, scene: Scene) -> list[Any]:
+    """What a GET and a POST that say everything are answered with."""
+    address, form = endpoint.address(scene), said(endpoint, scene)
+    query = {} if endpoint.is_list else form
+    return [client.get(address, query), client.post(address, form)]

@@ -1,0 +1,114 @@
+"""What holds for every address of the job queue in the admin, whatever it does."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.urls import reverse
+
+from django_jobqueue.management.jobqueue.roles import ROLES
+from tests.admin.conftest import LogIn
+from tests.admin.endpoints import (
+    ALL,
+    Endpoint,
+    actions,
+    answers,
+    everything,
+    key_for,
+    nothing_written,
+    said,
+)
+from tests.admin.pages import select
+from tests.admin.scene import Scene
+
+REFUSED = 403
+NO_GET = 405
+SHOWN = (200, 301, 302)
+
+every_endpoint = pytest.mark.parametrize("endpoint", ALL, ids=str)
+
+
+@every_endpoint
+def test_a_stranger_is_sent_to_the_login(scene: Scene, endpoint: Endpoint) -> None:
+    with nothing_written():
+        for response in answers(Client(), endpoint, scene):
+            assert response.status_code == 302
+            assert response.headers["Location"].startswith(reverse("admin:login"))
+
+
+@every_endpoint
+def test_staff_without_rights_sees_and_does_nothing(
+    log_in: LogIn, scene: Scene, endpoint: Endpoint
+) -> None:
+    client = log_in()
+    with nothing_written():
+        for response in answers(client, endpoint, scene):
+            if response.status_code == 302:  # Django's own short cut to the page
+                response = client.get(response.headers["Location"])
+            assert response.status_code in (REFUSED, NO_GET, 404)
+
+
+@every_endpoint
+def test_a_viewer_changes_nothing(
+    log_in: LogIn, scene: Scene, endpoint: Endpoint
+) -> None:
+    """A page that only shows answers a POST as it does a GET; all else refuses it."""
+    client = log_in(*ROLES["Job viewer"])
+    with nothing_written():
+        shown, posted = (
+            response.status_code for response in answers(client, endpoint, scene)
+        )
+    assert shown in (*SHOWN, REFUSED, NO_GET)
+    assert posted in ((shown, REFUSED, NO_GET) if shown in SHOWN else (REFUSED,))
+
+
+@pytest.mark.parametrize(("model", "action"), actions())
+def test_a_viewer_cannot_choose_what_a_list_does_not_offer(
+    log_in: LogIn, scene: Scene, model: str, action: str
+) -> None:
+    client = log_in(*ROLES["Job viewer"])
+    key = str(key_for(scene, model))
+    with nothing_written():
+        page = select(client, model, action, key)
+    assert page.all("select", name="action") == []
+
+
+@every_endpoint
+def test_a_post_needs_a_token_against_forgery(
+    anna: Client, scene: Scene, endpoint: Endpoint
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.cookies = anna.cookies
+    with nothing_written():
+        _shown, posted = answers(client, endpoint, scene)
+    assert posted.status_code == REFUSED
+
+
+@every_endpoint
+def test_a_get_never_writes(anna: Client, scene: Scene, endpoint: Endpoint) -> None:
+    address, form = endpoint.address(scene), said(endpoint, scene)
+    with nothing_written():
+        assert anna.get(address).status_code in (*SHOWN, REFUSED, NO_GET)
+        assert anna.get(address, form).status_code < 500
+
+
+@every_endpoint
+def test_who_is_no_longer_active_is_a_stranger(
+    anna: Client, scene: Scene, endpoint: Endpoint
+) -> None:
+    get_user_model().objects.update(is_active=False)
+    found = [response.status_code for response in answers(anna, endpoint, scene)]
+    assert found == [302, 302]
+
+
+def test_what_the_checks_look_at_notices_a_change(anna: Client, scene: Scene) -> None:
+    pause = Endpoint("jobtype", "pause/")
+    assert pause in ALL
+    before = everything()
+    form = said(pause, scene)
+    with pytest.raises(AssertionError), nothing_written():
+        assert anna.post(pause.address(scene), form).status_code == 302
+    assert everything() != before
+    assert LogEntry.objects.count() == 1
