@@ -13,9 +13,9 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from django_jobqueue import triage
+from django_jobqueue.figures.notices import depth_text
 from django_jobqueue.management.jobqueue import status
 from django_jobqueue.management.jobqueue.console import columns_of
-from django_jobqueue.management.jobqueue.notices import depth_text
 from django_jobqueue.management.jobqueue.screen import wrapped
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from django_jobqueue.store import rollup

@@ -8,14 +8,8 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from django_jobqueue.management.jobqueue.times import (
-    aware,
-    database_now,
-    duration,
-    local,
-    moment,
-    span,
-)
+from django_jobqueue.figures.clock import aware, database_now
+from django_jobqueue.management.jobqueue.times import duration, local, moment, span
 from django_jobqueue.models import JobType
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -14,13 +14,13 @@ from django.db.models import QuerySet
 from django_jobqueue import triage
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobNotFound
+from django_jobqueue.figures.clock import database_now
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.progress import Progress
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.table import Column
-from django_jobqueue.management.jobqueue.times import database_now
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.states import QueuedStatus
 

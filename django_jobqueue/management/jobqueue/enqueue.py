@@ -7,13 +7,14 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from django_jobqueue.figures.clock import database_now
 from django_jobqueue.handler import enqueue
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.data import data_of
 from django_jobqueue.management.jobqueue.enqueue_lines import EnqueueingLines
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.times import TIMES, database_now, moment
+from django_jobqueue.management.jobqueue.times import TIMES, moment
 from django_jobqueue.store.rows import Job
 
 

@@ -11,15 +11,10 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue import triage
 from django_jobqueue.conf import conf
+from django_jobqueue.figures.clock import database_now
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.times import (
-    DURATIONS,
-    database_now,
-    duration,
-    local,
-    moment,
-)
+from django_jobqueue.management.jobqueue.times import DURATIONS, duration, local, moment
 from django_jobqueue.models import JobType, Queue, Worker
 from django_jobqueue.policy import queue_problem
 from django_jobqueue.store import stats

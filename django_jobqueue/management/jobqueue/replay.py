@@ -17,16 +17,13 @@ from django_jobqueue.exceptions import (
     NotReplayable,
     UnknownJobType,
 )
+from django_jobqueue.figures.clock import database_now
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.replaying import EXPIRIES, Replaying
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
-from django_jobqueue.management.jobqueue.times import (
-    TIMES,
-    database_now,
-    moment,
-)
+from django_jobqueue.management.jobqueue.times import TIMES, moment
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.states import ArchivedStatus
 

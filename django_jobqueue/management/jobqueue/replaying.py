@@ -12,13 +12,14 @@ from django.db.models import Q, QuerySet
 
 from django_jobqueue import triage
 from django_jobqueue.conf import conf
+from django_jobqueue.figures.clock import aware
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.progress import Progress
 from django_jobqueue.management.jobqueue.subcommand import by
 from django_jobqueue.management.jobqueue.table import Column
-from django_jobqueue.management.jobqueue.times import aware, moment, span
+from django_jobqueue.management.jobqueue.times import moment, span
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase

@@ -7,11 +7,11 @@ from typing import Any
 from django.utils import timezone
 
 from django_jobqueue.conf import conf
+from django_jobqueue.figures.notices import notices
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue import sections, worker_sections
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.figures import Figures
-from django_jobqueue.management.jobqueue.notices import notices
 from django_jobqueue.management.jobqueue.sections import Section
 from django_jobqueue.management.jobqueue.table import cut, table
 from django_jobqueue.management.jobqueue.times import local
@@ -45,13 +45,13 @@ class Screen:
 
     def _top(self) -> list[str]:
         zone = timezone.get_current_timezone_name()
-        when = f"{local(self._figures.time)} {zone}"
+        when = f"{local(self._figures.present.time)} {zone}"
         return wrapped(f"Job queue in database {conf.database!r}, {when}", self._width)
 
     def _notices(self) -> list[str]:
         return [
             self._style.ERROR(line)
-            for notice in notices(self._figures)
+            for notice in notices(self._figures.present)
             for line in wrapped(one_line(notice.message), self._width)
         ]
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from django_jobqueue.figures.clock import aware
+from django_jobqueue.figures.notices import depth_text
 from django_jobqueue.histogram import added, percentile
 from django_jobqueue.management.jobqueue.figures import Figures
-from django_jobqueue.management.jobqueue.notices import depth_text
 from django_jobqueue.management.jobqueue.table import Column, Row
-from django_jobqueue.management.jobqueue.times import aware, span
+from django_jobqueue.management.jobqueue.times import span
 from django_jobqueue.store.stats import Recent
 
 NONE: Final = "-"
@@ -47,7 +48,7 @@ def queues(figures: Figures) -> Section:
                 NONE if depth.oldest is None else span(depth.oldest),
             ]
         )
-        for depth in figures.depths
+        for depth in figures.present.depths
     ]
     return Section(
         "Queues", columns, _without_repeats(rows), "nothing waits, nothing runs."
@@ -86,7 +87,7 @@ def failures(figures: Figures) -> Section:
                 _count(failure.count),
                 failure.error_class or NONE,
                 failure.job_type,
-                span((figures.time - aware(failure.last)).total_seconds()),
+                span((figures.present.time - aware(failure.last)).total_seconds()),
                 " ".join(failure.message.split()),
             ]
         )
@@ -110,13 +111,13 @@ def closed(figures: Figures, style: Any) -> Section:
             [
                 one.what,
                 one.name,
-                _left(figures.time, one.until),
+                _left(figures.present.time, one.until),
                 one.by or NONE,
                 " ".join(one.reason.split()) or NONE,
             ],
             style.WARNING,
         )
-        for one in figures.closed
+        for one in figures.present.closed
     ]
     return Section("Paused", columns, rows)
 

@@ -11,17 +11,18 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError, connections
 
 from django_jobqueue.conf import conf
+from django_jobqueue.figures.clock import aware
+from django_jobqueue.figures.notices import notices
+from django_jobqueue.figures.present import is_alive
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.figures import (
     WINDOW,
     Figures,
-    is_alive,
     read,
 )
-from django_jobqueue.management.jobqueue.notices import notices
 from django_jobqueue.management.jobqueue.screen import Screen, wrapped
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
-from django_jobqueue.management.jobqueue.times import aware, duration
+from django_jobqueue.management.jobqueue.times import duration
 from django_jobqueue.store.stats import CAP, Recent, WorkerRow
 
 SHORTEST: Final = 0.1  # seconds between two looks
@@ -139,15 +140,15 @@ def watch(console: Console, every: float, *, as_json: bool) -> None:
 def as_object(figures: Figures) -> dict[str, Any]:
     """The figures as JSON has them; the keys are stable."""
     return {
-        "time": figures.time.isoformat(),
+        "time": figures.present.time.isoformat(),
         "depth_cap": CAP,
         "window": WINDOW,
-        "notices": [_fields(notice) for notice in notices(figures)],
-        "queues": [_fields(depth) for depth in figures.depths],
-        "workers": [_worker(worker) for worker in figures.workers],
+        "notices": [_fields(notice) for notice in notices(figures.present)],
+        "queues": [_fields(depth) for depth in figures.present.depths],
+        "workers": [_worker(worker) for worker in figures.present.workers],
         "throughput": [_throughput(recent) for recent in figures.recent],
         "failures": [_fields(failure) for failure in figures.failures],
-        "paused": [_fields(closed) for closed in figures.closed],
+        "paused": [_fields(closed) for closed in figures.present.closed],
     }
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from django_jobqueue.conf import conf
-from django_jobqueue.models import JobType
-from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.figures.clock import aware
 from django_jobqueue.policy import LONGEST
 
 DURATIONS: Final = "30s, 10m, 2h, 7d, 1h30m, or a plain number of seconds"
@@ -54,19 +52,6 @@ def moment(
             f"{flag}: {text!r} is no time. Write {TIMES}; without an offset it is "
             f"in the time zone {zone}."
         ) from None
-
-
-def database_now() -> datetime:
-    """The database's clock, which decides what is due and what is old."""
-    clock = JobType.objects.using(conf.database).annotate(now=ClockTimestamp())
-    now = clock.values_list("now", flat=True).first() or timezone.now()
-    return aware(now)
-
-
-def aware(when: Any) -> datetime:
-    """The same time with its zone, which Django leaves out where USE_TZ is False."""
-    found: datetime = when if timezone.is_aware(when) else timezone.make_aware(when)
-    return found
 
 
 def span(seconds: float) -> str:

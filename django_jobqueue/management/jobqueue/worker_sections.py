@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from django_jobqueue.management.jobqueue.figures import Figures, is_alive
+from django_jobqueue.figures.present import is_alive
+from django_jobqueue.management.jobqueue.figures import Figures
 from django_jobqueue.management.jobqueue.sections import LEAST_TEXT, NONE, Section
 from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.management.jobqueue.times import span
@@ -39,7 +40,7 @@ def workers(figures: Figures, style: Any) -> Section:
             ],
             _colour(worker, style),
         )
-        for worker in figures.workers
+        for worker in figures.present.workers
         if not _has_ended(worker)
     ]
     return Section("Workers", columns, rows, "none.")
@@ -48,7 +49,7 @@ def workers(figures: Figures, style: Any) -> Section:
 def ended(figures: Figures, style: Any) -> Section:
     """The newest of those that ended, and how."""
     columns = [WORKER, Column("State"), Column("How it ended", least=LEAST_TEXT)]
-    all_ended = [worker for worker in figures.workers if _has_ended(worker)]
+    all_ended = [worker for worker in figures.present.workers if _has_ended(worker)]
     newest = sorted(all_ended, key=lambda worker: -worker.id)[:MOST_ENDED]
     rows = [
         Row([worker.name, worker.state, worker.end or NONE], _colour(worker, style))
