@@ -30,6 +30,7 @@ class Kind(StrEnum):
     MOMENT = "moment"
     MILLISECONDS = "milliseconds"
     ID = "id"
+    IDS = "ids"  # a tuple
     FLAG = "flag"
     JSON = "json"
 
@@ -60,6 +61,7 @@ ARCHIVED: Final = frozenset({Table.ARCHIVED})
 FIELDS: Final = {
     field.name: field
     for field in (
+        Field("id", Kind.IDS, BOTH),
         Field("type", Kind.TEXT, BOTH),
         Field("queue", Kind.TEXT, BOTH),
         Field("priority", Kind.NUMBER, BOTH),
@@ -175,13 +177,19 @@ def _fits(kind: Kind, value: Any) -> bool:
         return isinstance(value, datetime) and value.utcoffset() is not None
     if kind in (Kind.NUMBER, Kind.MILLISECONDS):
         return isinstance(value, int) and not isinstance(value, bool)
-    types: dict[Kind, type] = {Kind.TEXT: str, Kind.ID: UUID, Kind.FLAG: bool}
+    if kind is Kind.IDS:
+        return isinstance(value, tuple) and all(isinstance(id, UUID) for id in value)
+    if kind is Kind.TEXT:
+        return isinstance(value, str) and "\x00" not in value
+    types: dict[Kind, type] = {Kind.ID: UUID, Kind.FLAG: bool}
     return kind is Kind.JSON or isinstance(value, types[kind])
 
 
 def _written(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, tuple):
+        return [str(id) for id in value]
     return str(value) if isinstance(value, UUID) else value
 
 
@@ -191,4 +199,6 @@ def _term(name: str, operator: str, value: Any, path: Iterable[str]) -> Term:
         value = datetime.fromisoformat(value)
     elif kind is Kind.ID:
         value = UUID(value)
+    elif kind is Kind.IDS:
+        value = tuple(map(UUID, value))
     return Term(name, value, operator, tuple(path))

@@ -32,6 +32,7 @@ from django_jobqueue.admin.ranges import TimeRangeFilter
 from django_jobqueue.admin.replay import ReplayJobs
 from django_jobqueue.admin.verbs import Verb
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.selection import Table
 from django_jobqueue.states import ArchivedStatus
 
 
@@ -49,6 +50,7 @@ class ArchivedJobAdmin(JobAdmin):
 
     verbs: ClassVar[Sequence[Verb]] = (ReplayJobs(),)
     verb_columns = ("id", "job_type", "status", "expires_at")
+    table = Table.ARCHIVED
     key_columns = ("finished_at", "id")
     large_columns = ("data", "result")
     list_columns = (

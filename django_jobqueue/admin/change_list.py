@@ -17,6 +17,8 @@ from django.utils.formats import number_format
 
 from django_jobqueue.admin.counts import About, count
 from django_jobqueue.admin.positions import Key, Position
+from django_jobqueue.admin.selected import indexed_part, matching
+from django_jobqueue.selection import Selection
 
 AFTER: Final = "after"  # the page of what is older than this position
 BEFORE: Final = "before"  # the page of what is newer
@@ -70,13 +72,21 @@ class JobChangeList(PlainChangeList):
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: Any = None
     ) -> QuerySet[Any]:
-        """What matches, without positions of pages."""
+        """What is selected, without positions of pages."""
         self.key: Key = self.model_admin.key
         self._after = self._take(request, AFTER)
         self._before = self._take(request, BEFORE)
         self._since = self._take(request, SINCE)
-        queryset = super().get_queryset(request, exclude_parameters)
-        return self._through_window(request, queryset)
+        self.filter_specs, self.has_filters, unknown, _, self.has_active_filters = (
+            self.get_filters(request)
+        )
+        if unknown:
+            raise IncorrectLookupParameters(", ".join(unknown))
+        self.selection: Selection = self.model_admin.selection(
+            request, self.filter_specs, self.query
+        )
+        ordered = self.root_queryset.order_by(*self.key.newest_first)
+        return self._through_window(ordered)
 
     def find_page(self, request: HttpRequest) -> None:
         """One row more than the page shows whether there is another page."""
@@ -114,25 +124,19 @@ class JobChangeList(PlainChangeList):
         self.has_newer = self.has_older = True
         return rows[self.list_per_page - 1 :: -1]
 
-    def _through_window(
-        self, request: HttpRequest, queryset: QuerySet[Any]
-    ) -> QuerySet[Any]:
-        """Bound what no index serves to so many rows of what an index does."""
-        specs = self.filter_specs
+    def _through_window(self, ordered: QuerySet[Any]) -> QuerySet[Any]:
+        """What is selected; of what no index serves, only among so many rows of what
+        an index does."""
+        queryset = matching(ordered, self.selection)
+        indexed = indexed_part(self.selection)
         self.looked_back_to = None
-        if not any(getattr(spec, "is_residual", False) for spec in specs):
+        if indexed == self.selection or self.selection.nothing:
             return queryset
-        if self.query or queryset.query.is_empty():
-            return queryset  # a search gives few rows, by their ids
-        indexed = self.root_queryset.order_by(*self.key.newest_first)
-        for spec in specs:
-            if not getattr(spec, "is_residual", False):
-                narrowed = spec.queryset(request, indexed)
-                indexed = indexed if narrowed is None else narrowed
+        through = matching(ordered, indexed)
         if self._since is not None:
             queryset = queryset.filter(self.key.not_newer(self._since))
-            indexed = indexed.filter(self.key.not_newer(self._since))
-        beyond = indexed.values_list(*self.key.names)[self.window : self.window + 1]
+            through = through.filter(self.key.not_newer(self._since))
+        beyond = through.values_list(*self.key.names)[self.window : self.window + 1]
         self.looked_back_to = next(iter(beyond), None)
         if self.looked_back_to is not None:
             queryset = queryset.filter(self.key.newer(self.looked_back_to))

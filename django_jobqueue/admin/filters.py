@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Q
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue
 from django_jobqueue.admin.display import visible
-from django_jobqueue.models.functions import ClockTimestamp
-from django_jobqueue.states import ArchivedStatus, QueuedStatus
+from django_jobqueue.selection import SelectionError, Term
+from django_jobqueue.states import ArchivedStatus
 
 
 class ChoiceFilter(SimpleListFilter):
@@ -25,12 +24,6 @@ class ChoiceFilter(SimpleListFilter):
     template = "admin/jobqueue/choice_filter.html"
     parameter_name: str
     most_links = 12
-    residual: ClassVar[bool] = False  # no index serves it
-
-    @property
-    def is_residual(self) -> bool:
-        """Whether it is in use and no index serves it."""
-        return self.residual and self.value() is not None
 
     def has_output(self) -> bool:
         """A filter that is in use is always shown."""
@@ -78,44 +71,55 @@ class ChoiceFilter(SimpleListFilter):
             }
 
 
-class StatusFilter(ChoiceFilter):
+class TermFilter(ChoiceFilter):
+    """One value of a field that jobs are selected by."""
+
+    selects: ClassVar[str]  # the field of the selection
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """All: the list goes by the terms of its filters."""
+        return queryset
+
+    def terms(self) -> Sequence[Term]:
+        """The chosen value. Raises SelectionError for one that cannot be."""
+        value = self.value()
+        return () if value is None else (Term(self.selects, self.meant(value)),)
+
+    def meant(self, value: str) -> Any:
+        """What is compared. Raises SelectionError."""
+        return value
+
+
+class StatusFilter(TermFilter):
     """Archived jobs by their status."""
 
     title = _("status")
     parameter_name: str = "status"
+    selects = "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Every status."""
         return list(ArchivedStatus.choices)
 
 
-class JobTypeFilter(ChoiceFilter):
+class JobTypeFilter(TermFilter):
     """Jobs of one type, from the rows of the job types."""
 
     title = _("job type")
     parameter_name: str = "job_type"
+    selects = "type"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Every job type that was ever declared."""
         return _named(catalogue.job_types(request))
 
-    def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """By the column, without a look at the job type."""
-        return queryset.filter(job_type_id=value)
 
-
-class QueuedJobTypeFilter(JobTypeFilter):
-    """The same where no index begins with the job type."""
-
-    residual = True
-
-
-class QueueFilter(ChoiceFilter):
+class QueueFilter(TermFilter):
     """Jobs of one queue."""
 
     title = _("queue")
     parameter_name: str = "queue"
-    residual = True
+    selects = "queue"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """The queues of the job types, and those that have a row."""
@@ -130,16 +134,12 @@ class QueuedQueueFilter(QueueFilter):
         return _named(catalogue.queue_names_in_use(request))
 
 
-class StateFilter(ChoiceFilter):
+class StateFilter(TermFilter):
     """Queued jobs by their state as a person sees it."""
 
     title = _("state")
     parameter_name: str = "state"
-
-    @property
-    def is_residual(self) -> bool:
-        """Running jobs have an index of their own."""
-        return self.value() not in (None, "running", "cancelling")
+    selects = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """The views of queued and running."""
@@ -149,39 +149,27 @@ class StateFilter(ChoiceFilter):
             ("retrying", _("retrying")),
             ("running", _("running")),
             ("cancelling", _("cancelling")),
+            ("lapsed", _("lapsed")),
         ]
 
-    def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """By status, time and attempts; nothing for a state that there is not."""
-        queued = Q(status=QueuedStatus.QUEUED)
-        running = Q(status=QueuedStatus.RUNNING)
-        conditions = {
-            "ready": queued & Q(run_after__lte=ClockTimestamp()),
-            "later": queued & Q(run_after__gt=ClockTimestamp()),
-            "retrying": queued & Q(run_after__gt=ClockTimestamp(), attempts__gt=0),
-            "running": running & Q(cancel_requested_at__isnull=True),
-            "cancelling": running & Q(cancel_requested_at__isnull=False),
-        }
-        condition = conditions.get(value)
-        return queryset.none() if condition is None else queryset.filter(condition)
 
-
-class FailureGroupFilter(ChoiceFilter):
+class FailureGroupFilter(TermFilter):
     """Archived jobs of one failure group; shown only while it is in use."""
 
     title = _("failure group")
     parameter_name: str = "fingerprint"
+    selects = "group"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """None: links lead here."""
         return []
 
-    def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """By the fingerprint; nothing if it is none."""
+    def meant(self, value: str) -> UUID:
+        """The fingerprint."""
         try:
-            return queryset.filter(fingerprint=UUID(value))
-        except ValueError:
-            return queryset.none()
+            return UUID(value)
+        except ValueError as error:
+            raise SelectionError(str(error)) from error
 
 
 def _named(names: Iterable[str]) -> list[tuple[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -27,7 +27,9 @@ from django_jobqueue.admin.job_page import JobPage
 from django_jobqueue.admin.job_views import JobViews
 from django_jobqueue.admin.positions import Key
 from django_jobqueue.admin.search import SHORTEST, id_search
+from django_jobqueue.admin.selected import Spec, matching, selected
 from django_jobqueue.models import JobType
+from django_jobqueue.selection import Selection, Table, Term
 
 
 class JobAdmin(JobViews):
@@ -40,6 +42,7 @@ class JobAdmin(JobViews):
     key_columns: ClassVar[Sequence[str]]
     large_columns: ClassVar[Sequence[str]] = ("data",)
     list_columns: ClassVar[Sequence[str]]  # all that a list reads
+    table: ClassVar[Table]
     elsewhere: ClassVar[type[models.Model]]  # where a job that is not here may be
     elsewhere_note: ClassVar[Any]
 
@@ -64,24 +67,15 @@ class JobAdmin(JobViews):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """By the id, or its beginning. Anything else finds nothing and says so."""
-        if not search_term.strip():
-            return queryset, False
-        search = id_search(search_term)
-        if search is None:
-            self._say(request, self._search_help())
-            return queryset.none(), False
-        if search.is_exact:
-            self._look_elsewhere(request, search.first)
-            return queryset.filter(pk=search.first), False
-        found = queryset.order_by().filter(pk__range=(search.first, search.last))
-        if search.ending:
-            found = found.annotate(id_text=Cast("pk", CharField()))
-            found = found.filter(id_text__endswith=search.ending)
-        keys = list(found.values_list("pk", flat=True)[: self.list_per_page + 1])
-        if len(keys) > self.list_per_page:
-            self._say(request, gettext("More jobs begin so. Give more of the id."))
-        return queryset.filter(pk__in=keys[: self.list_per_page]), False
+        """What is searched for, for those who ask without a list."""
+        return matching(queryset, self.selection(request, (), search_term)), False
+
+    def selection(
+        self, request: HttpRequest, specs: Iterable[Spec], query: str
+    ) -> Selection:
+        """What these filters of the list and its search ask for together."""
+        found = selected(self.table, specs)
+        return self._searched(request, found, query) if query.strip() else found
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -134,6 +128,27 @@ class JobAdmin(JobViews):
             name = str(self.elsewhere._meta.model_name)
             there = display.link(name, id, display.short_id(id))
             self._say(request, format_html("{} {}", self.elsewhere_note, there))
+
+    def _searched(
+        self, request: HttpRequest, found: Selection, query: str
+    ) -> Selection:
+        """By the id, or its beginning. Anything else finds nothing and says so."""
+        search = id_search(query)
+        if search is None:
+            self._say(request, self._search_help())
+            return found.none()
+        if search.is_exact:
+            self._look_elsewhere(request, search.first)
+            return found.also(Term("id", (search.first,)))
+        rows = self.get_queryset(request).order_by()
+        rows = rows.filter(pk__range=(search.first, search.last))
+        if search.ending:
+            rows = rows.annotate(id_text=Cast("pk", CharField()))
+            rows = rows.filter(id_text__endswith=search.ending)
+        keys = list(rows.values_list("pk", flat=True)[: self.list_per_page + 1])
+        if len(keys) > self.list_per_page:
+            self._say(request, gettext("More jobs begin so. Give more of the id."))
+        return found.also(Term("id", tuple(keys[: self.list_per_page])))
 
     def _id_of(self, text: str) -> UUID | None:
         try:

@@ -19,7 +19,7 @@ from django_jobqueue.admin import catalogue, display
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.cancel import CancelJobs
 from django_jobqueue.admin.filters import (
-    QueuedJobTypeFilter,
+    JobTypeFilter,
     QueuedQueueFilter,
     StateFilter,
 )
@@ -37,6 +37,7 @@ from django_jobqueue.models import (
     QueuedJob,
     Worker,
 )
+from django_jobqueue.selection import Table
 from django_jobqueue.states import ALIVE, AttemptEnd, QueuedStatus
 
 PUT_OFF = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
@@ -63,6 +64,7 @@ class QueuedJobAdmin(JobAdmin):
         CancelJobs(),
     )
     verb_columns = ("id", "job_type", "queue", "status", "expires_at")
+    table = Table.QUEUED
     key_columns = ("id",)
     list_columns = (
         "id",
@@ -90,7 +92,7 @@ class QueuedJobAdmin(JobAdmin):
     )
     list_filter = (
         StateFilter,
-        QueuedJobTypeFilter,
+        JobTypeFilter,
         QueuedQueueFilter,
         ("run_after", DueRangeFilter),
     )

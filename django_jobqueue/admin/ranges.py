@@ -23,6 +23,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rangefilter.filters import DateTimeRangeFilter  # type: ignore[import-untyped]
 
+from django_jobqueue.selection import SelectionError, Term
+
 START_OF_DAY = clock.time.min
 END_OF_DAY = clock.time.max
 
@@ -82,7 +84,7 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
 
     template = "admin/jobqueue/range_filter.html"
     presets: ClassVar[tuple[Any, ...]] = LATELY
-    residual: ClassVar[bool] = False
+    selects: ClassVar[str] = "finished"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -103,11 +105,6 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
         return any(self.used_parameters.values())
 
     @property
-    def is_residual(self) -> bool:
-        """Whether it is in use and no index serves it."""
-        return self.residual and self.is_used
-
-    @property
     def bounds(self) -> tuple[Bound, Bound]:
         """What was typed."""
         names = self.expected_parameters()
@@ -121,14 +118,15 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
                 self.used_parameters[name] = value[-1]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """What is in the range; nothing if it cannot be understood."""
-        if self.error:
-            return queryset.none()
-        if self.start:
-            queryset = queryset.filter(**{f"{self.field_path}__gte": self.start})
-        if self.end:
-            queryset = queryset.filter(**{f"{self.field_path}__lte": self.end})
+        """All: the list goes by the terms of its filters."""
         return queryset
+
+    def terms(self) -> list[Term]:
+        """Not before, and not after. Raises SelectionError if it is not clear."""
+        if self.error:
+            raise SelectionError(self.error)
+        ends = ((self.start, ">="), (self.end, "<="))
+        return [Term(self.selects, at, operator) for at, operator in ends if at]
 
     def choices(self, changelist: ChangeList) -> Iterator[dict[str, Any]]:
         """One choice: the form, with the other filters as hidden fields."""
@@ -177,10 +175,10 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
 
 
 class DueRangeFilter(TimeRangeFilter):
-    """When jobs are due, which no index serves for all of them."""
+    """When jobs are due."""
 
     presets = AROUND_NOW
-    residual = True
+    selects = "due"
 
 
 def parameters_of(field_path: str) -> list[str]:

@@ -78,6 +78,10 @@ def _parts(selection: Selection) -> Iterator[Part]:
             yield f"{{table}}.{column} {term.operator} {{}}", [term.value]
 
 
+def _id(term: Term, table: Table) -> Part:
+    return "{table}.id = ANY ({}::uuid[])", [list(term.value)]
+
+
 def _state(term: Term, table: Table) -> Part:
     return _STATES[term.value], []
 
@@ -128,6 +132,7 @@ def _replayed(term: Term, table: Table) -> Part:
 
 
 _SPECIAL: Final[dict[str, Callable[[Term, Table], Part]]] = {
+    "id": _id,
     "state": _state,
     "error": _error,
     "worker": _worker,
