@@ -51,6 +51,17 @@ def mask_data(value: Any, sensitive: Iterable[str] = ()) -> Any:
     return _mask(value, frozenset(str(name).lower() for name in sensitive))
 
 
+def mask_at(path: Iterable[str], value: Any) -> Any:
+    """The value that stands at this path of some data, as it may be shown."""
+    keys = list(path)
+    for key in reversed(keys):
+        value = {key: value}
+    masked = mask_data(value)
+    for key in keys:
+        masked = masked[key] if isinstance(masked, dict) else masked
+    return masked
+
+
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
     """The same text with ``MASK`` for ``secrets`` and whatever looks like one."""
     for spelling in sorted(_spellings(secrets), key=len, reverse=True):

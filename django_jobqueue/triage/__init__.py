@@ -5,6 +5,7 @@ the log and for receivers of the signal ``operated``; permissions are the caller
 business.
 """
 
+from django_jobqueue.triage import bulk as bulk
 from django_jobqueue.triage.finding import get_job
 from django_jobqueue.triage.overrides import override
 from django_jobqueue.triage.pausing import pause, resume

@@ -1,0 +1,236 @@
+"""Bulk operations: one verb on all jobs of a selection, worked off in the background.
+
+``draft`` freezes which jobs it is about, ``start`` lets workers begin. Each of the
+others returns whether it was this call that changed the operation, so that a second
+click, or a second operator, does no harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from django_jobqueue.conf import GREATEST
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.handler import enqueue
+from django_jobqueue.ids import as_id, new_id
+from django_jobqueue.policy import WHO_LENGTH
+from django_jobqueue.redaction import mask_at
+from django_jobqueue.selection import FIELDS, Kind, Selection, Table, Term
+from django_jobqueue.states import BulkKind, BulkState
+from django_jobqueue.store import operations, outlook
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.operations import Operation, Options
+from django_jobqueue.triage.checks import check
+from django_jobqueue.triage.telling import tell
+
+Id = UUID | str
+
+TABLES: Final = {
+    BulkKind.REPLAY: Table.ARCHIVED,
+    BulkKind.PRUNE: Table.ARCHIVED,
+    BulkKind.CANCEL: Table.QUEUED,
+    BulkKind.RUN_NOW: Table.QUEUED,
+    BulkKind.RESCHEDULE: Table.QUEUED,
+}
+EXPIRIES: Final = ("same", "keep", "none")
+SKIPS: Final = ("any", "succeeded", "none")  # what is left out as replayed already
+UNDOABLE: Final = (
+    BulkState.PAUSED,
+    BulkState.DONE,
+    BulkState.STOPPED,
+    BulkState.FAILED,
+)
+
+
+def draft(
+    kind: str,
+    selection: Selection,
+    *,
+    reason: str = "",
+    per_minute: int | None = None,
+    by: str = "",
+    **options: Any,
+) -> Operation:
+    """Write down what is to be done, and to which jobs: those there are at this moment.
+
+    ``kind`` is ``replay``, ``cancel``, ``run_now``, ``reschedule`` or ``prune``;
+    ``per_minute`` bounds how many jobs are changed in a minute. The other options are
+    ``queue``, ``priority`` and ``run_after`` for a replay or a reschedule, and for a
+    replay ``expiry`` (``same``: the time to live counted from now; ``keep``, ``none``),
+    ``skip_replayed`` (``any``, ``succeeded``, ``none``) and ``skip_at_most_once``.
+    Nothing happens to the jobs before ``start``. Raises InvalidArguments.
+    """
+    if selection.nothing:
+        raise InvalidArguments("This selects no jobs: a filter was not understood.")
+    if kind not in BulkKind.values:
+        kinds = ", ".join(BulkKind.values)
+        raise InvalidArguments(f"{kind!r} is no bulk operation; there are {kinds}.")
+    if TABLES[BulkKind(kind)] is not selection.table:
+        raise InvalidArguments(f"There is no {kind} of {selection.table} jobs.")
+    chosen = _checked(kind, _with(Options(), options), per_minute)
+    db = DjangoDatabase()
+    total = outlook.count(db, selection, None)
+    id = operations.draft(
+        db,
+        kind=kind,
+        selection=selection,
+        options=chosen,
+        reason=reason,
+        per_minute=per_minute,
+        total=total.number if total.exact else None,
+        by=by[:WHO_LENGTH],
+    )
+    return get(id)
+
+
+def start(
+    id: Id,
+    *,
+    reason: str | None = None,
+    per_minute: int | None = None,
+    by: str = "",
+    **options: Any,
+) -> bool:
+    """Let workers begin with a draft; False if it is none (any more).
+
+    What is given here replaces what the draft says. Raises InvalidArguments,
+    LookupError.
+    """
+    operation = get(id)
+    chosen = _checked(operation.kind, _with(operation.options, options), per_minute)
+    db, job = DjangoDatabase(), new_id()
+    with transaction.atomic(using=db.alias):
+        started = operations.start(
+            db,
+            operation.id,
+            job=job,
+            options=chosen,
+            reason=operation.reason if reason is None else reason,
+            per_minute=per_minute or operation.per_minute,
+        )
+        if started:
+            enqueue_job(operation.id, job)
+    if started:
+        _tell("start", get(operation.id), by, operation.total)
+    return started
+
+
+def pause(id: Id, *, by: str = "") -> bool:
+    """Let it rest after the chunk at hand, until ``resume``."""
+    return _move(id, operations.ACTIVE, BulkState.PAUSED, "pause", by)
+
+
+def resume(id: Id, *, by: str = "") -> bool:
+    """Let it go on where it is: after a pause or an error, or if its job is gone."""
+    operation, db, job = get(id), DjangoDatabase(), new_id()
+    states = list(operations.RESUMABLE)
+    if is_abandoned(operation):
+        states += operations.ACTIVE
+    with transaction.atomic(using=db.alias):
+        resumed = operations.move(db, operation.id, states, BulkState.QUEUED, job=job)
+        if resumed:
+            enqueue_job(operation.id, job)
+    if resumed:
+        _tell("resume", operation, by, operation.total)
+    return resumed
+
+
+def stop(id: Id, *, by: str = "") -> bool:
+    """End it after the chunk at hand; what it did stays. A draft is discarded so."""
+    states = (BulkState.DRAFT, *operations.OPEN)
+    return _move(id, states, BulkState.STOPPED, "stop", by)
+
+
+def undo(id: Id, *, by: str = "") -> Operation:
+    """Cancel the jobs that a replay created and that have not started.
+
+    That is a bulk operation of its own, which is returned, started. Raises
+    InvalidArguments for what is no replay, or is still at work.
+    """
+    operation = get(id)
+    if operation.kind != BulkKind.REPLAY:
+        raise InvalidArguments(f"A {operation.kind} cannot be undone.")
+    if operation.state not in UNDOABLE:
+        raise InvalidArguments("It is still at work: pause or stop it first.")
+    waiting = Selection(
+        Table.QUEUED, (Term("operation", operation.id), Term("attempts", 0))
+    )
+    made = draft(BulkKind.CANCEL, waiting, reason="undone", by=by, undo_of=operation.id)
+    start(made.id, by=by)
+    return get(made.id)
+
+
+def get(id: Id) -> Operation:
+    """The bulk operation with this id. Raises LookupError, InvalidArguments."""
+    operation = operations.read(DjangoDatabase(), as_id(id))
+    if operation is None:
+        raise LookupError(f"There is no bulk operation {id}.")
+    return operation
+
+
+def is_abandoned(operation: Operation) -> bool:
+    """Whether it should be at work, and the job that does it is gone: cancelled,
+    perhaps."""
+    if operation.state not in operations.ACTIVE or operation.job_id is None:
+        return False
+    return not operations.is_queued(DjangoDatabase(), operation.job_id)
+
+
+def enqueue_job(operation: UUID, job: UUID, **when: Any) -> None:
+    """Enqueue the job that works an operation off."""
+    enqueue(operations.JOB_TYPE, {"operation": str(operation)}, id=job, **when)
+
+
+def filter_text(selection: Selection) -> str:
+    """Which jobs, in a line for the log, secrets masked."""
+    parts = []
+    for term in selection.terms:
+        value = term.value
+        name = term.field
+        if FIELDS[term.field].kind is Kind.JSON:
+            name = ".".join((name, *term.path))
+            value = mask_at(term.path, value)
+        parts.append(f"{name}{term.operator}{value}")
+    return f"{selection.table}: {' '.join(parts) or 'all'}"
+
+
+def _with(options: Options, given: dict[str, Any]) -> Options:
+    try:
+        return replace(options, **given)
+    except TypeError as error:
+        raise InvalidArguments(
+            f"A bulk operation has no such option: {error}"
+        ) from None
+
+
+def _checked(kind: str, options: Options, per_minute: int | None) -> Options:
+    """Raises InvalidArguments for what cannot be."""
+    check(priority=options.priority, queue=options.queue, run_after=options.run_after)
+    if options.expiry not in EXPIRIES:
+        raise InvalidArguments(f"expiry must be one of {', '.join(EXPIRIES)}.")
+    if options.skip_replayed not in SKIPS:
+        raise InvalidArguments(f"skip_replayed must be one of {', '.join(SKIPS)}.")
+    if per_minute is not None and not 1 <= per_minute <= GREATEST:
+        raise InvalidArguments("per_minute must be a whole number of at least 1.")
+    return options
+
+
+def _move(id: Id, states: Any, to: str, verb: str, by: str) -> bool:
+    operation = get(id)
+    moved = operations.move(DjangoDatabase(), operation.id, states, to)
+    if moved:
+        _tell(verb, operation, by, operation.total)
+    return moved
+
+
+def _tell(verb: str, operation: Operation, by: str, count: int | None) -> None:
+    details = {
+        "operation": str(operation.id),
+        "filter": filter_text(operation.selection),
+        "reason": operation.reason,
+    }
+    tell(f"{verb} bulk {operation.kind}", by, count or 0, details)
