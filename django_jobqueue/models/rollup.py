@@ -9,7 +9,8 @@ from django_jobqueue.policy import NAME_LENGTH
 
 
 class Rollup(models.Model):
-    """Counts and histograms of a minute, or of an hour when older than two days.
+    """Counts and histograms of a minute; of half an hour when older than an hour, of
+    an hour when older than two days.
 
     The buckets of a histogram are those of ``django_jobqueue.histogram``.
     """

@@ -1,4 +1,4 @@
-"""The minute roll-ups: workers add what they counted, the pruner folds and drops."""
+"""The roll-ups: workers add what they counted, the pruner folds and drops."""
 
 from __future__ import annotations
 
@@ -51,37 +51,49 @@ _SUM_OF_ALL = """(
                         jsonb_array_elements_text(part.histogram)
                         WITH ORDINALITY AS item (count, n)
                   GROUP BY item.n) AS place)"""
+EPOCH: Final = "'2000-01-01 00:00Z'::timestamptz"  # where buckets of any width begin
 FOLD: Final = f"""
 WITH old AS (
   DELETE FROM jobqueue_rollup
    WHERE ctid = ANY (ARRAY(
            SELECT ctid FROM jobqueue_rollup
-            WHERE bucket < date_trunc(
-                    'hour', clock_timestamp() - interval '2 days', 'UTC')
-              AND bucket <> date_trunc('hour', bucket, 'UTC')
+            WHERE bucket < date_bin(%(width)s::interval,
+                    clock_timestamp() - %(age)s::interval, {EPOCH})
+              AND bucket >= date_bin('1 hour',
+                    clock_timestamp() - %(oldest)s::interval, {EPOCH})
+              AND bucket <> date_bin(%(width)s::interval, bucket, {EPOCH})
             ORDER BY bucket, job_type, queue
             LIMIT 1000
               FOR UPDATE SKIP LOCKED))
-  RETURNING date_trunc('hour', bucket, 'UTC') AS hour, job_type, queue, succeeded,
-            failed, retried, other, run_ms, wait_ms, run_histogram, wait_histogram
+  RETURNING date_bin(%(width)s::interval, bucket, {EPOCH}) AS start, job_type, queue,
+            succeeded, failed, retried, other, run_ms, wait_ms, run_histogram,
+            wait_histogram
 ), summed AS (
-  SELECT hour, job_type, queue, sum(succeeded) AS succeeded, sum(failed) AS failed,
+  SELECT start, job_type, queue, sum(succeeded) AS succeeded, sum(failed) AS failed,
          sum(retried) AS retried, sum(other) AS other, sum(run_ms) AS run_ms,
          sum(wait_ms) AS wait_ms, jsonb_agg(run_histogram) AS runs,
          jsonb_agg(wait_histogram) AS waits
     FROM old
-   GROUP BY hour, job_type, queue
+   GROUP BY start, job_type, queue
 )
 INSERT INTO jobqueue_rollup AS held (
        bucket, job_type, queue, succeeded, failed, retried, other, run_ms, wait_ms,
        run_histogram, wait_histogram)
-SELECT hour, job_type, queue, succeeded, failed, retried, other, run_ms, wait_ms,
+SELECT start, job_type, queue, succeeded, failed, retried, other, run_ms, wait_ms,
        {_SUM_OF_ALL.format(name="runs")}, {_SUM_OF_ALL.format(name="waits")}
   FROM summed
- ORDER BY hour, job_type, queue
+ ORDER BY start, job_type, queue
     ON CONFLICT (bucket, job_type, queue) DO UPDATE {_ADDED}
 RETURNING bucket
 """
+
+# What is older than the age is folded into buckets of the width. So a week in which 50
+# job types were always busy is 14,400 rows. The ages do not overlap: two that fold at
+# once would else wait for each other's rows in a ring.
+WIDTHS: Final = (
+    {"width": "30 minutes", "age": "1 hour", "oldest": "2 days"},
+    {"width": "1 hour", "age": "2 days", "oldest": "100 years"},
+)
 
 DROP: Final = """
 DELETE FROM jobqueue_rollup WHERE bucket < clock_timestamp() - interval '90 days'
@@ -122,8 +134,8 @@ def add(db: Database, counts: Sequence[Count]) -> None:
 
 
 def fold(db: Database) -> bool:
-    """Fold minutes older than two days into hours; True if there may be more."""
-    return bool(db.fetch(FOLD))
+    """Fold minutes into half hours and those into hours; True if there may be more."""
+    return any(bool(db.fetch(FOLD, width)) for width in WIDTHS)
 
 
 def drop(db: Database) -> None:

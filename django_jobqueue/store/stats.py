@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django_jobqueue.arguments import from_json
-from django_jobqueue.histogram import added, percentile
+from django_jobqueue.histogram import BUCKETS, percentile
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.lanes import look
 
@@ -66,12 +66,23 @@ SELECT id, name, state, queues::text, threads, async_slots, running, rss, listen
  ORDER BY state IN ('running', 'draining') DESC, id
 """
 
-# From the roll-ups, never from the archive. JSON comes as text, since Django's
-# connection and ours read it differently.
-RECENT: Final = """
-SELECT job_type, queue, sum(succeeded)::bigint, sum(failed)::bigint,
+# The counters of several roll-ups, and their histograms place by place. A sum for each
+# place took 43 ms for both histograms of 6,000 roll-ups; jsonb_agg and a sum in Python
+# 190.
+
+
+def _summed(name: str) -> str:
+    places = (f"coalesce(sum(({name} -> {n})::integer), 0)" for n in range(BUCKETS))
+    return f"ARRAY[{', '.join(places)}]"
+
+
+SUMS: Final = f"""sum(succeeded)::bigint, sum(failed)::bigint,
        sum(retried)::bigint, sum(other)::bigint,
-       jsonb_agg(run_histogram)::text, jsonb_agg(wait_histogram)::text
+       {_summed("run_histogram")}, {_summed("wait_histogram")}"""
+
+# From the roll-ups, never from the archive.
+RECENT: Final = f"""
+SELECT job_type, queue, {SUMS}
   FROM jobqueue_rollup
  WHERE bucket > clock_timestamp() - %(seconds)s * interval '1 second'
  GROUP BY job_type, queue
@@ -214,10 +225,7 @@ def workers(db: Database) -> list[WorkerRow]:
 
 def recent(db: Database, seconds: float) -> list[Recent]:
     """What happened in the last ``seconds``, to the minute."""
-    return [
-        Recent(*row[:-2], *(added(from_json(each)) for each in row[-2:]))
-        for row in db.fetch(RECENT, {"seconds": seconds})
-    ]
+    return [Recent(*row) for row in db.fetch(RECENT, {"seconds": seconds})]
 
 
 def failures(db: Database, seconds: float) -> list[FailureCount]:

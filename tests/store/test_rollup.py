@@ -172,14 +172,35 @@ def test_minutes_are_added_to_an_hour_that_was_folded_before(
     assert held.run_histogram == histogram(p3=11)
 
 
-def test_young_minutes_and_folded_hours_are_left_alone(
+def test_minutes_older_than_an_hour_are_folded_into_their_half_hour(
+    own: OwnConnection,
+) -> None:
+    start = ago(86_400).replace(minute=30, second=0, microsecond=0)
+    for minute in (1, 29, 30):
+        make(
+            start + timedelta(minutes=minute),
+            succeeded=1,
+            run_histogram=histogram(p3=minute),
+        )
+
+    while rollup.fold(own):
+        pass
+
+    first, second = Rollup.objects.order_by("bucket")
+    assert (first.bucket, first.succeeded) == (start, 2)
+    assert first.run_histogram == histogram(p3=30)
+    assert (second.bucket, second.succeeded) == (start + timedelta(minutes=30), 1)
+
+
+def test_young_minutes_half_hours_and_hours_are_left_alone(
     own: OwnConnection, hour: datetime
 ) -> None:
     make(hour, succeeded=1)
-    make(ago(86_400).replace(minute=7, second=0, microsecond=0), succeeded=1)
+    make(ago(86_400).replace(minute=30, second=0, microsecond=0), succeeded=1)
+    make(ago(3_000).replace(second=0, microsecond=0), succeeded=1)
 
     assert rollup.fold(own) is False
-    assert Rollup.objects.count() == 2
+    assert Rollup.objects.count() == 3
 
 
 def test_job_types_and_queues_are_folded_apart(

@@ -1,0 +1,92 @@
+"""What happened since some time: by job type and queue, and by spans of time. From the
+roll-ups, never from the archive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django_jobqueue.histogram import percentile
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.stats import SUMS, Recent
+
+SINCE: Final = f"""
+SELECT job_type, queue, {SUMS}
+  FROM jobqueue_rollup
+ WHERE bucket >= %(since)s
+ GROUP BY job_type, queue
+ ORDER BY job_type, queue
+"""
+
+SPANS: Final = f"""
+SELECT date_bin(%(step)s, bucket, %(since)s), {SUMS}
+  FROM jobqueue_rollup
+ WHERE bucket >= %(since)s
+ GROUP BY 1
+ ORDER BY 1
+"""
+
+TRENDS: Final = """
+SELECT job_type, queue, date_bin(%(step)s, bucket, %(since)s),
+       sum(succeeded + failed)::bigint, sum(failed)::bigint
+  FROM jobqueue_rollup
+ WHERE bucket >= %(since)s
+ GROUP BY 1, 2, 3
+"""
+
+NEWEST: Final = "SELECT max(bucket) FROM jobqueue_rollup"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What happened in one span of time, all job types together."""
+
+    start: datetime
+    succeeded: int
+    failed: int
+    retried: int
+    other: int
+    run: list[int]  # histograms, see django_jobqueue.histogram
+    wait: list[int]
+
+    def run_time(self, share: float) -> float | None:
+        """A percentile of the run times, in seconds."""
+        return percentile(self.run, share)
+
+    def wait_time(self, share: float) -> float | None:
+        """A percentile of the waits, in seconds."""
+        return percentile(self.wait, share)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How many jobs of a type in a queue succeeded or failed in one span of time."""
+
+    job_type: str
+    queue: str
+    start: datetime
+    finished: int
+    failed: int
+
+
+def since(db: Database, start: datetime) -> list[Recent]:
+    """What happened since then, by job type and queue."""
+    return [Recent(*row) for row in db.fetch(SINCE, {"since": start})]
+
+
+def spans(db: Database, start: datetime, step: timedelta) -> list[Span]:
+    """What happened since then, by spans of this length; one without a roll-up is
+    missing."""
+    return [Span(*row) for row in db.fetch(SPANS, {"since": start, "step": step})]
+
+
+def trends(db: Database, start: datetime, step: timedelta) -> list[Finished]:
+    """What finished since then, by job type, queue and spans of this length."""
+    return [Finished(*row) for row in db.fetch(TRENDS, {"since": start, "step": step})]
+
+
+def newest(db: Database) -> datetime | None:
+    """The start of the newest roll-up."""
+    ((start,),) = db.fetch(NEWEST)
+    return start  # type: ignore[no-any-return]
