@@ -7,7 +7,7 @@ Nothing is listed here: a page or a button that is added is found, and with it w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,8 @@ from django.urls import reverse
 
 from django_jobqueue.models import BulkOperation
 from tests.admin.scene import ADD, Scene
+
+Keys = Mapping[str, object]  # by the lower-case name of the model
 
 PARAMETER = re.compile(r"<(?:(?P<converter>\w+):)?(?P<name>\w+)>")
 WRITES = re.compile(
@@ -45,11 +47,11 @@ class Endpoint:
         """Whether it is a list, or the overview: these take filters, and no form."""
         return not self.route
 
-    def address(self, scene: Scene) -> str:
-        """The address, about a row of the scene."""
+    def address(self, keys: Keys) -> str:
+        """The address, about the row with this key."""
         if not self.model:
             return reverse("admin:app_list", args=["jobqueue"])
-        key = quote(str(key_for(scene, self.model)))
+        key = quote(str(keys[self.model]))
         below = PARAMETER.sub(key, self.route)
         return reverse(f"admin:jobqueue_{self.model}_changelist") + below
 
@@ -78,32 +80,28 @@ def actions() -> list[tuple[str, str]]:
     ]
 
 
-def key_for(scene: Scene, model: str) -> object:
-    """A row that whatever can be done with rows of this model would change."""
-    if model == "bulkoperation":
-        return operation()
+def keys_of(scene: Scene) -> Keys:
+    """Of each model a row that whatever can be done with such rows would change."""
     return {
         "archivedjob": scene.archived["failed"],
+        "bulkoperation": operation(),
         "failuregroup": scene.group,
         "jobtype": ADD,
         "queue": "mail",
         "queuedjob": scene.queued["later"],
         "worker": scene.workers["running"],
-    }[model]
+    }
 
 
 def operation() -> object:
     """The draft of a bulk operation."""
-    found = BulkOperation.objects.first()
-    if found is None:
-        selection = {"archive": True, "terms": []}
-        found = BulkOperation.objects.create(kind="replay", selection=selection)
-    return found.pk
+    selection = {"archive": True, "terms": []}
+    return BulkOperation.objects.create(kind="replay", selection=selection).pk
 
 
-def said(endpoint: Endpoint, scene: Scene) -> dict[str, Any]:
+def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
     """What forms and links of all pages could say, all at once."""
-    key = str(key_for(scene, endpoint.model)) if endpoint.model else ""
+    key = str(keys[endpoint.model]) if endpoint.model else ""
     return {
         "_save": "Save",
         "_selected_action": key,
@@ -152,8 +150,8 @@ def nothing_written() -> Iterator[None]:
     assert everything() == before
 
 
-def answers(client: Client, endpoint: Endpoint, scene: Scene) -> list[Any]:
+def answers(client: Client, endpoint: Endpoint, keys: Keys) -> list[Any]:
     """What a GET and a POST that say everything are answered with."""
-    address, form = endpoint.address(scene), said(endpoint, scene)
+    address, form = endpoint.address(keys), said(endpoint, keys)
     query = {} if endpoint.is_list else form
     return [client.get(address, query), client.post(address, form)]

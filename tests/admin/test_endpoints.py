@@ -13,10 +13,11 @@ from tests.admin.conftest import LogIn
 from tests.admin.endpoints import (
     ALL,
     Endpoint,
+    Keys,
     actions,
     answers,
     everything,
-    key_for,
+    keys_of,
     nothing_written,
     said,
 )
@@ -27,24 +28,31 @@ REFUSED = 403
 NO_GET = 405
 SHOWN = (200, 301, 302)
 
+
+@pytest.fixture
+def keys(scene: Scene) -> Keys:
+    """A row of each model."""
+    return keys_of(scene)
+
+
 every_endpoint = pytest.mark.parametrize("endpoint", ALL, ids=str)
 
 
 @every_endpoint
-def test_a_stranger_is_sent_to_the_login(scene: Scene, endpoint: Endpoint) -> None:
+def test_a_stranger_is_sent_to_the_login(keys: Keys, endpoint: Endpoint) -> None:
     with nothing_written():
-        for response in answers(Client(), endpoint, scene):
+        for response in answers(Client(), endpoint, keys):
             assert response.status_code == 302
             assert response.headers["Location"].startswith(reverse("admin:login"))
 
 
 @every_endpoint
 def test_staff_without_rights_sees_and_does_nothing(
-    log_in: LogIn, scene: Scene, endpoint: Endpoint
+    log_in: LogIn, keys: Keys, endpoint: Endpoint
 ) -> None:
     client = log_in()
     with nothing_written():
-        for response in answers(client, endpoint, scene):
+        for response in answers(client, endpoint, keys):
             if response.status_code == 302:  # Django's own short cut to the page
                 response = client.get(response.headers["Location"])
             assert response.status_code in (REFUSED, NO_GET, 404)
@@ -52,13 +60,13 @@ def test_staff_without_rights_sees_and_does_nothing(
 
 @every_endpoint
 def test_a_viewer_changes_nothing(
-    log_in: LogIn, scene: Scene, endpoint: Endpoint
+    log_in: LogIn, keys: Keys, endpoint: Endpoint
 ) -> None:
     """A page that only shows answers a POST as it does a GET; all else refuses it."""
     client = log_in(*ROLES["Job viewer"])
     with nothing_written():
         shown, posted = (
-            response.status_code for response in answers(client, endpoint, scene)
+            response.status_code for response in answers(client, endpoint, keys)
         )
     assert shown in (*SHOWN, REFUSED, NO_GET)
     assert posted in ((shown, REFUSED, NO_GET) if shown in SHOWN else (REFUSED,))
@@ -66,10 +74,10 @@ def test_a_viewer_changes_nothing(
 
 @pytest.mark.parametrize(("model", "action"), actions())
 def test_a_viewer_cannot_choose_what_a_list_does_not_offer(
-    log_in: LogIn, scene: Scene, model: str, action: str
+    log_in: LogIn, keys: Keys, model: str, action: str
 ) -> None:
     client = log_in(*ROLES["Job viewer"])
-    key = str(key_for(scene, model))
+    key = str(keys[model])
     with nothing_written():
         page = select(client, model, action, key)
     assert page.all("select", name="action") == []
@@ -77,18 +85,18 @@ def test_a_viewer_cannot_choose_what_a_list_does_not_offer(
 
 @every_endpoint
 def test_a_post_needs_a_token_against_forgery(
-    anna: Client, scene: Scene, endpoint: Endpoint
+    anna: Client, keys: Keys, endpoint: Endpoint
 ) -> None:
     client = Client(enforce_csrf_checks=True)
     client.cookies = anna.cookies
     with nothing_written():
-        _shown, posted = answers(client, endpoint, scene)
+        _shown, posted = answers(client, endpoint, keys)
     assert posted.status_code == REFUSED
 
 
 @every_endpoint
-def test_a_get_never_writes(anna: Client, scene: Scene, endpoint: Endpoint) -> None:
-    address, form = endpoint.address(scene), said(endpoint, scene)
+def test_a_get_never_writes(anna: Client, keys: Keys, endpoint: Endpoint) -> None:
+    address, form = endpoint.address(keys), said(endpoint, keys)
     with nothing_written():
         assert anna.get(address).status_code in (*SHOWN, REFUSED, NO_GET)
         assert anna.get(address, form).status_code < 500
@@ -96,19 +104,19 @@ def test_a_get_never_writes(anna: Client, scene: Scene, endpoint: Endpoint) -> N
 
 @every_endpoint
 def test_who_is_no_longer_active_is_a_stranger(
-    anna: Client, scene: Scene, endpoint: Endpoint
+    anna: Client, keys: Keys, endpoint: Endpoint
 ) -> None:
     get_user_model().objects.update(is_active=False)
-    found = [response.status_code for response in answers(anna, endpoint, scene)]
+    found = [response.status_code for response in answers(anna, endpoint, keys)]
     assert found == [302, 302]
 
 
-def test_what_the_checks_look_at_notices_a_change(anna: Client, scene: Scene) -> None:
+def test_what_the_checks_look_at_notices_a_change(anna: Client, keys: Keys) -> None:
     pause = Endpoint("jobtype", "pause/")
     assert pause in ALL
     before = everything()
-    form = said(pause, scene)
+    form = said(pause, keys)
     with pytest.raises(AssertionError), nothing_written():
-        assert anna.post(pause.address(scene), form).status_code == 302
+        assert anna.post(pause.address(keys), form).status_code == 302
     assert everything() != before
     assert LogEntry.objects.count() == 1

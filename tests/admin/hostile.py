@@ -1,0 +1,137 @@
+"""Rows with a text wherever a text can be, in every column of every table."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.db import models
+from django.utils import timezone
+
+from django_jobqueue.models import (
+    ArchivedJob,
+    BulkOperation,
+    Failure,
+    FailureGroup,
+    JobType,
+    Queue,
+    QueuedJob,
+    Worker,
+)
+from tests.admin import scene as rows
+from tests.admin.endpoints import Keys
+
+MARK = "jqmark"
+HOSTILE = (
+    f"<script>alert('{MARK}')</script>",
+    f"<img src=x onerror=alert('{MARK}')>",
+    f"\"'><svg/onload=alert('{MARK}')><x a=\"",
+    f"</pre></textarea></title></style></script><b id={MARK}>",
+    f"javascript:alert('{MARK}')",
+    f"{{{{ 7|add:7 }}}}{{% now 'Y' %}}{MARK}",
+    f"%s %(count)d {{}} {{0}} \\u003cb id={MARK}\\u003e &lt;b&gt;",
+    f"https://example.com/{MARK}?a=<b>",
+)
+HIDDEN = f"\u202e{MARK}\u200b\x1b[31m\ufeff"
+LONG = f"<b id={MARK}>\u202e" * 70_000  # more than a megabyte
+SHORT_COLUMNS = ("desired", "kind", "backoff")  # of which code knows the words
+
+
+def harmless(text: str) -> str:
+    """A text of the same length in which no character means anything."""
+    return re.sub(r"[^\w\s]", "x", text)
+
+
+def infect(text: str, name: str = "") -> Keys:
+    """Rows with this text in every column that takes it, and a name if it is to be
+    another one; returns a key for each model."""
+    name = (name or text)[:100]
+    now = timezone.now()
+    job_type = _insert(JobType, text, name=name, queue=name, paused=True)
+    JobType.objects.filter(pk=name).update(paused_at=now)
+    queue = _insert(Queue, text, name=name, paused=True, paused_at=now)
+    worker = _insert(
+        Worker,
+        text,
+        name=name,
+        pid=1,
+        desired="drain",
+        running=1,
+        lease_until=now + rows.MINUTE,
+    )
+    group = rows.uuid4()
+    _insert(
+        FailureGroup,
+        text,
+        fingerprint=group,
+        coarse=group,
+        error_class=name,
+        frame=name,
+        assignee=name,
+        notes=name,
+    )
+    operation = _insert(BulkOperation, text, kind="replay", selection=SELECTION)
+    job = {"job_type": job_type, "queue": name}
+    running = _insert(
+        QueuedJob, text, status="running", worker_id=worker.pk, started_at=now, **job
+    )
+    waiting = _insert(QueuedJob, text, attempts=1, **job)
+    over = _insert(ArchivedJob, text, status="failed", fingerprint=group, **job)
+    for id in (running.pk, waiting.pk, over.pk):
+        _insert(
+            Failure,
+            text,
+            job_id=id,
+            job_type=name,
+            number=1,
+            end="failed",
+            fingerprint=group,
+            traceback=_traceback(text),
+        )
+    return {
+        "archivedjob": over.pk,
+        "bulkoperation": operation.pk,
+        "failuregroup": group,
+        "jobtype": name,
+        "queue": queue.pk,
+        "queuedjob": waiting.pk,
+        "worker": worker.pk,
+    }
+
+
+SELECTION: dict[str, Any] = {"archive": True, "terms": []}
+
+
+def _insert(model: type[models.Model], text: str, **columns: Any) -> Any:
+    """A row of this model with the text in all columns that are not given."""
+    for field in model._meta.concrete_fields:
+        name = field.name
+        if name in columns or name in SHORT_COLUMNS or field.choices:
+            continue
+        if isinstance(field, models.JSONField):
+            columns[name] = _json(name, text)
+        elif isinstance(field, models.CharField | models.TextField):
+            columns[name] = text[: field.max_length]
+    return model._default_manager.create(**columns)
+
+
+def _json(column: str, text: str) -> Any:
+    """The text in JSON as this column has it."""
+    if column in ("tags", "queues", "job_types", "sensitive"):
+        return [text]
+    if column == "versions":
+        return {text: text}
+    if column == "frames":
+        return [{"file": text, "line": 3, "function": text, "project": True}]
+    if column in ("data", "result"):
+        return {text: text, "list": [text], "deep": {text: {text: [text]}}}
+    return {}
+
+
+def _traceback(text: str) -> str:
+    """A traceback as Python writes it, about this text."""
+    line = text.replace("\n", " ")
+    return (
+        "Traceback (most recent call last):\n"
+        f'  File "{line}", line 3, in {line}\n    {line}\nshop.{line}: {line}'
+    )
