@@ -4,6 +4,9 @@ from django.db import migrations, models
 
 import django_jobqueue.models.functions
 
+# Workers add to the same rows for an hour: room for the next version of a row.
+STORAGE = "ALTER TABLE jobqueue_failurerollup SET (fillfactor = 70)"
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -232,6 +235,15 @@ class Migration(migrations.Migration):
                 verbose_name="last seen",
             ),
         ),
+        migrations.AddField(
+            model_name="failuregroup",
+            name="excused",
+            field=models.JSONField(
+                db_default=[],
+                help_text="Releases whose failures do not reopen it.",
+                verbose_name="excused releases",
+            ),
+        ),
         migrations.AddIndex(
             model_name="archivedjob",
             index=models.Index(
@@ -277,4 +289,5 @@ class Migration(migrations.Migration):
             model_name="failurerollup",
             index=models.Index(models.F("bucket"), name="jobqueue_fr_bucket"),
         ),
+        migrations.RunSQL(STORAGE, migrations.RunSQL.noop),
     ]

@@ -41,6 +41,11 @@ class FailureGroup(models.Model):
     resolved_in = models.CharField(
         _("resolved in release"), max_length=100, db_default=""
     )
+    excused = models.JSONField(
+        _("excused releases"),
+        db_default=[],
+        help_text=_("Releases whose failures do not reopen it."),
+    )
     regressed_at = models.DateTimeField(_("regressed at"), null=True, blank=True)
     ignored_until = models.DateTimeField(_("ignored until"), null=True, blank=True)
     assignee = models.CharField(

@@ -139,9 +139,11 @@ WITH outcome AS MATERIALIZED (
       ON CONFLICT (fingerprint) DO NOTHING
 ), regressed AS (
   UPDATE jobqueue_failuregroup AS held
-     SET state = 'open', regressed_at = statement_timestamp()
+     SET state = 'open', regressed_at = statement_timestamp(),
+         last_seen = statement_timestamp()
     FROM accepted
    WHERE held.fingerprint = accepted.mark AND held.state = 'resolved'
+     AND NOT held.excused @> to_jsonb(%(release)s::text)
 )
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM accepted)
 """

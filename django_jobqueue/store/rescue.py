@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.failures import Failure
+from django_jobqueue.fingerprints import Fingerprint
+from django_jobqueue.states import QueuedStatus
+from django_jobqueue.store import failure_rollup
 from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.failure_rollup import FailureCount
 
 BATCH: Final = 500
 
@@ -85,9 +89,11 @@ WITH held AS MATERIALIZED (
       ON CONFLICT (fingerprint) DO NOTHING
 ), regressed AS (
   UPDATE jobqueue_failuregroup AS grouped
-     SET state = 'open', regressed_at = statement_timestamp()
+     SET state = 'open', regressed_at = statement_timestamp(),
+         last_seen = statement_timestamp()
     FROM held
    WHERE grouped.fingerprint = held.fingerprint AND grouped.state = 'resolved'
+     AND NOT grouped.excused @> to_jsonb(held.release)
 ), notified AS (
   SELECT count(pg_notify('jobqueue', 'b:' || queue)) AS sent
     FROM (SELECT DISTINCT queue FROM held WHERE status IS NULL) AS queues
@@ -121,25 +127,47 @@ def rescue(
         types = [row[0] for row in db.fetch(HELD_TYPES, {"workers": list(workers)})]
         if not types:
             return rescued
+        marks = {type: _mark(error_class, type) for type in types}
         params: dict[str, Any] = {
             "workers": list(workers),
             "crashed": crashed,
             "ended": "crashed" if crashed else "released",
             "reason": reason,
             "error_class": f"jobqueue.{error_class}",
-            "marks": json.dumps([_mark(error_class, t) for t in types]),
+            "marks": json.dumps([_row(type, mark) for type, mark in marks.items()]),
             "batch": BATCH,
         }
-        rows = db.fetch(RESCUE, params)
-        rescued += [Rescued(*row) for row in rows]
-        if len(rows) < BATCH:
+        batch = [Rescued(*row) for row in db.fetch(RESCUE, params)]
+        rescued += batch
+        if batch:
+            failure_rollup.add(db, _counts(batch, marks))
+        if len(batch) < BATCH:
             return rescued
 
 
-def _mark(error_class: str, job_type: str) -> dict[str, str]:
-    mark = Failure.synthetic(error_class, "", job_type=job_type).fingerprint
+def _mark(error_class: str, job_type: str) -> Fingerprint:
+    return Failure.synthetic(error_class, "", job_type=job_type).fingerprint
+
+
+def _row(job_type: str, mark: Fingerprint) -> dict[str, str]:
     return {
         "job_type": job_type,
         "fingerprint": str(mark.value),
         "coarse": str(mark.coarse),
     }
+
+
+def _counts(
+    rescued: Iterable[Rescued], marks: dict[str, Fingerprint]
+) -> Iterable[FailureCount]:
+    counts: dict[str, FailureCount] = {}
+    for job in rescued:
+        mark = marks.get(job.job_type)
+        if mark is None:  # claimed since the types were looked up
+            continue
+        count = counts.setdefault(job.job_type, FailureCount.of(mark))
+        if job.status == QueuedStatus.QUEUED:
+            count.retried += 1
+        else:
+            count.failed += 1
+    return counts.values()

@@ -15,7 +15,7 @@ import psycopg
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.states import AttemptEnd
-from django_jobqueue.store import finish, rollup
+from django_jobqueue.store import finish
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.finish import Finished, Holder
 from django_jobqueue.worker.attempt import Attempt
@@ -94,7 +94,7 @@ class Completer(Loop):
             self._writing = self._take()
         if self._writing:
             self._write()
-        elif self._tally and time.monotonic() - self._tallied >= TALLY_EVERY:
+        if self._tally and time.monotonic() - self._tallied >= TALLY_EVERY:
             self._add_up()
         if self._gathered:
             return 0.0
@@ -171,10 +171,5 @@ class Completer(Loop):
         return finish.end(self._connection, self._holder, [finished], now)
 
     def _add_up(self) -> None:
-        counts = self._tally.take()
         self._tallied = time.monotonic()
-        try:
-            rollup.add(self._connection, counts)
-        except StoreUnavailable:
-            self._tally.put_back(counts)
-            raise
+        self._tally.write(self._connection)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from django_jobqueue.conf import conf
-from django_jobqueue.store import prune, rollup, workers
+from django_jobqueue.store import failure_rollup, prune, rollup, workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.worker.loop import Loop
 
@@ -55,6 +55,8 @@ class Pruner(Loop):
         while rollup.fold(self._connection):
             yield 0
         rollup.drop(self._connection)
+        while failure_rollup.drop(self._connection):
+            yield 0
         if time.monotonic() >= self._groups_at:
             self._groups_at = time.monotonic() + GROUPS_EVERY
             prune.forget_groups(self._connection)

@@ -8,7 +8,14 @@ import pytest
 
 from django_jobqueue import triage
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob, Rollup
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    FailureGroup,
+    FailureRollup,
+    QueuedJob,
+    Rollup,
+)
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rescue import rescue
 from django_jobqueue.worker.loop import FOREVER
@@ -151,6 +158,50 @@ def test_attempts_are_counted_in_the_roll_up(worker: HandDriven) -> None:
     assert counts == {"tests.sample.add": (3, 0, 0), "tests.sample.fail": (0, 1, 2)}
     rollup = Rollup.objects.get(job_type="tests.sample.add")
     assert sum(rollup.run_histogram) == sum(rollup.wait_histogram) == 3
+
+
+def test_failures_are_counted_by_their_fingerprint(worker: HandDriven) -> None:
+    jobs.fail.enqueue(message="no order 1")
+    jobs.fail.enqueue(message="no order 2")
+    jobs.fail.enqueue(message="no customer")
+    worker.work()
+    worker.worker.completer.close()
+    templates = dict(FailureGroup.objects.values_list("fingerprint", "template"))
+    counts = {
+        templates[rollup.fingerprint]: (rollup.failed, rollup.retried)
+        for rollup in FailureRollup.objects.all()
+    }
+    assert counts == {"no order <n>": (2, 4), "no customer": (1, 2)}
+
+
+def test_a_worker_that_is_never_idle_adds_to_the_roll_ups(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.fail.enqueue()
+    worker.claim()
+    worker.run()
+    monkeypatch.setattr("django_jobqueue.worker.completer.TALLY_EVERY", 0.0)
+    worker.finish()
+    assert Rollup.objects.get().retried == 1
+    assert FailureRollup.objects.get().retried == 1
+
+
+def test_counts_that_cannot_be_written_are_kept(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.fail.enqueue()
+    worker.work()
+
+    def refuse(*arguments: object) -> None:
+        raise StoreUnavailable("away", retry_in=1.0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("django_jobqueue.store.failure_rollup.add", refuse)
+        with pytest.raises(StoreUnavailable):
+            worker.worker.completer._add_up()
+    worker.worker.completer._add_up()
+    assert FailureRollup.objects.get().failed == 1
+    assert Rollup.objects.get().failed == 1
 
 
 def test_a_job_cancelled_while_it_fails_is_not_retried(

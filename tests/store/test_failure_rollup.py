@@ -1,0 +1,221 @@
+"""Roll-ups of failures: by fingerprint and hour, added by all workers, dropped when
+old."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue.fingerprints import Fingerprint
+from django_jobqueue.models import FailureGroup, FailureRollup
+from django_jobqueue.store import failure_rollup
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.failure_rollup import FailureCount
+from django_jobqueue.store.finish import GROUPS_PER_PLACE
+from django_jobqueue.store.rescue import rescue
+from tests.store.meanwhile import together
+from tests.store.outcomes import came_to, failed, failure, held_by, report, retried
+from tests.store.rows import ADD, ONCE, ago, claimed, job_type, lane, make, register
+
+
+def mark(template: str = "no such order") -> Fingerprint:
+    """The fingerprint of a failure in one place."""
+    return Fingerprint.of_parts("ValueError", "shop.jobs:send", template)
+
+
+def group(of: Fingerprint, **columns: object) -> FailureGroup:
+    """Insert the group of this fingerprint."""
+    return FailureGroup.objects.create(
+        fingerprint=of.value, coarse=of.coarse, error_class="ValueError", **columns
+    )
+
+
+def counted(of: Fingerprint, failed: int = 0, retried: int = 0) -> FailureCount:
+    """These counts of one fingerprint."""
+    return FailureCount(of.value, of.coarse, failed, retried)
+
+
+def figures() -> dict[object, tuple[int, int]]:
+    """What the only hour says of each fingerprint: failed and retried."""
+    return {r.fingerprint: (r.failed, r.retried) for r in FailureRollup.objects.all()}
+
+
+def test_counts_are_added_to_the_current_hour(own: OwnConnection) -> None:
+    one, two = mark("one"), mark("two")
+    group(one)
+    group(two)
+    before = timezone.now()
+    failure_rollup.add(own, [counted(two, 3, 4), counted(one, 1, 2)])
+    failure_rollup.add(own, [counted(one, 10, 20)])
+
+    assert figures() == {one.value: (11, 22), two.value: (3, 4)}
+    (bucket,) = {held.bucket for held in FailureRollup.objects.all()}
+    assert bucket.timestamp() % 3_600 == 0
+    assert before - timedelta(hours=1) < bucket <= timezone.now()
+
+
+def test_what_one_place_has_too_many_of_is_counted_together(
+    own: OwnConnection, holder: int
+) -> None:
+    for number in range(GROUPS_PER_PLACE + 2):
+        make()
+        (job,) = claimed(own, holder)
+        report(own, held_by(holder), came_to(job, failed(failure(f"n {number}"))))
+    marks = [failure(f"n {n}").fingerprint for n in range(GROUPS_PER_PLACE + 2)]
+    failure_rollup.add(own, [counted(one, failed=1) for one in marks])
+
+    known = {one.value: (1, 0) for one in marks[:GROUPS_PER_PLACE]}
+    assert figures() == {**known, marks[0].coarse: (2, 0)}
+
+
+def test_what_has_no_group_any_more_is_not_counted(own: OwnConnection) -> None:
+    failure_rollup.add(own, [counted(mark(), failed=1)])
+
+    assert figures() == {}
+
+
+def test_a_group_was_last_seen_when_it_was_counted(own: OwnConnection) -> None:
+    group(mark("old"), last_seen=ago(3_600))
+    group(mark("other"), last_seen=ago(3_600))
+    before = timezone.now()
+    failure_rollup.add(own, [counted(mark("old"), failed=1)])
+
+    old = FailureGroup.objects.get(fingerprint=mark("old").value)
+    other = FailureGroup.objects.get(fingerprint=mark("other").value)
+    assert before <= old.last_seen <= timezone.now()
+    assert other.last_seen < before - timedelta(minutes=59)
+
+
+@pytest.mark.parametrize("seconds", [-60, 2])
+def test_a_group_seen_a_moment_ago_is_not_written_again(
+    own: OwnConnection, seconds: float
+) -> None:
+    seen = group(mark(), last_seen=ago(seconds)).last_seen
+    failure_rollup.add(own, [counted(mark(), failed=1)])
+
+    assert FailureGroup.objects.get().last_seen == seen
+
+
+def test_a_group_that_somebody_holds_is_not_waited_for(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    seen = group(mark(), last_seen=ago(3_600)).last_seen
+    with other.raw() as connection, connection.transaction():
+        connection.execute("SELECT FROM jobqueue_failuregroup FOR UPDATE")
+        failure_rollup.add(own, [counted(mark(), failed=1)])
+
+    assert figures() == {mark().value: (1, 0)}
+    assert FailureGroup.objects.get().last_seen == seen
+
+
+def test_workers_that_add_at_once_lose_nothing(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    marks = [mark(str(number)) for number in range(20)]
+    for one in marks:
+        group(one, last_seen=ago(3_600))
+    forth = [counted(one, failed=1) for one in marks]
+
+    def add(db: OwnConnection, counts: list[FailureCount]) -> None:
+        for _ in range(20):
+            failure_rollup.add(db, counts)
+
+    together([partial(add, own, forth), partial(add, other, forth[::-1])])
+
+    assert figures() == {one.value: (40, 0) for one in marks}
+
+
+def test_roll_ups_older_than_ninety_days_are_dropped(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failure_rollup, "BATCH", 2)
+    hours = [ago(days * 86_400) for days in (1, 89, 91, 92, 93)]
+    FailureRollup.objects.bulk_create(
+        FailureRollup(fingerprint=mark().value, bucket=hour) for hour in hours
+    )
+
+    assert failure_rollup.drop(own)
+    assert not failure_rollup.drop(own)
+    held = set(FailureRollup.objects.values_list("bucket", flat=True))
+    assert held == set(hours[:2])
+
+
+def test_jobs_of_a_worker_that_died_are_counted(own: OwnConnection) -> None:
+    job_type(ONCE, delivery="at_most_once")
+    worker = register(own)
+    for _ in range(3):
+        make(ADD)
+    make(ONCE)
+    claimed(own, worker, 3)
+    claimed(own, worker, 1, lane(ONCE))
+    rescue(own, [worker], crashed=True, reason="killed by signal 9")
+
+    by_type = {
+        FailureGroup.objects.get(fingerprint=fingerprint).frame: counts
+        for fingerprint, counts in figures().items()
+    }
+    assert by_type == {ADD: (0, 3), ONCE: (1, 0)}
+
+
+# A resolved group that fails again.
+
+
+def fail(own: OwnConnection, holder: int, *, release: str) -> FailureGroup:
+    """A job fails with a worker of this release; returns the group."""
+    make()
+    (job,) = claimed(own, holder)
+    report(own, held_by(holder, release=release), came_to(job, retried(wait=-60)))
+    return FailureGroup.objects.get()
+
+
+def test_a_resolved_group_that_fails_again_has_regressed(
+    own: OwnConnection, holder: int
+) -> None:
+    fail(own, holder, release="r1")
+    FailureGroup.objects.update(state="resolved", last_seen=ago(60))
+    before = timezone.now()
+    again = fail(own, holder, release="r1")
+
+    assert again.state == "open"
+    assert again.regressed_at is not None
+    assert again.regressed_at >= before
+    assert again.last_seen >= before
+
+
+def test_releases_that_ran_before_the_fix_do_not_reopen_a_group(
+    own: OwnConnection, holder: int
+) -> None:
+    fail(own, holder, release="r1")
+    FailureGroup.objects.update(state="resolved", excused=["r1", "r2"])
+    assert fail(own, holder, release="r2").state == "resolved"
+    assert fail(own, holder, release="r3").state == "open"
+
+
+def test_a_worker_that_dies_reopens_a_group_by_the_same_rule(
+    own: OwnConnection,
+) -> None:
+    def crash(release: str) -> str:
+        worker = register(own, release=release)
+        make()
+        claimed(own, worker)
+        rescue(own, [worker], crashed=True, reason="killed by signal 9")
+        return str(FailureGroup.objects.get().state)
+
+    crash("r1")
+    FailureGroup.objects.update(state="resolved", excused=["r1"])
+    assert crash("r1") == "resolved"
+    assert crash("r2") == "open"
+
+
+@pytest.mark.parametrize("state", ["open", "ignored"])
+def test_only_what_was_resolved_can_regress(
+    own: OwnConnection, holder: int, state: str
+) -> None:
+    fail(own, holder, release="r1")
+    FailureGroup.objects.update(state=state)
+    again = fail(own, holder, release="r2")
+
+    assert (again.state, again.regressed_at) == (state, None)
