@@ -21,7 +21,7 @@ from django.test import Client
 from django.urls import reverse
 
 from django_jobqueue.models import BulkOperation
-from tests.admin.scene import ADD, Scene
+from tests.admin.scene import LEAK, Scene
 
 Keys = Mapping[str, object]  # by the lower-case name of the model
 
@@ -86,7 +86,7 @@ def keys_of(scene: Scene) -> Keys:
         "archivedjob": scene.archived["failed"],
         "bulkoperation": operation(),
         "failuregroup": scene.group,
-        "jobtype": ADD,
+        "jobtype": LEAK,
         "queue": "mail",
         "queuedjob": scene.queued["later"],
         "worker": scene.workers["running"],

@@ -15,6 +15,16 @@ from tests.admin.hostile import HIDDEN, HOSTILE, LONG, MARK, harmless, infect
 from tests.admin.pages import Page, get, list_of, page_of
 
 MODELS = sorted({endpoint.model for endpoint in ALL if endpoint.model})
+PARAMETERS = (
+    "after",
+    "fingerprint",
+    "finished_at__range__gte_0",
+    "job_type",
+    "q",
+    "queue",
+    "state",
+    "status",
+)
 MOST = 1_000_000  # characters of a page
 Shape = list[tuple[str, list[str]]]
 

@@ -1,4 +1,7 @@
-"""Who may see and do what: denied unless it was given, page by page."""
+"""Who may see and do what: denied unless it was given, page by page.
+
+What holds for every address, found by itself, is in ``test_endpoints``.
+"""
 
 from __future__ import annotations
 
@@ -105,38 +108,6 @@ def test_a_verb_needs_the_right_to_see_its_objects(
     before = everything()
     assert ask(client, scene, model, verb) == 403
     assert act(client, scene, model, verb) == 403
-    assert everything() == before
-
-
-@pytest.mark.parametrize(("model", "verb", "right"), VERBS)
-def test_a_verb_needs_a_token_against_forgery(
-    log_in: LogIn, scene: Scene, model: str, verb: str, right: str
-) -> None:
-    known = log_in(f"view_{model}", right)
-    client = Client(enforce_csrf_checks=True)
-    client.cookies = known.cookies
-    before = everything()
-    assert act(client, scene, model, verb) == 403
-    assert everything() == before
-
-
-@pytest.mark.parametrize(("model", "verb", "right"), VERBS)
-def test_no_verb_is_done_by_get(
-    anna: Client, scene: Scene, model: str, verb: str, right: str
-) -> None:
-    before = everything()
-    said = {"keys": str(key_for(scene, model)), "confirmed": "1", "reason": "because"}
-    assert anna.get(verb_of(model, verb), said).status_code == 200
-    assert everything() == before
-
-
-@pytest.mark.parametrize(("model", "verb", "right"), VERBS)
-def test_a_stranger_is_sent_to_the_login(
-    db: None, scene: Scene, model: str, verb: str, right: str
-) -> None:
-    before = everything()
-    assert ask(Client(), scene, model, verb) == 302
-    assert act(Client(), scene, model, verb) == 302
     assert everything() == before
 
 

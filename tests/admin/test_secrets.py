@@ -6,13 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
 from django.test import Client
 
-from django_jobqueue.models import ArchivedJob, Failure, FailureGroup
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    FailureGroup,
+    JobType,
+    QueuedJob,
+)
 from tests.admin import scene as rows
+from tests.admin.conftest import LogIn
+from tests.admin.endpoints import ALL, answers, keys_of
 from tests.admin.pages import get, list_of, page_of, select, verb_of
-from tests.admin.scene import LEAK, SECRET
+from tests.admin.scene import LEAK, SECRET, Scene
 from tests.sample.jobs import leak
 
 CREDENTIALS = (
@@ -108,3 +118,43 @@ def test_keys_that_only_the_job_type_calls_sensitive_are_masked(
     page = get(anna, page_of("archivedjob", id))
     assert SECRET not in page.html
     assert '"order": 7' in page.text
+
+
+def fill_with_secrets() -> None:
+    """Secrets in all that jobs and their handlers say."""
+    text = " ".join(CREDENTIALS)
+    data = {
+        "password": SECRET,
+        "people": [{"Address": {"street": SECRET}}],
+        "note": text,
+    }
+    JobType.objects.update(sensitive=["address"])
+    QueuedJob.objects.update(data=data)
+    ArchivedJob.objects.update(data=data, result=data, error_message=text)
+    Failure.objects.update(error_message=text, traceback=text, log_tail=text)
+    FailureGroup.objects.update(template=text)
+
+
+@pytest.mark.parametrize("endpoint", ALL, ids=str)
+def test_no_address_and_nothing_written_down_tells_a_secret(
+    log_in: LogIn,
+    scene: Scene,
+    endpoint: Any,
+    caplog: pytest.LogCaptureFixture,
+    operated: list[dict[str, Any]],
+) -> None:
+    """To who may do everything but reveal secrets."""
+    fill_with_secrets()
+    rights = Permission.objects.filter(content_type__app_label="jobqueue")
+    names = rights.exclude(codename="reveal_job_data").values_list("codename")
+    client = log_in(*(name for (name,) in names))
+    caplog.set_level("DEBUG", logger="django_jobqueue")
+    told = [
+        response.content.decode()
+        for response in answers(client, endpoint, keys_of(scene))
+    ]
+    told += [entry.change_message for entry in LogEntry.objects.all()]
+    told += [str(record.__dict__) + record.getMessage() for record in caplog.records]
+    told += map(str, operated)
+    for secret in (SECRET, *SECRETS):
+        assert not [text for text in told if secret in text]

@@ -1,0 +1,68 @@
+"""Whatever an operator changes is written down: who did it, what, and how many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from tests.admin.endpoints import ALL, Endpoint, everything, keys_of, said
+from tests.admin.scene import Scene
+
+# Routes of Django's own that only show, or refuse everybody.
+SHOWING = (
+    "",
+    "add/",
+    "<path:object_id>/history/",
+    "<path:object_id>/delete/",
+    "<path:object_id>/",
+)
+NO_FORM = ("archivedjob", "bulkoperation", "queue", "queuedjob", "worker")
+FORMS_TO_COME = ("failuregroup", "jobtype")  # these tell nobody yet
+UNCHANGED = (*NO_FORM, *FORMS_TO_COME)
+
+CHANGING = [
+    endpoint
+    for endpoint in ALL
+    if endpoint.route not in SHOWING
+    and (
+        endpoint.model not in (*NO_FORM, *FORMS_TO_COME)
+        or not endpoint.route.endswith("/change/")
+    )
+]
+
+
+def rows_of(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
+    """The tables that changed, but for the history."""
+    return {name for name in after if after[name] != before[name]} - {"admin.LogEntry"}
+
+
+@pytest.mark.parametrize("endpoint", CHANGING, ids=str)
+def test_a_change_is_in_the_history_in_the_log_and_in_a_signal(
+    anna: Client,
+    scene: Scene,
+    endpoint: Endpoint,
+    caplog: pytest.LogCaptureFixture,
+    operated: list[dict[str, Any]],
+) -> None:
+    keys = keys_of(scene)
+    before = everything()
+    caplog.set_level("INFO", logger="django_jobqueue.triage")
+    response = anna.post(endpoint.address(keys), said(endpoint, keys))
+    assert response.status_code in (200, 302)
+    assert rows_of(before, everything())
+
+    entries = LogEntry.objects.all()
+    assert entries
+    user = get_user_model().objects.get()
+    assert {entry.user_id for entry in entries} == {user.pk}
+    assert all(entry.get_change_message() for entry in entries)
+
+    (record,) = (r for r in caplog.records if r.name == "django_jobqueue.triage")
+    assert (record.by, record.count) == ("anna", 1)
+    assert record.verb in record.getMessage()
+    assert [told["by"] for told in operated] == ["anna"]
+    assert [told["count"] for told in operated] == [1]
