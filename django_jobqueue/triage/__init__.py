@@ -7,6 +7,7 @@ business.
 
 from django_jobqueue.triage import bulk as bulk
 from django_jobqueue.triage.finding import get_job
+from django_jobqueue.triage.groups import assign, ignore, note, reopen, resolve
 from django_jobqueue.triage.overrides import override
 from django_jobqueue.triage.pausing import pause, resume
 from django_jobqueue.triage.pruning import prune, prune_rules
@@ -16,15 +17,20 @@ from django_jobqueue.triage.workers import ask_workers
 
 __all__ = [
     "ask_workers",
+    "assign",
     "cancel",
     "get_job",
+    "ignore",
+    "note",
     "override",
     "pause",
     "prune",
     "prune_rules",
+    "reopen",
     "replay",
     "replay_many",
     "reschedule",
+    "resolve",
     "resume",
     "run_now",
 ]
