@@ -75,13 +75,15 @@ FIELDS: Final = {
         Field("due", Kind.MOMENT, BOTH),
         Field("data", Kind.JSON, BOTH),  # with a path
         Field("tag", Kind.TEXT, BOTH),
+        # The failure group that it was archived with; of a queued job, that of its
+        # last failure. By the fingerprint.
+        Field("group", Kind.ID, BOTH),
         Field("state", Kind.TEXT, QUEUED),  # as a person sees it
         Field("status", Kind.TEXT, ARCHIVED),
         Field("finished", Kind.MOMENT, ARCHIVED),
         Field("ran", Kind.MILLISECONDS, ARCHIVED),
         Field("waited", Kind.MILLISECONDS, ARCHIVED),
         Field("release", Kind.TEXT, ARCHIVED),
-        Field("group", Kind.ID, ARCHIVED),  # its fingerprint
         Field("replayed", Kind.FLAG, ARCHIVED),
     )
 }

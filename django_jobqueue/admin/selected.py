@@ -23,7 +23,7 @@ _INDEXED: Final = {
     Table.ARCHIVED: frozenset(
         {"id", "type", "status", "finished", "group", "replay-of", "operation"}
     ),
-    Table.QUEUED: frozenset({"id", "worker", "replay-of", "operation"}),
+    Table.QUEUED: frozenset({"id", "worker", "group", "replay-of", "operation"}),
 }
 _INDEXED_STATES: Final = ("running", "cancelling", "lapsed")
 

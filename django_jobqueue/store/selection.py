@@ -34,7 +34,6 @@ _COLUMNS: Final = {
     "ran": "run_ms",
     "waited": "wait_ms",
     "release": "release",
-    "group": "fingerprint",
 }
 
 _STATES: Final = {
@@ -101,6 +100,24 @@ def _error(term: Term, table: Table) -> Part:
     return named.format(column=last), [term.value]
 
 
+def _group(term: Term, table: Table) -> Part:
+    """Of a queued job, by its last failure. The first look finds the few by an index,
+    the second one drops those that failed otherwise since."""
+    if table is Table.ARCHIVED:
+        return "{table}.fingerprint = {}", [term.value]
+    last = (
+        "(SELECT failure.fingerprint FROM jobqueue_failure AS failure"
+        " WHERE failure.job_id = {table}.id"
+        " AND failure.\"end\" NOT IN ('snoozed', 'released')"
+        " ORDER BY failure.id DESC LIMIT 1)"
+    )
+    return (
+        "{table}.id IN (SELECT of_group.job_id FROM jobqueue_failure AS of_group"
+        f" WHERE of_group.fingerprint = {{}}) AND {last} = {{}}",
+        [term.value, term.value],
+    )
+
+
 def _worker(term: Term, table: Table) -> Part:
     if table is Table.ARCHIVED:
         return "{table}.worker = {}", [term.value]
@@ -135,6 +152,7 @@ _SPECIAL: Final[dict[str, Callable[[Term, Table], Part]]] = {
     "id": _id,
     "state": _state,
     "error": _error,
+    "group": _group,
     "worker": _worker,
     "data": _data,
     "tag": _tag,
