@@ -19,7 +19,7 @@ class JobQueueConfig(AppConfig):
 
     def ready(self) -> None:
         """Import checks and every app's handlers."""
-        from django_jobqueue import checks, logs  # noqa: F401
+        from django_jobqueue import checks, jobs, logs  # noqa: F401
         from django_jobqueue.registry import autodiscover
 
         logs.connect()

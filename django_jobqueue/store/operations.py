@@ -87,6 +87,12 @@ class Options:
     skip_at_most_once: bool = True
     undo_of: UUID | None = None  # the operation whose jobs are cancelled
 
+    @property
+    def moves(self) -> bool:
+        """Whether jobs get another time, priority or queue."""
+        chosen = (self.run_after, self.priority, self.queue)
+        return any(value is not None for value in chosen)
+
     def to_json(self) -> str:
         """As JSON text."""
         return json.dumps(asdict(self), default=str)

@@ -25,7 +25,7 @@ _FROM: Final = """
   FROM {table}
  WHERE {moment} <= {cutoff} AND job_type <> {internal} AND {condition}
 """
-COUNT: Final = "SELECT count(*) FROM (SELECT {from_} LIMIT {most}) AS some"
+COUNT: Final = "SELECT count(*) FROM (SELECT {from_} LIMIT {most}) AS few"
 ESTIMATE: Final = "EXPLAIN (FORMAT JSON) SELECT {from_}"
 ROWS_OF_TABLE: Final = """
 SELECT greatest(reltuples, 0)::bigint FROM pg_class

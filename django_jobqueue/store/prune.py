@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -60,6 +60,19 @@ SELECT count(*) FROM jobqueue_archivedjob AS job
 _OF_TYPE = "job.job_type = %(job_type)s"
 _OF_OTHERS = "job.job_type <> ALL (%(but_for)s::text[])"
 _UNSUCCESSFUL = "job.status <> 'succeeded' AND job.status = %(status)s AND "
+
+PRUNE_IDS: Final = """
+WITH gone AS (
+  DELETE FROM jobqueue_archivedjob AS job
+   WHERE job.id = ANY (%(ids)s::uuid[])
+  RETURNING job.id
+), failures AS (
+  DELETE FROM jobqueue_failure AS failure
+   USING gone
+   WHERE failure.job_id = gone.id
+)
+SELECT count(*) FROM gone
+"""
 
 # Groups without a failure left, that nobody has decided anything about.
 FORGET_GROUPS: Final = """
@@ -145,6 +158,12 @@ def prune(db: Database, rule: Rule) -> Iterator[int]:
             return
         gone, position["after"], position["after_id"] = rows[0]
         yield gone
+
+
+def prune_ids(db: Database, ids: Sequence[UUID]) -> int:
+    """Delete these archived jobs and their failures; return how many there were."""
+    gone: int = db.fetch(PRUNE_IDS, {"ids": list(ids)})[0][0]
+    return gone
 
 
 def count(db: Database, rule: Rule) -> int:

@@ -71,7 +71,7 @@ def draft(
         raise InvalidArguments(f"{kind!r} is no bulk operation; there are {kinds}.")
     if TABLES[BulkKind(kind)] is not selection.table:
         raise InvalidArguments(f"There is no {kind} of {selection.table} jobs.")
-    chosen = _checked(kind, _with(Options(), options), per_minute)
+    chosen = _checked(_with(Options(), options), per_minute)
     db = DjangoDatabase()
     total = outlook.count(db, selection, None)
     id = operations.draft(
@@ -101,7 +101,9 @@ def start(
     LookupError.
     """
     operation = get(id)
-    chosen = _checked(operation.kind, _with(operation.options, options), per_minute)
+    chosen = _checked(_with(operation.options, options), per_minute)
+    if operation.kind == BulkKind.RESCHEDULE and not chosen.moves:
+        raise InvalidArguments("A reschedule needs run_after, priority or queue.")
     db, job = DjangoDatabase(), new_id()
     with transaction.atomic(using=db.alias):
         started = operations.start(
@@ -207,7 +209,7 @@ def _with(options: Options, given: dict[str, Any]) -> Options:
         ) from None
 
 
-def _checked(kind: str, options: Options, per_minute: int | None) -> Options:
+def _checked(options: Options, per_minute: int | None) -> Options:
     """Raises InvalidArguments for what cannot be."""
     check(priority=options.priority, queue=options.queue, run_after=options.run_after)
     if options.expiry not in EXPIRIES:

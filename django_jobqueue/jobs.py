@@ -1,0 +1,104 @@
+"""The job queue's own jobs: they work bulk operations off."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+import psycopg
+from django.db import Error as DatabaseError
+
+from django_jobqueue import triage
+from django_jobqueue.context import Context
+from django_jobqueue.exceptions import Fail, HandlerWord
+from django_jobqueue.failures import MESSAGE_LENGTH
+from django_jobqueue.handler import job
+from django_jobqueue.store.connection import is_passing
+from django_jobqueue.store.operations import JOB_TYPE
+from django_jobqueue.texts import clean
+from django_jobqueue.throttle import Throttle
+from django_jobqueue.triage import bulk_steps
+
+# Seconds of one job. Shorter than the grace of a stopping worker, so that a deployment
+# waits for its end; another job goes on, there or elsewhere.
+SLICE: Final = 15.0
+PRIORITY: Final = -50  # after the jobs of the project
+LONGEST_REST: Final = 1.0  # seconds that keep a slot; for longer ones there is a job
+
+
+@job(
+    name=JOB_TYPE,
+    priority=PRIORITY,
+    max_attempts=10,
+    timeout=None,
+    takes_context=True,
+)
+def bulk(context: Context, operation: str) -> None:
+    """Work off a bulk operation that an operator started."""
+    Slice(context, UUID(operation)).work()
+
+
+class Slice:
+    """As much of an operation as one job does."""
+
+    def __init__(
+        self,
+        context: Context,
+        operation: UUID,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        rest: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._context = context
+        self._id = operation
+        self._clock = clock
+        self._rest = rest
+
+    def work(self) -> None:
+        """Chunk after chunk, until the end, or until another job goes on.
+
+        Raises Fail when the operation cannot go on, and what the database raises for
+        troubles that pass: the next attempt continues at the cursor.
+        """
+        try:
+            self._work()
+        except HandlerWord:  # cancelled, or the worker stops
+            raise
+        except Exception as error:
+            if self._passes(error):
+                raise
+            message = clean(f"{type(error).__name__}: {error}", MESSAGE_LENGTH)
+            bulk_steps.fail(self._id, message)
+            raise Fail(message) from error
+
+    def _work(self) -> None:
+        now = self._clock()
+        end = now + SLICE
+        throttle = Throttle(triage.bulk.get(self._id).per_minute, now)
+        while True:
+            self._context.check_cancelled()
+            began = self._clock()
+            done = bulk_steps.step(
+                self._id,
+                look=throttle.size,
+                most=throttle.most,
+                job=self._context.id,
+            )
+            if done is None or done.over:
+                return
+            now = self._clock()
+            rest = throttle.did(changed=done.changed, seconds=now - began, now=now)
+            if rest > LONGEST_REST or now + rest > end:
+                bulk_steps.hand_over(self._id, job=self._context.id, after=rest)
+                return
+            self._rest(rest)
+
+    def _passes(self, error: Exception) -> bool:
+        """Whether the next attempt may succeed, and there is one."""
+        cause = error.__cause__
+        if not isinstance(error, DatabaseError) or not isinstance(cause, psycopg.Error):
+            return False
+        most = self._context.max_attempts
+        return is_passing(cause) and (most is None or self._context.attempt < most)

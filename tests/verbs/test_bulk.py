@@ -1,0 +1,459 @@
+"""Bulk operations: drafted, started, worked off chunk by chunk, paused, undone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from django_jobqueue import InvalidArguments, triage
+from django_jobqueue.models import (
+    ArchivedJob,
+    BulkOperation,
+    Failure,
+    JobType,
+    QueuedJob,
+)
+from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.store import operations
+from django_jobqueue.store.bulk import Chunk
+from django_jobqueue.store.operations import Operation
+from django_jobqueue.triage import bulk, bulk_steps
+from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
+
+pytestmark = pytest.mark.django_db
+
+FAILED = Selection(Table.ARCHIVED, (Term("status", "failed"),))
+WAITING = Selection(Table.QUEUED, (Term("type", ADD),))
+LATER = timezone.now() + timedelta(days=1)
+Told = list[dict[str, Any]]
+
+
+def failed(count: int = 1, job_type: str = ADD, **columns: Any) -> list[UUID]:
+    """Archive failed jobs, the first the oldest."""
+    return [
+        archive(job_type, "failed", finished_at=ago(1_000 - number), **columns)
+        for number in range(count)
+    ]
+
+
+def started(kind: str, selection: Selection, **options: Any) -> Operation:
+    """Draft it, and start it."""
+    made = bulk.draft(kind, selection, by="anna", **options)
+    assert bulk.start(made.id, by="anna")
+    return made
+
+
+def step(operation: Operation, look: int = 100, most: int | None = None) -> Chunk:
+    """One chunk, which there must be."""
+    done = bulk_steps.step(operation.id, look=look, most=most)
+    assert done is not None
+    return done
+
+
+def finished(operation: Operation, look: int = 100) -> BulkOperation:
+    """The row after all of its chunks."""
+    while not step(operation, look).over:
+        pass
+    return BulkOperation.objects.get(pk=operation.id)
+
+
+def copies() -> list[UUID | None]:
+    """What was replayed, in the order in which it will be claimed."""
+    new = QueuedJob.objects.exclude(replay_of=None).order_by("run_after", "id")
+    return list(new.values_list("replay_of", flat=True))
+
+
+def test_a_draft_is_counted_and_changes_nothing() -> None:
+    failed(3)
+    made = bulk.draft("replay", FAILED, reason="fixed", by="anna", per_minute=60)
+    assert (made.state, made.total, made.created_by) == ("draft", 3, "anna")
+    assert (made.reason, made.per_minute, made.selection) == ("fixed", 60, FAILED)
+    assert QueuedJob.objects.count() == 0
+
+
+def test_what_cannot_be_is_refused() -> None:
+    for kind, selection, options in (
+        ("explode", FAILED, {}),
+        ("cancel", FAILED, {}),
+        ("replay", WAITING, {}),
+        ("replay", FAILED.none(), {}),
+        ("replay", FAILED, {"expiry": "soon"}),
+        ("replay", FAILED, {"skip_replayed": "some"}),
+        ("replay", FAILED, {"priority": 101}),
+        ("replay", FAILED, {"queue": "a b"}),
+        ("replay", FAILED, {"per_minute": 0}),
+        ("replay", FAILED, {"colour": "red"}),
+    ):
+        with pytest.raises(InvalidArguments):
+            bulk.draft(kind, selection, **options)
+    assert BulkOperation.objects.count() == 0
+
+
+def test_a_reschedule_says_when_or_where_before_it_starts() -> None:
+    made = bulk.draft("reschedule", WAITING)
+    with pytest.raises(InvalidArguments, match="run_after, priority or queue"):
+        bulk.start(made.id)
+    assert bulk.start(made.id, queue="night")
+
+
+def test_only_the_first_start_starts_it(operated: Told) -> None:
+    failed(2)
+    made = bulk.draft("replay", FAILED, by="anna")
+    assert bulk.start(made.id, by="anna", reason="fixed") is True
+    assert bulk.start(made.id, by="bert", reason="again") is False
+    (job,) = QueuedJob.objects.all()
+    row = BulkOperation.objects.get()
+    assert (row.state, row.reason, row.job_id) == ("queued", "fixed", job.id)
+    assert (job.job_type_id, job.data) == ("jobqueue.bulk", {"operation": str(row.id)})
+    (told,) = operated
+    assert (told["verb"], told["by"], told["count"]) == ("start bulk replay", "anna", 2)
+    assert told["details"]["filter"] == "archived: status=failed"
+    assert told["details"]["reason"] == "fixed"
+
+
+def test_a_replay_keeps_the_order_and_remembers_the_operation() -> None:
+    old = failed(7)
+    archive(ADD, "succeeded")
+    operation = started("replay", FAILED, queue="slow", priority=-3)
+    row = finished(operation, look=3)
+    assert copies() == old
+    assert (row.state, row.seen, row.changed, row.skipped) == ("done", 7, 7, {})
+    assert row.finished_at is not None
+    for job in QueuedJob.objects.exclude(replay_of=None):
+        assert (job.queue, job.priority, job.enqueued_by) == ("slow", -3, "anna")
+        assert job.bulk_operation_id == operation.id
+
+
+def test_each_chunk_begins_where_the_last_one_ended() -> None:
+    old = failed(5)
+    operation = started("replay", FAILED)
+    assert step(operation, look=2).changed == 2
+    assert copies() == old[:2]
+    row = BulkOperation.objects.get()
+    assert (row.state, row.seen, row.changed) == ("running", 2, 2)
+    assert step(operation, look=2).changed == 2
+    last = step(operation, look=2)
+    assert (last.changed, last.over) == (1, True)
+    assert copies() == old
+    assert bulk_steps.step(operation.id, look=2) is None
+
+
+def test_jobs_that_ended_at_the_same_moment_are_each_handled_once() -> None:
+    moment = ago(50)
+    old = {archive(ADD, "failed", finished_at=moment) for _ in range(9)}
+    finished(started("replay", FAILED), look=2)
+    assert len(copies()) == 9
+    assert set(copies()) == old
+
+
+def test_what_fails_undoes_the_chunk_and_its_cursor() -> None:
+    old = failed(4)
+    operation = started("replay", FAILED)
+    step(operation, look=2)
+    with transaction.atomic():
+        step(operation, look=2)
+        transaction.set_rollback(True)  # the worker dies here
+    assert copies() == old[:2]
+    finished(operation)
+    assert copies() == old
+
+
+def test_no_more_than_so_many_are_handled_in_a_chunk() -> None:
+    old = failed(5)
+    operation = started("replay", FAILED)
+    done = step(operation, look=100, most=2)
+    assert (done.changed, done.over) == (2, False)
+    finished(operation)
+    assert copies() == old
+
+
+def test_a_rare_value_is_looked_for_in_windows() -> None:
+    failed(5)
+    (rare,) = failed(1, data={"order": 7})
+    archive(ADD, "failed", data={"order": 7}, finished_at=ago(2_000))
+    selection = FAILED.also(
+        Term("data", 7, path=("order",)), Term("finished", ago(1_500), ">")
+    )
+    operation = started("replay", selection)
+    looks = [step(operation, look=2) for _ in range(4)]
+    assert [done.looked_at for done in looks] == [2, 2, 2, 1]
+    assert sum(done.changed for done in looks) == 1
+    assert copies() == [rare]
+
+
+def test_what_ends_after_the_draft_is_not_included() -> None:
+    old = failed(2)
+    operation = started("replay", FAILED)
+    archive(ADD, "failed")
+    row = finished(operation)
+    assert copies() == old
+    assert row.seen == row.total == 2
+
+
+def test_what_is_enqueued_after_the_draft_is_not_included() -> None:
+    make_many(3)
+    operation = started("cancel", WAITING)
+    late = make()
+    finished(operation)
+    left = QueuedJob.objects.filter(job_type_id=ADD).values_list("id", flat=True)
+    assert list(left) == [late]
+
+
+def test_what_a_replay_leaves_out_is_counted_by_reason() -> None:
+    again, since = failed(2)
+    triage.replay_many([again])
+    failed(1, ONCE)
+    failed(2, "shop.removed")
+    operation = started("replay", FAILED)
+    row = finished(operation)
+    assert row.skipped == {"replayed": 1, "at_most_once": 1, "type_gone": 2}
+    assert (row.seen, row.changed) == (5, 1)
+    assert copies() == [again, since]
+
+
+def test_everything_can_be_replayed_again() -> None:
+    (old,) = failed(1)
+    (once,) = failed(1, ONCE)
+    triage.replay_many([old, once])
+    finished(started("replay", FAILED, skip_replayed="none", skip_at_most_once=False))
+    assert sorted(map(str, copies())) == sorted(map(str, [old, once] * 2))
+
+
+def test_only_what_a_replay_succeeded_with_may_be_left_out() -> None:
+    well, badly = failed(2)
+    archive(ADD, "succeeded", replay_of=well)
+    archive(ADD, "cancelled", replay_of=badly)
+    row = finished(started("replay", FAILED, skip_replayed="succeeded"))
+    assert row.skipped == {"replayed": 1}
+    assert copies() == [badly]
+
+
+def test_two_replays_of_the_same_jobs_replay_each_once() -> None:
+    old = failed(6)
+    one, two = started("replay", FAILED), started("replay", FAILED)
+    step(one, look=3)
+    step(two, look=4)
+    finished(one), finished(two)
+    assert sorted(map(str, copies())) == sorted(map(str, old))
+
+
+@pytest.mark.parametrize(("expiry", "expires"), [("same", True), ("none", False)])
+def test_an_expired_job_gets_time_to_live(expiry: str, expires: bool) -> None:
+    begun, late = ago(900), ago(300)
+    archive(ADD, "expired", created_at=begun, expires_at=late, finished_at=late)
+    expired = Selection(Table.ARCHIVED, (Term("status", "expired"),))
+    finished(started("replay", expired, expiry=expiry))
+    job = QueuedJob.objects.exclude(replay_of=None).get()
+    assert (job.expires_at is not None) is expires
+    if expires:
+        assert job.expires_at == job.run_after + (late - begun)
+
+
+def test_cancel_archives_what_waits_and_asks_what_runs() -> None:
+    waiting = make_many(3)
+    running = make(status="running", attempts=1, started_at=timezone.now())
+    row = finished(started("cancel", WAITING, reason="not wanted"))
+    assert (row.changed, row.skipped) == (4, {})
+    found = ArchivedJob.objects.filter(status="cancelled")
+    assert {job.id for job in found} == set(waiting)
+    assert {job.error_message for job in found} == {"not wanted"}
+    assert QueuedJob.objects.get(id=running).cancel_requested_at is not None
+
+
+def test_an_operation_on_all_jobs_spares_those_that_work_operations_off() -> None:
+    make_many(2)
+    operation = started("cancel", Selection(Table.QUEUED))
+    row = finished(operation)
+    assert row.changed == 2
+    assert [job.id for job in QueuedJob.objects.all()] == [row.job_id]
+
+
+def test_run_now_leaves_what_runs() -> None:
+    (later,) = make_many(1, run_after=LATER)
+    make(status="running", attempts=1, started_at=timezone.now())
+    row = finished(started("run_now", WAITING))
+    assert (row.changed, row.skipped) == (1, {"running": 1})
+    assert QueuedJob.objects.get(id=later).run_after <= timezone.now()
+
+
+def test_reschedule_moves_and_leaves_what_would_expire() -> None:
+    (moves,) = make_many(1)
+    make(expires_at=LATER - timedelta(hours=1))
+    operation = started(
+        "reschedule", WAITING, run_after=LATER, priority=9, queue="night"
+    )
+    row = finished(operation)
+    assert (row.changed, row.skipped) == (1, {"expires": 1})
+    job = QueuedJob.objects.get(id=moves)
+    assert (job.run_after, job.priority, job.queue) == (LATER, 9, "night")
+
+
+def test_what_is_not_as_it_was_selected_any_more_is_left() -> None:
+    """A job that a worker takes between the look and the lock."""
+    (job,) = make_many(1)
+    ready = WAITING.also(Term("state", "ready"))
+    operation = started("cancel", ready)
+    QueuedJob.objects.filter(id=job).update(status="running", attempts=1)
+    row = finished(operation)
+    assert (row.seen, row.changed) == (0, 0)
+    assert QueuedJob.objects.get(id=job).cancel_requested_at is None
+
+
+def test_prune_deletes_jobs_with_their_failures() -> None:
+    (gone,) = failed(1)
+    kept = archive(ADD, "succeeded")
+    for job in (gone, kept):
+        Failure.objects.create(job_id=job, job_type=ADD, number=1, end="failed")
+    row = finished(started("prune", FAILED))
+    assert (row.changed, row.skipped) == (1, {})
+    assert [job.id for job in ArchivedJob.objects.all()] == [kept]
+    assert [failure.job_id for failure in Failure.objects.all()] == [kept]
+
+
+def test_jobs_by_their_ids() -> None:
+    one, _two, three = failed(3)
+    chosen = Selection(Table.ARCHIVED, (Term("id", (one, three)),))
+    finished(started("replay", chosen), look=1)
+    assert copies() == [one, three]
+
+
+def test_pause_resume_and_stop(operated: Told) -> None:
+    failed(4)
+    operation = started("replay", FAILED)
+    step(operation, look=1)
+    assert bulk.pause(operation.id, by="bert")
+    assert not bulk.pause(operation.id)
+    assert bulk_steps.step(operation.id, look=1) is None
+
+    assert bulk.resume(operation.id, by="bert")
+    assert not bulk.resume(operation.id)
+    step(operation, look=1)
+    assert bulk.stop(operation.id, by="bert")
+    assert not bulk.stop(operation.id)
+    assert bulk_steps.step(operation.id, look=1) is None
+    row = BulkOperation.objects.get()
+    assert (row.state, row.changed) == ("stopped", 2)
+    assert row.finished_at is not None
+    assert [told["verb"] for told in operated] == [
+        "start bulk replay",
+        "pause bulk replay",
+        "resume bulk replay",
+        "stop bulk replay",
+    ]
+
+
+def test_a_draft_can_be_discarded() -> None:
+    made = bulk.draft("replay", FAILED)
+    assert bulk.stop(made.id)
+    assert not bulk.start(made.id)
+    assert QueuedJob.objects.count() == 0
+
+
+def test_only_the_job_of_an_operation_works_it_off() -> None:
+    failed(2)
+    operation = started("replay", FAILED)
+    assert bulk_steps.step(operation.id, look=1, job=uuid4()) is None
+    bulk.pause(operation.id)
+    before = BulkOperation.objects.get().job_id
+    bulk.resume(operation.id)
+    after = BulkOperation.objects.get().job_id
+    assert bulk_steps.step(operation.id, look=1, job=before) is None
+    assert bulk_steps.step(operation.id, look=1, job=after) is not None
+
+
+def test_an_operation_whose_job_was_cancelled_can_be_resumed() -> None:
+    failed(2)
+    operation = started("replay", FAILED)
+    job = BulkOperation.objects.get().job_id
+    assert job is not None
+    assert not bulk.is_abandoned(bulk.get(operation.id))
+    triage.cancel([job])
+    assert bulk.is_abandoned(bulk.get(operation.id))
+    assert bulk.resume(operation.id)
+    assert finished(operation).changed == 2
+
+
+def test_an_operation_that_failed_can_be_resumed() -> None:
+    failed(2)
+    operation = started("replay", FAILED)
+    assert bulk_steps.fail(operation.id, "ValueError: no luck")
+    row = BulkOperation.objects.get()
+    assert (row.state, row.error) == ("failed", "ValueError: no luck")
+    assert bulk.resume(operation.id)
+    row = finished(operation)
+    assert (row.state, row.error, row.changed) == ("done", "", 2)
+
+
+def test_undo_cancels_what_has_not_started() -> None:
+    old = failed(3)
+    untouched = make()
+    operation = started("replay", FAILED)
+    finished(operation)
+    running = QueuedJob.objects.get(replay_of=old[0])
+    QueuedJob.objects.filter(id=running.id).update(status="running", attempts=1)
+
+    undone = bulk.undo(operation.id, by="bert")
+    assert (undone.kind, undone.state, undone.total) == ("cancel", "queued", 2)
+    assert undone.options.undo_of == operation.id
+    assert finished(undone).changed == 2
+    left = QueuedJob.objects.filter(job_type_id=ADD)
+    assert {job.id for job in left} == {running.id, untouched}
+
+
+def test_what_is_at_work_or_no_replay_is_not_undone() -> None:
+    failed(1), make()
+    with pytest.raises(InvalidArguments, match="still at work"):
+        bulk.undo(started("replay", FAILED).id)
+    cancelling = started("cancel", WAITING)
+    finished(cancelling)
+    with pytest.raises(InvalidArguments, match="cannot be undone"):
+        bulk.undo(cancelling.id)
+
+
+def test_there_may_be_no_such_operation() -> None:
+    with pytest.raises(LookupError):
+        bulk.get(uuid4())
+
+
+def test_the_end_is_told_with_what_was_really_done(operated: Told) -> None:
+    failed(2), failed(1, ONCE)
+    operation = started("replay", FAILED, reason="OPS-12")
+    finished(operation)
+    told = operated[-1]
+    assert (told["verb"], told["by"], told["count"]) == ("end bulk replay", "anna", 2)
+    assert told["details"] == {
+        "operation": str(operation.id),
+        "filter": "archived: status=failed",
+        "seen": 3,
+        "reason": "OPS-12",
+    }
+
+
+def test_the_log_says_which_jobs_without_their_secrets() -> None:
+    selection = FAILED.also(
+        Term("data", "hunter2", path=("user", "password")),
+        Term("attempts", 3, ">="),
+    )
+    text = "archived: status=failed data.user.password=•••• attempts>=3"
+    assert bulk.filter_text(selection) == text
+    assert bulk.filter_text(Selection(Table.QUEUED)) == "queued: all"
+
+
+def test_options_survive_as_json() -> None:
+    operation = started(
+        "replay", FAILED, run_after=LATER, queue="a", expiry="keep", priority=1
+    )
+    options = bulk.get(operation.id).options
+    assert options == operations.Options(
+        run_after=LATER, queue="a", expiry="keep", priority=1
+    )
+
+
+def test_a_bulk_job_is_a_job_type_like_any_other() -> None:
+    row = JobType.objects.get(name="jobqueue.bulk")
+    assert (row.priority, row.timeout, row.queue) == (-50, None, "default")

@@ -1,0 +1,242 @@
+"""The job that works a bulk operation off: slices, a stop, an error, a throttle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import OperationalError
+from django.utils import timezone
+from psycopg import errors
+
+from django_jobqueue import jobs as own_jobs
+from django_jobqueue.context import Context
+from django_jobqueue.exceptions import Cancel, Fail
+from django_jobqueue.ids import new_id
+from django_jobqueue.jobs import SLICE, Slice
+from django_jobqueue.models import ArchivedJob, BulkOperation, Failure, QueuedJob
+from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.triage import bulk, bulk_steps
+from tests.conftest import HandDriven
+from tests.store.rows import ADD, ago, make_many
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FAILED = Selection(Table.ARCHIVED, (Term("status", "failed"),))
+
+
+class Clock:
+    """Time that passes when somebody rests, and a little with every look."""
+
+    def __init__(self, step: float = 0.01) -> None:
+        self.now = 0.0
+        self.step = step
+        self.rests: list[float] = []
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+    def rest(self, seconds: float) -> None:
+        self.rests.append(seconds)
+        self.now += seconds
+
+
+def replaying(count: int, **options: Any) -> UUID:
+    """Archive failed jobs, and start to replay them."""
+    ArchivedJob.objects.bulk_create(
+        ArchivedJob(
+            id=new_id(),
+            job_type_id=ADD,
+            status="failed",
+            data={"a": 1},
+            finished_at=ago(5_000 - number),
+        )
+        for number in range(count)
+    )
+    id = bulk.draft("replay", FAILED, **options).id
+    assert bulk.start(id)
+    return id
+
+
+def context_of(id: UUID, **values: Any) -> Context:
+    """What the job of this operation is given."""
+    job = BulkOperation.objects.get(pk=id).job_id
+    assert job is not None
+    defaults: dict[str, Any] = {
+        "id": job,
+        "job_type": "jobqueue.bulk",
+        "queue": "default",
+        "attempt": 1,
+        "max_attempts": 10,
+        "crashes": 0,
+        "data": {},
+        "run_after": timezone.now(),
+        "created_at": timezone.now(),
+        "worker": "host:1",
+    }
+    return Context(**{**defaults, **values})
+
+
+def work(id: UUID, clock: Clock, **values: Any) -> None:
+    """Run one job of the operation."""
+    context = context_of(id, **values)
+    Slice(context, id, clock=clock, rest=clock.rest).work()
+
+
+def copies() -> int:
+    return QueuedJob.objects.exclude(replay_of=None).count()
+
+
+def test_a_worker_works_it_off(worker: HandDriven) -> None:
+    id = replaying(1_200)
+    worker.work()
+    row = BulkOperation.objects.get()
+    assert (row.state, row.total, row.seen, row.changed) == (
+        "done",
+        1_200,
+        1_200,
+        1_200,
+    )
+    job = ArchivedJob.objects.get(id=row.job_id)
+    assert (job.status, job.attempts) == ("succeeded", 1)
+    made = ArchivedJob.objects.filter(bulk_operation_id=id)
+    assert made.count() == 1_200  # and they ran
+
+
+def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
+    id = replaying(2_000)
+    first = BulkOperation.objects.get().job_id
+    work(id, Clock(step=SLICE / 3))
+    row = BulkOperation.objects.get()
+    assert row.state == "running"
+    assert 0 < row.changed < 2_000
+    assert row.job_id != first
+    assert QueuedJob.objects.filter(id=row.job_id).exists()
+    while BulkOperation.objects.get().state == "running":
+        work(id, Clock(step=SLICE / 3))
+    assert copies() == 2_000
+
+
+def test_a_job_that_was_succeeded_by_another_does_nothing_more() -> None:
+    id = replaying(20)
+    old = context_of(id)
+    bulk.pause(id)
+    bulk.resume(id)
+    clock = Clock()
+    Slice(old, id, clock=clock, rest=clock.rest).work()
+    assert copies() == 0
+
+
+def test_a_paused_operation_ends_its_job_and_keeps_its_place() -> None:
+    id = replaying(5)
+    bulk_steps.step(id, look=2)
+    bulk.pause(id)
+    work(id, Clock())
+    row = BulkOperation.objects.get()
+    assert (row.state, row.changed) == ("paused", 2)
+    bulk.resume(id)
+    work(id, Clock())
+    assert copies() == 5
+
+
+def test_a_worker_that_stops_gives_the_job_back_and_nothing_is_lost() -> None:
+    id = replaying(5)
+    bulk_steps.step(id, look=2)
+    stopping = context_of(id)
+    stopping._cancelled = True
+    clock = Clock()
+    with pytest.raises(Cancel):
+        Slice(stopping, id, clock=clock, rest=clock.rest).work()
+    row = BulkOperation.objects.get()
+    assert (row.state, row.changed, row.error) == ("running", 2, "")
+    work(id, Clock())
+    assert copies() == 5
+
+
+def test_a_rate_is_kept_without_keeping_a_slot() -> None:
+    id = replaying(25, per_minute=60)
+    clock, before = Clock(), timezone.now()
+    work(id, clock)
+    assert copies() == 10
+    assert all(rest < 1 for rest in clock.rests)
+    job = QueuedJob.objects.get(id=BulkOperation.objects.get().job_id)
+    assert job.run_after > before + timedelta(seconds=8)
+    work(id, Clock())
+    assert copies() == 20
+    work(id, Clock())
+    assert copies() == 25
+    assert BulkOperation.objects.get().state == "done"
+
+
+def test_an_error_leaves_it_failed_with_its_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    id = replaying(3)
+
+    def broken(*args: Any, **kwargs: Any) -> None:
+        raise ValueError("no luck, password=hunter2")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(own_jobs.bulk_steps, "step", broken)
+        with pytest.raises(Fail, match="ValueError: no luck"):
+            work(id, Clock())
+    row = BulkOperation.objects.get()
+    assert row.state == "failed"
+    assert row.error == "ValueError: no luck, password=••••"
+    bulk.resume(id)
+    work(id, Clock())
+    assert copies() == 3
+
+
+@pytest.mark.parametrize(("attempt", "state"), [(1, "queued"), (10, "failed")])
+def test_what_passes_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, attempt: int, state: str
+) -> None:
+    id = replaying(3)
+
+    def deadlock(*args: Any, **kwargs: Any) -> None:
+        raise OperationalError("deadlock") from errors.DeadlockDetected()
+
+    monkeypatch.setattr(own_jobs.bulk_steps, "step", deadlock)
+    with pytest.raises(OperationalError if state == "queued" else Fail):
+        work(id, Clock(), attempt=attempt)
+    assert BulkOperation.objects.get().state == state
+
+
+def test_an_operation_that_is_gone_fails_its_job_once(worker: HandDriven) -> None:
+    replaying(1)
+    BulkOperation.objects.all().delete()
+    worker.work()
+    job = ArchivedJob.objects.get(job_type_id="jobqueue.bulk")
+    assert (job.status, job.attempts) == ("failed", 1)
+    assert "There is no bulk operation" in job.error_message
+    assert Failure.objects.count() == 1
+
+
+def test_cancelling_through_a_worker(worker: HandDriven) -> None:
+    ids = make_many(30, run_after=timezone.now() + timedelta(days=1))
+    waiting = Selection(Table.QUEUED, (Term("state", "later"),))
+    bulk.start(bulk.draft("cancel", waiting, reason="not wanted").id)
+    worker.work()
+    found = ArchivedJob.objects.filter(status="cancelled")
+    assert {job.id for job in found} == set(ids)
+
+
+Make = Callable[..., HandDriven]
+
+
+def test_two_workers_share_nothing(make_worker: Make) -> None:
+    replaying(300)
+    one, two = make_worker(), make_worker()
+    one.claim()
+    two.claim()
+    one.run(), two.run()
+    one.finish(), two.finish()
+    one.work()
+    assert BulkOperation.objects.get().changed == 300
+    jobs = ArchivedJob.objects.filter(job_type_id="jobqueue.bulk")
+    assert [job.attempts for job in jobs] == [1]
