@@ -46,6 +46,11 @@ _CARD: Final = re.compile(
 )
 
 
+def is_secret(key: str, sensitive: Collection[str] = ()) -> bool:
+    """Whether what is kept under this key is masked; ``sensitive`` is in lower case."""
+    return key.lower() in sensitive or _KEYS.search(key) is not None
+
+
 def mask_data(value: Any, sensitive: Iterable[str] = ()) -> Any:
     """The same JSON value with ``MASK`` for what is kept under a secret's key."""
     return _mask(value, frozenset(str(name).lower() for name in sensitive))
@@ -104,9 +109,7 @@ def secrets_in(value: Any, sensitive: Iterable[str]) -> set[str]:
 def _mask(value: Any, sensitive: frozenset[str]) -> Any:
     if isinstance(value, dict):
         return {
-            key: MASK
-            if key.lower() in sensitive or _KEYS.search(key)
-            else _mask(item, sensitive)
+            key: MASK if is_secret(key, sensitive) else _mask(item, sensitive)
             for key, item in value.items()
         }
     if isinstance(value, list):

@@ -21,6 +21,7 @@ else:
     ModelAdmin = admin.ModelAdmin
 
 VIEW_DATA = "view_job_data"
+REVEAL_DATA = "reveal_job_data"
 
 
 class JobQueueAdmin(ModelAdmin):

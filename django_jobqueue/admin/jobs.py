@@ -12,8 +12,6 @@ from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import CharField
-from django.db.models.functions import Cast
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
@@ -26,9 +24,10 @@ from django_jobqueue.admin.change_list import JobChangeList
 from django_jobqueue.admin.job_page import JobPage
 from django_jobqueue.admin.job_views import JobViews
 from django_jobqueue.admin.positions import Key
-from django_jobqueue.admin.search import SHORTEST, id_search
+from django_jobqueue.admin.search import look_up, understood
 from django_jobqueue.admin.selected import Spec, matching, selected
 from django_jobqueue.models import JobType
+from django_jobqueue.search import IdSearch, SearchError
 from django_jobqueue.selection import Selection, Table, Term
 
 
@@ -38,7 +37,10 @@ class JobAdmin(JobViews):
     change_form_template = "admin/jobqueue/job.html"
     list_display_links = ("job",)
     search_fields = ("id",)  # shows the box; the search is our own
-    search_help_text = _("The id of a job, or the beginning of one.")
+    search_help_text = _(
+        "The id of a job, or its beginning; or terms such as type:send_receipt "
+        "error:TimeoutError attempts:>3 data.order_id:7."
+    )
     key_columns: ClassVar[Sequence[str]]
     large_columns: ClassVar[Sequence[str]] = ("data",)
     list_columns: ClassVar[Sequence[str]]  # all that a list reads
@@ -127,28 +129,31 @@ class JobAdmin(JobViews):
         if self._is_elsewhere(request, id):
             name = str(self.elsewhere._meta.model_name)
             there = display.link(name, id, display.short_id(id))
-            self._say(request, format_html("{} {}", self.elsewhere_note, there))
+            note = format_html("{} {}", self.elsewhere_note, there)
+            self._say(request, note, messages.INFO)
 
     def _searched(
         self, request: HttpRequest, found: Selection, query: str
     ) -> Selection:
-        """By the id, or its beginning. Anything else finds nothing and says so."""
-        search = id_search(query)
-        if search is None:
-            self._say(request, self._search_help())
+        """What is typed, too; nothing if that is not understood, which is said."""
+        try:
+            found, ids = understood(request, found, query)
+        except SearchError as error:
+            self._say(request, display.visible(str(error)), messages.ERROR)
             return found.none()
-        if search.is_exact:
-            self._look_elsewhere(request, search.first)
-            return found.also(Term("id", (search.first,)))
-        rows = self.get_queryset(request).order_by()
-        rows = rows.filter(pk__range=(search.first, search.last))
-        if search.ending:
-            rows = rows.annotate(id_text=Cast("pk", CharField()))
-            rows = rows.filter(id_text__endswith=search.ending)
-        keys = list(rows.values_list("pk", flat=True)[: self.list_per_page + 1])
-        if len(keys) > self.list_per_page:
-            self._say(request, gettext("More jobs begin so. Give more of the id."))
-        return found.also(Term("id", tuple(keys[: self.list_per_page])))
+        return found.also(Term("id", self._ids(request, ids))) if ids else found
+
+    def _ids(
+        self, request: HttpRequest, searches: Sequence[IdSearch]
+    ) -> tuple[UUID, ...]:
+        """The ids of a page's worth of jobs that have one of these."""
+        if len(searches) == 1 and searches[0].is_exact:
+            self._look_elsewhere(request, searches[0].first)
+        ids = look_up(self.get_queryset(request), searches, self.list_per_page + 1)
+        if len(ids) > self.list_per_page:
+            more = gettext("More jobs begin so. Give more of the id.")
+            self._say(request, more, messages.INFO)
+        return ids[: self.list_per_page]
 
     def _id_of(self, text: str) -> UUID | None:
         try:
@@ -157,17 +162,10 @@ class JobAdmin(JobViews):
             return None
         return id
 
-    def _search_help(self) -> str:
-        text = gettext(
-            "Jobs are searched by id: a whole one, or at least its first %(digits)d "
-            "digits. For everything else there are filters."
-        )
-        return text % {"digits": SHORTEST}
-
-    def _say(self, request: HttpRequest, text: str) -> None:
+    def _say(self, request: HttpRequest, text: str, level: int) -> None:
         """Once a page; an action makes the list a second time."""
         if request.method == "GET":
-            self.message_user(request, text, messages.INFO)
+            self.message_user(request, text, level)
 
 
 def tries_of(job: Any, limit: int | None) -> Any:

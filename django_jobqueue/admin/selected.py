@@ -14,6 +14,8 @@ from django.db.models.expressions import RawSQL
 from django.db.models.query import QuerySet
 
 from django_jobqueue.selection import Selection, SelectionError, Table, Term
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.data_index import has_data_index
 from django_jobqueue.store.selection import condition
 
 _VALUE: Final = "\x00"  # stands for a value where no SQL has this character
@@ -71,6 +73,8 @@ def is_indexed(table: Table, term: Term) -> bool:
     """Whether an index finds the jobs that meet this term, however many there are."""
     if term.field == "state":
         return term.value in _INDEXED_STATES
+    if term.field == "data":
+        return has_data_index(DjangoDatabase(), table)
     return term.field in _INDEXED[table]
 
 

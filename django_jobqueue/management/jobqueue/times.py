@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from django_jobqueue.durations import duration_of
 from django_jobqueue.figures.clock import aware
 from django_jobqueue.policy import LONGEST
 
 DURATIONS: Final = "30s, 10m, 2h, 7d, 1h30m, or a plain number of seconds"
 TIMES: Final = f"a duration ({DURATIONS}) or an ISO time such as 2026-11-20T14:30"
 
-_UNITS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_DURATION: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?[smhdw])+")
-_PART: Final = re.compile(r"([0-9.]+)([smhdw])")
-_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-
 
 def duration(flag: str, text: str | timedelta) -> timedelta:
     """The duration that was given with this flag. Raises CommandError."""
     if isinstance(text, timedelta):
         return text
-    found = _duration(str(text))
+    found = duration_of(str(text))
     if found is None:
         raise CommandError(f"{flag}: {text!r} is no duration. Write {DURATIONS}.")
     if found > LONGEST:
@@ -40,7 +35,7 @@ def moment(
     from it. Raises CommandError."""
     if isinstance(text, datetime):
         return text
-    if isinstance(text, timedelta) or _duration(text) is not None:
+    if isinstance(text, timedelta) or duration_of(text) is not None:
         length = duration(flag, text)
         return now - length if ago else now + length
     try:
@@ -78,16 +73,3 @@ def local(when: datetime) -> str:
 def _two(number: int, size: int, big: str, small: str) -> str:
     whole, rest = divmod(number, size)
     return f"{whole:,}{big} {rest:02}{small}" if rest else f"{whole:,}{big}"
-
-
-def _duration(text: str) -> timedelta | None:
-    text = text.strip().lower()
-    try:
-        if _SECONDS.fullmatch(text):
-            return timedelta(seconds=float(text))
-        if _DURATION.fullmatch(text):
-            parts = _PART.findall(text)
-            return timedelta(seconds=sum(float(n) * _UNITS[unit] for n, unit in parts))
-    except OverflowError:
-        return timedelta.max
-    return None

@@ -1,0 +1,7 @@
+"""What cannot be searched for."""
+
+from __future__ import annotations
+
+
+class SearchError(ValueError):
+    """A search that cannot be understood; the message says why, and what can be."""

@@ -1,0 +1,132 @@
+"""A search as the terms of a selection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Final
+
+from django.utils.translation import gettext as _
+
+from django_jobqueue.search.errors import SearchError
+from django_jobqueue.search.ids import SHORTEST, IdSearch, id_search
+from django_jobqueue.search.tokens import Token, tokens
+from django_jobqueue.search.values import comparisons
+from django_jobqueue.selection import FIELDS, STATES, Field, Kind, Table, Term
+from django_jobqueue.states import ArchivedStatus
+
+ALIASES: Final = {"fp": "group", "job-type": "type", "args": "data"}
+STATE_OF: Final = {Table.QUEUED: "state", Table.ARCHIVED: "status"}
+CHOICES: Final = {"state": STATES, "status": tuple(ArchivedStatus.values)}
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What was typed: terms, and ids of which only a part may be given.
+
+    A job has to meet all the terms, and to have one of the ids, if there are any.
+    """
+
+    terms: tuple[Term, ...] = ()
+    ids: tuple[IdSearch, ...] = ()
+
+
+def parse(text: str, table: Table, now: datetime) -> Search:
+    """What is searched for among the jobs of this table. Raises SearchError."""
+    terms: list[Term] = []
+    ids: list[IdSearch] = []
+    for token in tokens(text):
+        if token.name in ("", "id"):
+            ids.append(_id(token, table))
+        else:
+            terms += _terms(token, table, now)
+    return Search(tuple(terms), tuple(ids))
+
+
+def qualifiers(table: Table) -> list[str]:
+    """What can stand before a colon."""
+    return [
+        f"{field.name}.key" if field.kind is Kind.JSON else field.name
+        for field in FIELDS.values()
+        if table in field.tables and field.kind is not Kind.IDS
+    ]
+
+
+def _id(token: Token, table: Table) -> IdSearch:
+    search = id_search(token.value)
+    if search is not None:
+        return search
+    error = _(
+        "“%(text)s” is no id. Jobs are searched by id: a whole one, or at least its "
+        "first %(digits)d digits. For everything else say what it is: %(names)s."
+    )
+    said = {"text": token.value, "digits": SHORTEST, "names": _named(table)}
+    raise SearchError(error % said)
+
+
+def _terms(token: Token, table: Table, now: datetime) -> Iterator[Term]:
+    field = _field(token, table)
+    if not token.value and not token.is_quoted:
+        error = _("“%(name)s:” needs a value.")
+        raise SearchError(error % {"name": token.name})
+    for operator, value in comparisons(field.kind, token, now):
+        if field.name in CHOICES:
+            _check_choice(field.name, value)
+        yield Term(field.name, value, operator, token.path)
+
+
+def _field(token: Token, table: Table) -> Field:
+    """The field that is meant. Raises SearchError."""
+    name = ALIASES.get(token.name.replace("_", "-"), token.name.replace("_", "-"))
+    if name in STATE_OF.values():
+        name = STATE_OF[table]
+    field = FIELDS.get(name)
+    if field is None:
+        raise SearchError(_unknown(token, table))
+    if table not in field.tables:
+        raise SearchError(_elsewhere(name, table))
+    if field.kind is Kind.JSON and not token.path:
+        raise SearchError(_("Say which key: “data.order_id:7”."))
+    if token.path and field.kind is not Kind.JSON:
+        raise SearchError(_("Only “data.” has keys."))
+    return field
+
+
+def _unknown(token: Token, table: Table) -> str:
+    near = get_close_matches(token.name, [*qualifiers(table), *ALIASES], 1, 0.5)
+    said = {"name": token.name, "names": _named(table), "near": "".join(near)}
+    if near:
+        error = _(
+            "There is no “%(name)s:”. Did you mean “%(near)s:”? These can be "
+            "searched: %(names)s."
+        )
+    else:
+        error = _("There is no “%(name)s:”. These can be searched: %(names)s.")
+    return error % said
+
+
+def _elsewhere(name: str, table: Table) -> str:
+    if table is Table.QUEUED:
+        error = _("“%(name)s:” is for archived jobs; these are not over.")
+    else:
+        error = _("“%(name)s:” is for queued jobs; these are over.")
+    return error % {"name": name}
+
+
+def _check_choice(name: str, value: str) -> None:
+    choices = CHOICES[name]
+    if value in choices:
+        return
+    near = get_close_matches(value, choices, 1)
+    said = {"value": value, "choices": ", ".join(choices), "near": "".join(near)}
+    if near:
+        error = _("There is no state “%(value)s”. Did you mean “%(near)s”?")
+    else:
+        error = _("There is no state “%(value)s”, only %(choices)s.")
+    raise SearchError(error % said)
+
+
+def _named(table: Table) -> str:
+    return ", ".join(f"{name}:" for name in qualifiers(table))

@@ -1,0 +1,190 @@
+"""What is compared in a search: numbers, durations, moments, ids, values of data."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from django_jobqueue.durations import duration_of
+from django_jobqueue.search.errors import SearchError
+from django_jobqueue.search.tokens import Token
+from django_jobqueue.selection import Kind
+
+Comparison = tuple[str, Any]  # an operator and a value
+
+RANGE: Final = ".."
+DAY: Final = timedelta(days=1)
+MOMENTS: Final = "2026-11-20, 2026-11-20T14:30, today, -2h"
+DURATIONS: Final = "500ms, 20s, 1h30m"
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_JSON_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_MOMENT: Final = re.compile(
+    r"[0-9-]{10}[T ][0-9]{2}:[0-9]{2}(?P<second>:[0-9]{2}(?P<fraction>\.[0-9]+)?)?"
+    r"(Z|[+-][0-9:]{2,5})?"
+)
+_OFFSET: Final = re.compile(r"[+-](?=[0-9])")
+_WORDS: Final = {"true": True, "false": False, "null": None}
+_FLAGS: Final = {"yes": True, "true": True, "no": False, "false": False}
+
+
+def comparisons(kind: Kind, token: Token, now: datetime) -> Sequence[Comparison]:
+    """What the values of this kind have to be. Raises SearchError."""
+    if kind in _ORDERED:
+        return _ordered(kind, token, now)
+    if token.operator != "=":
+        error = _("“%(name)s:” cannot be compared by %(operator)s.")
+        raise SearchError(error % {"name": token.name, "operator": token.operator})
+    return [("=", _EQUAL[kind](token))]
+
+
+def _ordered(kind: Kind, token: Token, now: datetime) -> list[Comparison]:
+    """With an operator, or from one value to another."""
+    read = _ORDERED[kind]
+    first, is_range, last = token.value.partition(RANGE)
+    if is_range and token.operator == "=":
+        if not first or not last:
+            error = _("“%(text)s” has no second end; write > or <.")
+            raise SearchError(error % {"text": token.text})
+        (start, _start), (_end, end) = read(first, now), read(last, now)
+        return [(">=", start), _until(kind, end)]
+    start, end = read(token.value, now)
+    return _compared(kind, token, start, end)
+
+
+def _compared(kind: Kind, token: Token, start: Any, end: Any) -> list[Comparison]:
+    """A value that is a span of time is compared by its ends."""
+    if kind is Kind.NUMBER or (start == end and token.operator != "="):
+        return [(token.operator, start)]
+    if start == end:
+        error = _("Write “%(name)s:>%(value)s” or “%(name)s:<%(value)s”.")
+        raise SearchError(error % {"name": token.name, "value": token.value})
+    return {
+        "=": [(">=", start), ("<", end)],
+        ">": [(">=", end)],
+        ">=": [(">=", start)],
+        "<": [("<", start)],
+        "<=": [("<", end)],
+    }[token.operator]
+
+
+def _until(kind: Kind, end: Any) -> Comparison:
+    return ("<" if kind is Kind.MOMENT else "<=", end)
+
+
+def _number(text: str, now: datetime) -> tuple[int, int]:
+    if not _NUMBER.fullmatch(text):
+        raise SearchError(_("“%(text)s” is no whole number.") % {"text": text})
+    return int(text), int(text)
+
+
+def _milliseconds(text: str, now: datetime) -> tuple[int, int]:
+    length = duration_of(text)
+    if length is None:
+        error = _("“%(text)s” is no duration. Write one like these: %(examples)s.")
+        raise SearchError(error % {"text": text, "examples": DURATIONS})
+    whole = length // timedelta(milliseconds=1)
+    return whole, whole
+
+
+def _moment(text: str, now: datetime) -> tuple[datetime, datetime]:
+    """From when to when it is: a day, a minute, a second, or one moment."""
+    try:
+        return _days(text, now) or _relative(text, now) or _written(text)
+    except (ValueError, OverflowError):
+        error = _("“%(text)s” is no time. Write one like these: %(examples)s.")
+        raise SearchError(error % {"text": text, "examples": MOMENTS}) from None
+
+
+def _days(text: str, now: datetime) -> tuple[datetime, datetime] | None:
+    today = timezone.localdate(now)
+    named = {"today": today, "yesterday": today - DAY}
+    day = named.get(text.lower())
+    if day is None and len(text) == len("2026-11-20"):
+        day = date.fromisoformat(text)
+    return None if day is None else (_midnight(day), _midnight(day + DAY))
+
+
+def _relative(text: str, now: datetime) -> tuple[datetime, datetime] | None:
+    if text.lower() == "now":
+        return now, now
+    length = duration_of(text[1:]) if _OFFSET.match(text) else None
+    if length is None:
+        return None
+    at = now - length if text[0] == "-" else now + length
+    return at, at
+
+
+def _written(text: str) -> tuple[datetime, datetime]:
+    """A date and a time, to the minute, to the second, or exact."""
+    found = _MOMENT.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    at = datetime.fromisoformat(text)
+    at = at if timezone.is_aware(at) else timezone.make_aware(at)
+    at.astimezone(UTC)  # raises at the ends of time
+    if found["fraction"]:
+        return at, at
+    return at, at + timedelta(seconds=1 if found["second"] else 60)
+
+
+def _midnight(day: date) -> datetime:
+    return timezone.make_aware(datetime.combine(day, datetime.min.time()))
+
+
+def _text(token: Token) -> str:
+    return token.value
+
+
+def _id(token: Token) -> UUID:
+    try:
+        return UUID(token.value.strip().removeprefix("job_"))
+    except ValueError:
+        error = _("“%(text)s” is no id; “%(name)s:” needs a whole one.")
+        raise SearchError(error % {"text": token.value, "name": token.name}) from None
+
+
+def _flag(token: Token) -> bool:
+    try:
+        return _FLAGS[token.value.lower()]
+    except KeyError:
+        error = _("Write “%(name)s:yes” or “%(name)s:no”.")
+        raise SearchError(error % {"name": token.name}) from None
+
+
+def _json(token: Token) -> Any:
+    """A number, true, false or null; anything else, and whatever is quoted, is text."""
+    value = token.value
+    if token.is_quoted:
+        return value
+    if value in _WORDS:
+        return _WORDS[value]
+    found = _JSON_NUMBER.fullmatch(value)
+    if found is None:
+        return value
+    if found.group(1) is None and found.group(2) is None:
+        return int(value)
+    number = float(value)
+    if not math.isfinite(number):
+        raise SearchError(_("“%(text)s” is too great a number.") % {"text": value})
+    return number
+
+
+_ORDERED: Final[dict[Kind, Callable[[str, datetime], tuple[Any, Any]]]] = {
+    Kind.NUMBER: _number,
+    Kind.MILLISECONDS: _milliseconds,
+    Kind.MOMENT: _moment,
+}
+_EQUAL: Final[dict[Kind, Callable[[Token], Any]]] = {
+    Kind.TEXT: _text,
+    Kind.ID: _id,
+    Kind.FLAG: _flag,
+    Kind.JSON: _json,
+}

@@ -1,0 +1,206 @@
+"""What people type to find jobs, and what it means."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from django_jobqueue.search import SearchError, parse
+from django_jobqueue.search.terms import qualifiers
+from django_jobqueue.selection import FIELDS, Selection, Table, Term
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+DAY = timedelta(days=1)
+ID = UUID("01a1fefc-a7b0-7364-875d-a99c8c940e69")
+
+
+def at(day: int, hour: int = 0, minute: int = 0) -> datetime:
+    """A moment of November."""
+    return datetime(2026, 11, day, hour, minute, tzinfo=UTC)
+
+
+def terms(text: str, table: Table = Table.ARCHIVED) -> list[Term]:
+    """The terms of a search, which a selection takes."""
+    found = parse(text, table, NOW).terms
+    assert Selection(table, found).to_json()
+    return list(found)
+
+
+def problem(text: str, table: Table = Table.ARCHIVED) -> str:
+    """Why it cannot be searched for."""
+    with pytest.raises(SearchError) as caught:
+        parse(text, table, NOW)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "operator", "value"),
+    [
+        ("type:shop.jobs.send_receipt", "type", "=", "shop.jobs.send_receipt"),
+        ("TYPE:x", "type", "=", "x"),
+        ("job_type:x", "type", "=", "x"),
+        ('queue:"night mail"', "queue", "=", "night mail"),
+        ('tag:"a \\"b\\" c"', "tag", "=", 'a "b" c'),
+        ("status:failed", "status", "=", "failed"),
+        ("state:failed", "status", "=", "failed"),
+        ("worker:web-1:4100", "worker", "=", "web-1:4100"),
+        ("error:TimeoutError", "error", "=", "TimeoutError"),
+        ("by:anna", "by", "=", "anna"),
+        (f"group:{ID}", "group", "=", ID),
+        (f"fp:{ID.hex}", "group", "=", ID),
+        (f"replay-of:{ID}", "replay-of", "=", ID),
+        (f"replay_of:job_{ID}", "replay-of", "=", ID),
+        (f"operation:{ID}", "operation", "=", ID),
+        ("replayed:yes", "replayed", "=", True),
+        ("replayed:no", "replayed", "=", False),
+        ("attempts:>3", "attempts", ">", 3),
+        ("attempts:3", "attempts", "=", 3),
+        ("priority:>=5", "priority", ">=", 5),
+        ("priority:<-5", "priority", "<", -5),
+        ("ran:>20s", "ran", ">", 20_000),
+        ("ran:<=1.5s", "ran", "<=", 1_500),
+        ("waited:>1h30m", "waited", ">", 5_400_000),
+        ("waited:<250ms", "waited", "<", 250),
+        ("finished:>2026-11-20", "finished", ">=", at(21)),
+        ("finished:>=2026-11-20", "finished", ">=", at(20)),
+        ("finished:<2026-11-20", "finished", "<", at(20)),
+        ("finished:<=2026-11-20", "finished", "<", at(21)),
+        ("finished:>2026-11-20T14:00", "finished", ">=", at(20, 14, 1)),
+        ('finished:<"2026-11-20 14:00"', "finished", "<", at(20, 14)),
+        ("finished:<2026-11-20T14:00+02:00", "finished", "<", at(20, 12)),
+        ("finished:>-2h", "finished", ">", NOW - timedelta(hours=2)),
+        ("due:<+1d", "due", "<", NOW + DAY),
+        ("created:<now", "created", "<", NOW),
+        ("created:>=yesterday", "created", ">=", at(20)),
+    ],
+)
+def test_a_term(text: str, field: str, operator: str, value: Any) -> None:
+    found = terms(text)
+    assert [(t.field, t.operator, t.value) for t in found] == [(field, operator, value)]
+    assert type(found[0].value) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("finished:2026-11-20", at(20), at(21)),
+        ("finished:today", at(21), at(22)),
+        ("finished:2026-11-20T14:00", at(20, 14), at(20, 14, 1)),
+        ("finished:2026-11-18..2026-11-20", at(18), at(21)),
+        ("finished:-2h..now", NOW - timedelta(hours=2), NOW),
+    ],
+)
+def test_a_span_of_time_begins_and_ends(
+    text: str, start: datetime, end: datetime
+) -> None:
+    assert terms(text) == [
+        Term("finished", start, ">="),
+        Term("finished", end, "<"),
+    ]
+
+
+def test_a_range_of_numbers_includes_both_ends() -> None:
+    assert terms("attempts:2..4") == [
+        Term("attempts", 2, ">="),
+        Term("attempts", 4, "<="),
+    ]
+    assert terms("ran:1s..5s") == [Term("ran", 1_000, ">="), Term("ran", 5_000, "<=")]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "value"),
+    [
+        ("data.order_id:7", ("order_id",), 7),
+        ('data.order_id:"7"', ("order_id",), "7"),
+        ("data.price:-7.50", ("price",), -7.5),
+        ("data.paid:true", ("paid",), True),
+        ("data.paid:null", ("paid",), None),
+        ("data.paid:True", ("paid",), "True"),
+        ('data.customer.name:"Ann Lee"', ("customer", "name"), "Ann Lee"),
+        ('data."a key.with: all".b:x', ("a key.with: all", "b"), "x"),
+        ("data.url:http://x/?a=1", ("url",), "http://x/?a=1"),
+        ("args.zip:007", ("zip",), "007"),
+        ('data.none:""', ("none",), ""),
+    ],
+)
+def test_data_are_typed(text: str, path: tuple[str, ...], value: Any) -> None:
+    (found,) = terms(text, Table.QUEUED)
+    assert (found.field, found.path, found.value) == ("data", path, value)
+    assert type(found.value) is type(value)
+
+
+def test_terms_come_together() -> None:
+    text = '  type:x   error:"A B"\tpriority:>1 '
+    assert [t.field for t in terms(text)] == ["type", "error", "priority"]
+    found = parse(f"status:failed {ID} 01a1fe", Table.ARCHIVED, NOW)
+    assert [t.field for t in found.terms] == ["status"]
+    assert [search.is_exact for search in found.ids] == [True, False]
+    assert parse(f"id:{ID}", Table.QUEUED, NOW).ids[0].first == ID
+    assert parse("  ", Table.QUEUED, NOW) == parse("", Table.QUEUED, NOW)
+
+
+def test_states_are_those_of_the_table() -> None:
+    assert terms("status:running", Table.QUEUED) == [Term("state", "running")]
+    assert problem("status:runing", Table.QUEUED).endswith("Did you mean “running”?")
+    assert problem("status:faild").endswith("Did you mean “failed”?")
+    assert problem("status:x") == (
+        "There is no state “x”, only succeeded, failed, expired, cancelled."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("tpye:x", "There is no “tpye:”. Did you mean “type:”?"),
+        ("-type:x", "There is no “-type:”. Did you mean “type:”?"),
+        ("zzz:x", "There is no “zzz:”. These can be searched: type:, queue:,"),
+        ("order 7", "“order” is no id. Jobs are searched by id: a whole one"),
+        ("abc", "“abc” is no id."),
+        ("type:", "“type:” needs a value."),
+        ("type:>x", "“type:” cannot be compared by >."),
+        ("data.a:>1", "“data:” cannot be compared by >."),
+        ("data:7", "Say which key"),
+        ("type.x:7", "Only “data.” has keys."),
+        ("attempts:many", "“many” is no whole number."),
+        ("attempts:" + "9" * 19, "is no whole number."),
+        ("attempts:1..", "has no second end"),
+        ("ran:>soon", "“soon” is no duration. Write one like these: 500ms"),
+        ("ran:20s", "Write “ran:>20s” or “ran:<20s”."),
+        ("finished:-2h", "Write “finished:>-2h” or “finished:<-2h”."),
+        ("finished:>soon", "“soon” is no time. Write one like these: 2026-11-20"),
+        ("finished:2026-02-30", "“2026-02-30” is no time."),
+        ("finished:<9999-12-31", "is no time."),
+        ("finished:>-9999999d", "is no time."),
+        ("finished:>" + "9" * 400 + "d", "is no time."),
+        ("group:x", "“x” is no id; “group:” needs a whole one."),
+        ("replayed:perhaps", "Write “replayed:yes” or “replayed:no”."),
+        ("data.a:1e999", "“1e999” is too great a number."),
+        ('type:"x', "a quotation mark without its second"),
+        ('type:x"', "a quotation mark without its second"),
+        ("type:a\x00", "characters that no job can have"),
+        ("data.a\x00:a", "characters that no job can have"),
+        ("data.a:\ud800", "characters that no job can have"),
+        ("x" * 1_001, "at most 1000 characters"),
+    ],
+)
+def test_what_is_not_understood_says_why(text: str, why: str) -> None:
+    assert why in problem(text)
+
+
+def test_fields_of_the_other_table_are_told() -> None:
+    why = "“ran:” is for archived jobs; these are not over."
+    assert problem("ran:>1s", Table.QUEUED) == why
+
+
+@pytest.mark.parametrize("table", Table)
+def test_every_field_can_be_searched(table: Table) -> None:
+    fields = {f.name for f in FIELDS.values() if table in f.tables} - {"id"}
+    assert {name.removesuffix(".key") for name in qualifiers(table)} == fields
+
+
+def test_a_search_of_quotation_marks_is_read_at_once() -> None:
+    assert "quotation mark" in problem('"\\' * 450 + '"')
+    assert problem("a." * 499)
