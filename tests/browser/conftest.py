@@ -1,0 +1,145 @@
+"""A real browser, which looks at pages that Django's live server sends.
+
+Needs ``pip install -e '.[browser]'`` and Chromium; ``CHROMIUM`` says where it is. What
+the browser complains of, such as what the content security policy forbids, fails the
+test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from django_jobqueue.management.jobqueue.roles import ROLES
+
+CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
+WIDE = {"width": 1280, "height": 900}
+PATIENCE = 15_000  # milliseconds, for what workers do
+
+
+class Screen:
+    """What somebody sees in a browser of their own."""
+
+    def __init__(self, context: Any, base: str) -> None:
+        context.set_default_timeout(PATIENCE)
+        self.base = base
+        self.page = context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", self._listen)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def open(self, address: str) -> Any:
+        """Go to this address of the site; returns the page."""
+        response = self.page.goto(self.base + address)
+        assert response.status < 500, address
+        return self.page
+
+    def press(self, name: str) -> None:
+        """Press the button or follow the link of this name."""
+        button = self.page.get_by_role("button", name=name, exact=True)
+        link = self.page.get_by_role("link", name=name, exact=True)
+        button.or_(link).first.click()
+
+    @property
+    def path(self) -> str:
+        """The address, without the site."""
+        return urlsplit(self.page.url).path
+
+    @property
+    def text(self) -> str:
+        """All that can be read."""
+        found: str = self.page.locator("body").inner_text()
+        return " ".join(found.split())
+
+    def shows(self, text: str) -> None:
+        """Wait until the page shows this text."""
+        self.page.get_by_text(text).first.wait_for()
+
+    def _listen(self, message: Any) -> None:
+        address = message.location["url"]
+        if message.type in ("error", "warning") and "favicon" not in address:
+            self.complaints.append(f"{message.text} at {address}")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The browser. Playwright runs a loop in this thread, where Django's ORM, which is
+    used here between two looks at a page, would refuse to work."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="needs playwright: pip install -e '.[browser]'"
+    )
+    if not CHROMIUM.exists():
+        pytest.skip(f"needs Chromium: {CHROMIUM} is not there; set CHROMIUM")
+    with pytest.MonkeyPatch.context() as patch, playwright.sync_playwright() as started:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        browser = started.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+See = Callable[..., Screen]
+
+
+@pytest.fixture
+def see(chromium: Any, live_server: Any) -> Iterator[See]:
+    """Open a browser: ``see("Job viewer")`` has the rights of this role, ``see()`` all
+    of them; further arguments are Playwright's for a context."""
+    made: list[tuple[Any, Screen]] = []
+
+    def see(role: str = "", **options: Any) -> Screen:
+        context = chromium.new_context(**{"viewport": WIDE, **options})
+        context.add_cookies([_session_of(role, live_server.url)])
+        made.append((context, Screen(context, live_server.url)))
+        return made[-1][1]
+
+    yield see
+    for context, _screen in made:
+        context.close()
+    assert [screen.complaints for _context, screen in made if screen.complaints] == []
+
+
+@pytest.fixture
+def screen(see: See) -> Screen:
+    """The browser of a superuser."""
+    return see()
+
+
+def _session_of(role: str, url: str) -> dict[str, str]:
+    """The cookie of one who logged in."""
+    cookie = client_of(role).cookies[settings.SESSION_COOKIE_NAME]
+    return {"name": cookie.key, "value": cookie.value, "url": url}
+
+
+def client_of(role: str = "") -> Client:
+    """Django's own client for one with the rights of this role, or with all."""
+    user, created = get_user_model().objects.get_or_create(
+        username=role.lower().replace(" ", "-") or "anna",
+        defaults={"is_staff": True, "is_superuser": not role},
+    )
+    if created and role:
+        user.user_permissions.set(_rights_of(role))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def _rights_of(role: str) -> Any:
+    names: list[str] = []
+    for name, added in ROLES.items():
+        names += added
+        if name == role:
+            break
+    return Permission.objects.filter(
+        content_type__app_label="jobqueue", codename__in=names
+    )

@@ -1,0 +1,103 @@
+"""Every page in a browser: no complaint of the policy, no width too small, no script
+needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.admin.endpoints import ALL, Keys, keys_of
+from tests.admin.scene import build
+from tests.browser.conftest import Screen, See, client_of
+
+pytestmark = pytest.mark.browser
+
+AXE = os.environ.get("AXE_CORE", "")  # the file axe.min.js of npm's axe-core
+SERIOUS = ("serious", "critical")
+Each = Callable[[Screen, Callable[[str], Any]], None]
+WIDTHS = (320, 360, 1280)
+
+
+def pages(client: Client, keys: Keys) -> list[str]:
+    """The address of every page, with the questions of verbs."""
+    found = []
+    for endpoint in ALL:
+        address = endpoint.address(keys)
+        if endpoint.route and "<" not in endpoint.route:  # a verb needs to know of what
+            address += f"?keys={keys[endpoint.model]}"
+        response = client.get(address)
+        if response.status_code == 200 and "html" in response.headers["Content-Type"]:
+            found.append(address)
+    return found
+
+
+@pytest.fixture
+def each(transactional_db: None) -> Each:
+    """Open every page in a browser and look at it."""
+    addresses = pages(client_of(), keys_of(build()))
+    assert len(addresses) > 20
+
+    def each(screen: Screen, look: Callable[[str], Any]) -> None:
+        for address in addresses:
+            screen.open(address)
+            look(address)
+
+    return each
+
+
+def test_no_page_asks_for_what_a_strict_policy_forbids(
+    screen: Screen, each: Each
+) -> None:
+    each(screen, lambda address: screen.page.wait_for_load_state())
+    assert screen.complaints == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_page_is_no_wider_than_its_window(see: See, each: Each, width: int) -> None:
+    screen = see(viewport={"width": width, "height": 800})
+    wide: dict[str, int] = {}
+
+    def look(address: str) -> None:
+        script = "document.documentElement.scrollWidth - window.innerWidth"
+        more = screen.page.evaluate(script)
+        if more > 0:
+            wide[address] = more
+
+    each(screen, look)
+    assert wide == {}
+
+
+def test_pages_are_whole_without_scripts(see: See, each: Each) -> None:
+    screen = see(java_script_enabled=False)
+    empty: list[str] = []
+
+    def look(address: str) -> None:
+        if len(screen.page.locator("#content").inner_text().split()) < 3:
+            empty.append(address)
+
+    each(screen, look)
+    assert empty == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.skipif(not AXE, reason="AXE_CORE does not say where axe.min.js is")
+def test_axe_finds_nothing_serious(see: See, each: Each, scheme: str) -> None:
+    screen = see(color_scheme=scheme)
+    found: dict[str, list[str]] = {}
+    axe = Path(AXE).read_text()
+
+    def look(address: str) -> None:
+        screen.page.evaluate(axe)
+        report = screen.page.evaluate("axe.run({include: [['#content']]})")
+        for violation in report["violations"]:
+            if violation["impact"] in SERIOUS:
+                places = [node["target"][0] for node in violation["nodes"][:3]]
+                found.setdefault(f"{violation['id']} {places}", []).append(address)
+
+    each(screen, look)
+    assert found == {}

@@ -1,0 +1,98 @@
+"""What operators do, in a browser, with real workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from django_jobqueue.models import JobType, QueuedJob
+from tests.admin.pages import list_of, page_of
+from tests.browser.conftest import Screen, See
+from tests.conftest import RunWorkers, archived, eventually, queued
+from tests.sample import jobs
+from tests.sample.jobs import notes
+
+pytestmark = [pytest.mark.browser, pytest.mark.processes]
+
+Run = Callable[..., RunWorkers]
+
+
+def test_a_running_job_is_cancelled(
+    screen: Screen, runworkers: Run, journal: str
+) -> None:
+    runworkers("--threads", "2").started()
+    id = jobs.awrite.enqueue(journal, "long", 600.0).id
+    eventually(lambda: notes(journal), what="the job to start")
+
+    screen.open(list_of("queuedjob"))
+    screen.shows("running on")
+    screen.open(page_of("queuedjob", id))
+    screen.press("Cancel")
+    screen.shows("its handler is asked to stop")
+    assert queued()[0].cancel_requested_at is None
+    screen.page.get_by_label("Reason").fill("wrong customer")
+    screen.press("Cancel")
+    screen.shows("1 running job was asked to stop.")
+
+    eventually(archived, what="the job to stop")
+    screen.open(page_of("queuedjob", id))
+    screen.shows("This job is over; it is in the archive.")
+    assert screen.path == page_of("archivedjob", id)
+    assert "anna Cancelled. wrong customer" in screen.text
+    assert notes(journal) == [["start", "long"]]
+
+
+def test_a_job_type_is_paused_and_resumed(
+    screen: Screen, runworkers: Run, journal: str
+) -> None:
+    runworkers("--threads", "2").started()
+    screen.open(page_of("jobtype", "tests.sample.write"))
+    screen.press("Pause")
+    screen.page.get_by_label("Reason").fill("the carrier is down")
+    screen.press("Pause")
+    screen.shows("Paused: tests.sample.write.")
+    screen.open(page_of("jobtype", "tests.sample.write"))
+    screen.shows("the carrier is down")
+
+    waiting = jobs.write.enqueue(journal, "waits")
+    jobs.add.enqueue(1, 2)
+    eventually(archived, what="another type's job to run")
+    assert [job.pk for job in queued()] == [waiting.id]
+    screen.open(page_of("queuedjob", waiting.id))
+    screen.shows("job type paused")
+
+    screen.open(page_of("jobtype", "tests.sample.write"))
+    screen.press("Resume")
+    screen.shows("was paused by anna: the carrier is down")
+    screen.press("Resume")
+    screen.shows("Resumed: tests.sample.write.")
+    eventually(lambda: notes(journal) == [["start", "waits"], ["end", "waits"]])
+
+
+def test_a_viewer_sees_it_all_and_can_do_nothing(
+    see: See, runworkers: Run, journal: str
+) -> None:
+    runworkers("--threads", "2").started()
+    running = jobs.awrite.enqueue(journal, "long", 600.0).id
+    failed = jobs.fail.enqueue("no stock").id
+    eventually(lambda: notes(journal) and archived(), what="jobs to run and to fail")
+
+    screen = see("Job viewer")
+    for address, text in (
+        (list_of("queuedjob"), "running on"),
+        (page_of("queuedjob", running), "running on"),
+        (page_of("archivedjob", failed), "no stock"),
+        (list_of("failuregroup"), "ValueError"),
+        (page_of("jobtype", "tests.sample.write"), "max attempts"),
+        (list_of("worker"), "running"),
+    ):
+        screen.open(address)
+        screen.shows(text)
+        forms = screen.page.locator("#content form[method=post]")
+        assert forms.locator("input[type=submit], button").count() == 0
+        for verb in ("Cancel", "Pause", "Replay", "Drain", "Stop", "Resolve"):
+            found = screen.page.get_by_role("link", name=verb, exact=True)
+            assert found.count() == 0
+    assert not JobType.objects.filter(paused=True).exists()
+    assert QueuedJob.objects.get().cancel_requested_at is None
