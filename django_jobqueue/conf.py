@@ -265,6 +265,19 @@ class Conf:
         10.0, "Bound on each database call of the worker's own machinery.", minimum=1
     )
 
+    alert_wait = Seconds[float](
+        300.0,
+        "The overview points at job types whose oldest ready job has waited longer.",
+        minimum=1,
+    )
+    alert_failed = Count[int](
+        5,
+        "The overview points at job types of which more than this share, in percent, "
+        "failed in the last hour.",
+        minimum=0,
+        maximum=100,
+    )
+
     def __init__(self) -> None:
         self._flags: dict[str, Any] = {}
         self._values: dict[str, Any] | None = None

@@ -16,6 +16,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from django_jobqueue.figures.spans import span as span
 from django_jobqueue.redaction import mask_text
 
 NOTHING: Final = "–"
@@ -124,18 +125,6 @@ def ago(at: datetime) -> str:
     if seconds < 0:
         return _("in %(span)s") % {"span": span(-seconds)}
     return _("%(span)s ago") % {"span": span(seconds)}
-
-
-def span(seconds: float) -> str:
-    """A time span in one or two units: "40 s", "12 m", "2 h 10 m", "3 d 4 h"."""
-    whole = int(seconds)
-    if whole < 60:
-        return _("%(s)d s") % {"s": whole}
-    if whole < 3_600:
-        return _("%(m)d m") % {"m": whole // 60}
-    if whole < 86_400:
-        return _("%(h)d h %(m)02d m") % {"h": whole // 3_600, "m": whole // 60 % 60}
-    return _("%(d)d d %(h)d h") % {"d": whole // 86_400, "h": whole // 3_600 % 24}
 
 
 def short(text: str) -> SafeString:

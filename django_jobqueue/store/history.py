@@ -9,6 +9,7 @@ from typing import Final
 
 from django_jobqueue.histogram import percentile
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.rollup import EPOCH
 from django_jobqueue.store.stats import SUMS, Recent
 
 SINCE: Final = f"""
@@ -35,7 +36,16 @@ SELECT job_type, queue, date_bin(%(step)s, bucket, %(since)s),
  GROUP BY 1, 2, 3
 """
 
-NEWEST: Final = "SELECT max(bucket) FROM jobqueue_rollup"
+# The first minute that a pruner should have folded an hour ago, if it is there.
+UNFOLDED: Final = f"""
+SELECT bucket
+  FROM jobqueue_rollup
+ WHERE bucket > clock_timestamp() - interval '1 day'
+   AND bucket < clock_timestamp() - interval '3 hours'
+   AND bucket <> date_bin('30 minutes', bucket, {EPOCH})
+ ORDER BY bucket
+ LIMIT 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +96,8 @@ def trends(db: Database, start: datetime, step: timedelta) -> list[Finished]:
     return [Finished(*row) for row in db.fetch(TRENDS, {"since": start, "step": step})]
 
 
-def newest(db: Database) -> datetime | None:
-    """The start of the newest roll-up."""
-    ((start,),) = db.fetch(NEWEST)
-    return start  # type: ignore[no-any-return]
+def unfolded(db: Database) -> datetime | None:
+    """A minute that should be part of a half hour for long: nobody folds."""
+    for (bucket,) in db.fetch(UNFOLDED):
+        return bucket  # type: ignore[no-any-return]
+    return None
