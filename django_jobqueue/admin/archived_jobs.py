@@ -15,21 +15,19 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin import catalogue, display
 from django_jobqueue.admin.archived_page import page_of
 from django_jobqueue.admin.base import may
+from django_jobqueue.admin.download import Download
 from django_jobqueue.admin.filters import (
     FailureGroupFilter,
     JobTypeFilter,
     QueueFilter,
     StatusFilter,
 )
-from django_jobqueue.admin.job_page import (
-    JobPage,
-    by_original,
-    replay_cell,
-    replays_of,
-)
+from django_jobqueue.admin.job_page import JobPage
 from django_jobqueue.admin.jobs import JobAdmin, tries_of
 from django_jobqueue.admin.ranges import TimeRangeFilter
+from django_jobqueue.admin.related import by_original, replay_cell, replays_of
 from django_jobqueue.admin.replay import ReplayJobs
+from django_jobqueue.admin.reveal import Reveal
 from django_jobqueue.admin.verbs import Verb
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.selection import Table
@@ -49,6 +47,7 @@ class ArchivedJobAdmin(JobAdmin):
     """Jobs that are over."""
 
     verbs: ClassVar[Sequence[Verb]] = (ReplayJobs(),)
+    views = (Download(), Reveal())
     verb_columns = ("id", "job_type", "status", "expires_at")
     table = Table.ARCHIVED
     key_columns = ("finished_at", "id")

@@ -2,77 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
 from django.contrib.contenttypes.models import ContentType
-from django.db.models import TextField
-from django.db.models.functions import Cast
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from django_jobqueue.admin import display
-from django_jobqueue.admin.base import VIEW_DATA, may, may_view
-from django_jobqueue.admin.json_text import JsonText, of_shape, of_value, parsed
-from django_jobqueue.models import (
-    ArchivedJob,
-    Failure,
-    FailureGroup,
-    JobType,
-    QueuedJob,
+from django_jobqueue.admin import display, json_tree
+from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may, may_view
+from django_jobqueue.admin.job_attempts import (
+    LONGEST_MESSAGE,
+    Attempt,
+    Attempts,
+    Shown,
+    attempts_of,
 )
+from django_jobqueue.admin.json_tree import JsonTree
+from django_jobqueue.admin.related import Dot
+from django_jobqueue.admin.stored_json import stored, value_of
+from django_jobqueue.admin.timeline import Step
+from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
 from django_jobqueue.redaction import mask_text, secrets_in
-from django_jobqueue.states import ArchivedStatus, QueuedStatus
 
-MOST_ATTEMPTS: Final = 50
-MOST_REPLAYS: Final = 20
 MOST_ENTRIES: Final = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A point of the timeline."""
-
-    label: str
-    at: datetime
-    note: str = ""
-
-    @property
-    def when(self) -> Any:
-        """The time, for the page."""
-        return display.exact_moment(self.at)
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """An attempt as the page shows it."""
-
-    number: int
-    kind: str  # of the pill
-    end: str
-    started_at: datetime | None = None
-    ran_ms: int | None = None
-    worker: str = ""
-    release: str = ""
-    error_class: str = ""
-    message: str = ""
-    traceback: str = ""
-    log: str = ""
-    group: Any = ""
-
-    @property
-    def when(self) -> Any:
-        """The start, for the page."""
-        return display.full_moment(self.started_at)
-
-    @property
-    def ran(self) -> str:
-        """How long it took."""
-        return display.duration(self.ran_ms)
+LONGEST_ENTRY: Final = 2_000  # characters of what the history says
+BEFORE: Final = "attempts"  # the parameter that pages the attempts
 
 
 @dataclass(slots=True)
@@ -82,13 +41,16 @@ class JobPage:
     state: Any
     summary: list[tuple[Any, Any]]
     timeline: list[Step]
-    attempts: list[Attempt]
-    data: JsonText
-    result: JsonText | None = None
+    attempts: Attempts
+    data: JsonTree
+    current: Attempt | None = None  # the attempt that goes on, or succeeded
+    result: JsonTree | None = None
     error: tuple[str, str] = ("", "")  # class and message, where no attempt shows them
-    more_attempts: bool = False
+    lately: list[Dot] = field(default_factory=list)
     buttons: list[dict[str, Any]] = field(default_factory=list)
-    history: list[LogEntry] = field(default_factory=list)
+    history: list[tuple[LogEntry, str]] = field(default_factory=list)
+    downloads: dict[str, str] = field(default_factory=dict)  # addresses by column
+    reveal: str = ""  # where secrets are asked for; empty for who may not
 
 
 class Reader:
@@ -99,74 +61,72 @@ class Reader:
         request: HttpRequest,
         job: QueuedJob | ArchivedJob,
         job_type: JobType | None,
+        *,
+        reveal: bool = False,
     ) -> None:
         self.request = request
         self.job = job
         self.sensitive: list[str] = list(job_type.sensitive) if job_type else []
         self.sees_data = may(request, VIEW_DATA)
-        self._data = self._read("data")
+        self._reveal = reveal
+        texts = stored(job)
+        self._data, self._result = value_of(texts["data"]), value_of(texts["result"])
         self._secrets = self._secrets_in_data()
 
-    def data(self) -> JsonText:
+    def data(self) -> JsonTree:
         """The data, as this user may see it."""
         return self._shown(self._data)
 
-    def result(self) -> JsonText | None:
+    def result(self) -> JsonTree | None:
         """The result of an archived job, as this user may see it."""
-        value = self._read("result")
-        return None if value is None else self._shown(value)
+        return None if self._result is None else self._shown(self._result)
 
     def text(self, text: str) -> str:
         """A message, traceback or log of this job."""
         return display.visible(mask_text(text, self._secrets))
 
-    def failures(self) -> tuple[list[Attempt], bool]:
-        """The attempts that did not succeed, newest first; and if there are more."""
-        found = list(
-            Failure.objects.filter(job_id=self.job.pk)
-            .defer("frames")
-            .order_by("-number", "-id")[: MOST_ATTEMPTS + 1]
-        )
-        shown = found[:MOST_ATTEMPTS]
-        return [self._attempt(one) for one in shown], len(found) > len(shown)
+    def attempts(self) -> Attempts:
+        """The attempts that did not succeed, those that the address asks for."""
+        before = self.request.GET.get(BEFORE, "")
+        shown = Shown(self.text, self.other_group)
+        known = before.isascii() and before.isdecimal() and len(before) < 19
+        return attempts_of(self.job.pk, int(before) if known else None, shown)
 
     def error(self, job: ArchivedJob) -> tuple[str, str]:
         """The class and the message that the archive has of it."""
-        return display.visible(job.error_class), self.text(job.error_message)
+        return display.visible(job.error_class), self.text(
+            job.error_message[:LONGEST_MESSAGE]
+        )
 
     def other_group(self, fingerprint: UUID | None) -> Any:
         """A link to the failure group of an attempt, unless it is the job's own."""
         own = getattr(self.job, "fingerprint", None)
         return "" if fingerprint == own else self.group(fingerprint)
 
-    def origin(self) -> Any:
-        """A link to the archived job that this one repeats, if it is still there."""
-        id = self.job.replay_of
-        if id is None:
-            return display.NOTHING
-        there = ArchivedJob.objects.filter(pk=id).exists()
-        if there and may_view(self.request, ArchivedJob):
-            return display.link("archivedjob", id, display.short_id(id))
-        return display.short_id(id)
-
-    def replays(self) -> Any:
-        """Links to the jobs that repeat this one, with what became of them."""
-        found = replays_of([self.job.pk], MOST_REPLAYS)
-        if not found:
-            return display.NOTHING
-        return display.lines(
-            replay_cell(self.request, id, status, model)
-            for original, id, status, model in found
-        )
-
-    def history(self) -> list[LogEntry]:
+    def history(self) -> list[tuple[LogEntry, str]]:
         """What operators did with this job, while it was queued and since."""
         types = ContentType.objects.get_for_models(QueuedJob, ArchivedJob).values()
-        return list(
+        found = (
             LogEntry.objects.filter(object_id=str(self.job.pk), content_type__in=types)
             .select_related("user")
             .order_by("-action_time")[:MOST_ENTRIES]
         )
+        return [
+            (entry, self.text(entry.get_change_message()[:LONGEST_ENTRY]))
+            for entry in found
+        ]
+
+    def downloads(self) -> dict[str, str]:
+        """Where the data and the result can be had whole, for who may see them."""
+        if not self.sees_data:
+            return {}
+        address = self._address("download")
+        return {name: f"{address}?of={name}" for name in ("data", "result")}
+
+    def reveal(self) -> str:
+        """Where the secrets can be seen, for who may."""
+        allowed = self.sees_data and may(self.request, REVEAL_DATA)
+        return self._address("reveal") if allowed else ""
 
     def group(self, fingerprint: UUID | None, error_class: str = "") -> Any:
         """A link to a failure group, named for its class."""
@@ -177,11 +137,10 @@ class Reader:
         name = display.visible(error_class).rpartition(".")[2]
         return display.link("failuregroup", fingerprint, name or _("failure group"))
 
-    def _read(self, column: str) -> Any:
-        """JSON by its text, since Django's field raises for what it cannot read."""
-        row = type(self.job)._base_manager.filter(pk=self.job.pk)
-        text = row.values_list(Cast(column, TextField()), flat=True).first()
-        return None if text is None else parsed(text)
+    def _address(self, view: str) -> str:
+        name = f"admin:jobqueue_{self.job._meta.model_name}_{view}"
+        address: str = reverse(name, args=[quote(self.job.pk)])
+        return address
 
     def _secrets_in_data(self) -> set[str]:
         try:
@@ -189,64 +148,7 @@ class Reader:
         except RecursionError:
             return set()  # what was stored is masked already
 
-    def _shown(self, value: Any) -> JsonText:
-        return of_value(value, self.sensitive) if self.sees_data else of_shape(value)
-
-    def _attempt(self, failure: Failure) -> Attempt:
-        ran = None
-        if failure.started_at is not None:
-            lasted = failure.finished_at - failure.started_at
-            ran = round(lasted.total_seconds() * 1_000)
-        return Attempt(
-            number=failure.number,
-            kind=failure.end,
-            end=failure.get_end_display(),
-            started_at=failure.started_at or failure.finished_at,
-            ran_ms=ran,
-            worker=display.visible(failure.worker),
-            release=display.visible(failure.release),
-            error_class=display.visible(failure.error_class),
-            message=self.text(failure.error_message or failure.reason),
-            traceback=self.text(failure.traceback),
-            log=self.text(failure.log_tail),
-            group=self.other_group(failure.fingerprint),
-        )
-
-
-def replays_of(ids: Sequence[UUID], limit: int | None = None) -> list[tuple[Any, ...]]:
-    """Jobs that repeat these: original, id, status and model name, newest first."""
-    columns = ("replay_of", "pk", "status")
-    queued = QueuedJob.objects.filter(replay_of__in=ids).order_by()
-    archived = ArchivedJob.objects.filter(replay_of__in=ids).order_by()
-    both = queued.values_list(*columns).union(archived.values_list(*columns), all=True)
-    rows = both.order_by("-pk")
-    return [
-        (original, id, status, _model_of(status))
-        for original, id, status in (rows if limit is None else rows[:limit])
-    ]
-
-
-def replay_cell(request: HttpRequest, id: UUID, status: str, model: str) -> Any:
-    """A replay: what it is now, as a link to it."""
-    state = display.pill(status, _status_label(status))
-    allowed = QueuedJob if model == "queuedjob" else ArchivedJob
-    if not may_view(request, allowed):
-        return state
-    return display.link(model, id, state)
-
-
-def by_original(rows: Iterable[tuple[Any, ...]]) -> dict[UUID, list[tuple[Any, ...]]]:
-    """The replays of each job, newest first."""
-    found: dict[UUID, list[tuple[Any, ...]]] = {}
-    for row in rows:
-        found.setdefault(row[0], []).append(row)
-    return found
-
-
-def _model_of(status: str) -> str:
-    return "queuedjob" if status in QueuedStatus.values else "archivedjob"
-
-
-def _status_label(status: str) -> Any:
-    statuses = QueuedStatus if status in QueuedStatus.values else ArchivedStatus
-    return statuses(status).label
+    def _shown(self, value: Any) -> JsonTree:
+        if not self.sees_data:
+            return json_tree.of_shape(value)
+        return json_tree.of_value(value, self.sensitive, reveal=self._reveal)

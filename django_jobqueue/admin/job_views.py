@@ -13,7 +13,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.translation import gettext
 
 from django_jobqueue.admin import display
 from django_jobqueue.admin.actions import OperatedAdmin
@@ -117,9 +116,8 @@ class JobViews(OperatedAdmin):
             "opts": self.opts,
             "flat_crumbs": VERSION < (6, 1),
             "media": self.media,
-            "job_name": f"{name} {display.short_id(job.pk)}",
-            "job_url": self._url(job),
-            "back": gettext("No, take me back"),
+            "above": f"{name} {display.short_id(job.pk)}",
+            "above_url": self._url(job),
             **context,
         }
         return TemplateResponse(request, f"admin/jobqueue/{template}", shown)

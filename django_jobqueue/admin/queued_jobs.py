@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin import catalogue, display
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.cancel import CancelJobs
+from django_jobqueue.admin.download import Download
 from django_jobqueue.admin.filters import (
     JobTypeFilter,
     QueuedQueueFilter,
@@ -28,6 +29,7 @@ from django_jobqueue.admin.jobs import JobAdmin, tries_of
 from django_jobqueue.admin.queued_page import page_of
 from django_jobqueue.admin.ranges import DueRangeFilter
 from django_jobqueue.admin.reschedule import RescheduleJobs
+from django_jobqueue.admin.reveal import Reveal
 from django_jobqueue.admin.run_now import RunJobsNow
 from django_jobqueue.admin.verbs import Verb
 from django_jobqueue.models import (
@@ -63,6 +65,7 @@ class QueuedJobAdmin(JobAdmin):
         RescheduleJobs(),
         CancelJobs(),
     )
+    views = (Download(), Reveal())
     verb_columns = ("id", "job_type", "queue", "status", "expires_at")
     table = Table.QUEUED
     key_columns = ("id",)

@@ -8,9 +8,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin import catalogue, display
-from django_jobqueue.admin.job_page import Attempt, JobPage, Reader, Step
+from django_jobqueue.admin import catalogue, display, related
+from django_jobqueue.admin.job_attempts import Attempt
+from django_jobqueue.admin.job_page import JobPage, Reader
 from django_jobqueue.admin.jobs import tries_of, type_link
+from django_jobqueue.admin.timeline import Step, timeline
 from django_jobqueue.states import QueuedStatus
 
 
@@ -19,20 +21,23 @@ def page_of(
 ) -> JobPage:
     """The page of a queued or running job that its list has dressed."""
     read = Reader(request, job, job.around.job_type)
-    failures, more = read.failures()
+    attempts = read.attempts()
     return JobPage(
         state=state,
-        summary=_summary(request, job, read),
-        timeline=_timeline(job),
-        attempts=[*_running(job), *failures],
-        more_attempts=more,
+        summary=_summary(request, job),
+        timeline=timeline(_steps(job), attempts),
+        attempts=attempts,
+        current=_running(job),
         data=read.data(),
+        lately=related.lately(request, job),
         buttons=buttons,
         history=read.history(),
+        downloads=read.downloads(),
+        reveal=read.reveal(),
     )
 
 
-def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, Any]]:
+def _summary(request: HttpRequest, job: Any) -> list[tuple[Any, Any]]:
     limit = catalogue.max_attempts(job, job.around.job_type)
     return [
         (_("Id"), display.whole_id(job.pk)),
@@ -42,34 +47,33 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Attempts"), tries_of(job, limit)),
         (_("Expires"), display.full_moment(job.expires_at)),
         (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
-        (_("Replay of"), read.origin()),
-        (_("Replayed as"), read.replays()),
+        (_("Replay of"), related.origin(request, job)),
+        (_("Replayed as"), related.replays(request, job)),
+        (_("Bulk operation"), related.operation(request, job)),
     ]
 
 
-def _timeline(job: Any) -> list[Step]:
+def _steps(job: Any) -> list[Step]:
     steps = [
         Step(gettext("created"), job.created_at),
         Step(gettext("due"), job.run_after),
     ]
     if job.started_at is not None:
-        steps.append(Step(gettext("started"), job.started_at))
+        steps.append(Step(gettext("started"), job.started_at, kind="running"))
     if job.cancel_requested_at is not None:
         steps.append(Step(gettext("asked to stop"), job.cancel_requested_at))
     return steps
 
 
-def _running(job: Any) -> list[Attempt]:
+def _running(job: Any) -> Attempt | None:
     """The attempt that goes on now."""
     if job.status != QueuedStatus.RUNNING:
-        return []
+        return None
     worker = job.around.worker
-    return [
-        Attempt(
-            number=job.attempts,
-            kind="running",
-            end=gettext("running"),
-            started_at=job.started_at,
-            worker=display.visible(worker.name) if worker else "",
-        )
-    ]
+    return Attempt(
+        number=job.attempts,
+        kind="running",
+        end=gettext("running"),
+        started_at=job.started_at,
+        worker=display.visible(worker.name) if worker else "",
+    )

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue import triage
 from django_jobqueue.admin import catalogue
 from django_jobqueue.admin.display import names
-from django_jobqueue.admin.job_page import replays_of
+from django_jobqueue.admin.related import replays_of
 from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm, left_out
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.states import ArchivedStatus, Delivery

@@ -12,6 +12,7 @@ from django_jobqueue.triage.overrides import override
 from django_jobqueue.triage.pausing import pause, resume
 from django_jobqueue.triage.pruning import prune, prune_rules
 from django_jobqueue.triage.replaying import replay, replay_many
+from django_jobqueue.triage.revealing import reveal
 from django_jobqueue.triage.waiting import cancel, reschedule, run_now
 from django_jobqueue.triage.workers import ask_workers
 
@@ -32,5 +33,6 @@ __all__ = [
     "reschedule",
     "resolve",
     "resume",
+    "reveal",
     "run_now",
 ]

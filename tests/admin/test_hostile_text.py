@@ -73,6 +73,8 @@ def seen(client: Client, endpoint: Endpoint, keys: Keys, *, post: bool) -> Page:
             query = {} if endpoint.is_list else form
             response = client.get(address, query, follow=True)
     assert response.status_code < 500
+    if response.headers.get("Content-Disposition", "").startswith("attachment"):
+        return Page("")  # a file, which no browser takes for a page
     return Page(response.content.decode())
 
 
