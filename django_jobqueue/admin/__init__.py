@@ -5,6 +5,7 @@ register its own.
 """
 
 from django_jobqueue.admin.archived_jobs import ArchivedJobAdmin
+from django_jobqueue.admin.bulk_operations import BulkOperationAdmin
 from django_jobqueue.admin.failures import FailureGroupAdmin
 from django_jobqueue.admin.job_types import JobTypeAdmin
 from django_jobqueue.admin.queued_jobs import QueuedJobAdmin
@@ -13,6 +14,7 @@ from django_jobqueue.admin.workers import WorkerAdmin
 
 __all__ = [
     "ArchivedJobAdmin",
+    "BulkOperationAdmin",
     "FailureGroupAdmin",
     "JobTypeAdmin",
     "QueueAdmin",

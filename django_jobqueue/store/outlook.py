@@ -38,7 +38,8 @@ SELECT job.status, count(*), min(job.at), max(job.at),
        count(*) FILTER (WHERE job.expires_at <= clock_timestamp()),
        count(*) FILTER (WHERE {archived} AND (
          EXISTS (SELECT FROM jobqueue_queuedjob AS q WHERE q.replay_of = job.id)
-         OR EXISTS (SELECT FROM jobqueue_archivedjob AS a WHERE a.replay_of = job.id)))
+         OR EXISTS (SELECT FROM jobqueue_archivedjob AS a WHERE a.replay_of = job.id))),
+       array_agg(DISTINCT job.job_type)
   FROM (SELECT id, status, job_type, expires_at, {moment} AS at {from_} LIMIT {most})
        AS job
   LEFT JOIN jobqueue_jobtype AS type ON type.name = job.job_type
@@ -71,6 +72,7 @@ class Outlook:
     at_most_once: int = 0
     expired: int = 0
     replayed: int = 0
+    job_types: set[str] = field(default_factory=set)
     examples: Sequence[UUID] = ()
 
 
@@ -130,7 +132,7 @@ def look(db: DjangoDatabase, selection: Selection, cutoff: datetime) -> Outlook:
     examples = in_time(db, BUDGET, lambda: db.fetch(some, question.params))
     outlook = Outlook(in_time=rows is not None)
     outlook.examples = [id for (id,) in examples or ()]
-    for status, number, oldest, newest, *warnings in rows or ():
+    for status, number, oldest, newest, *warnings, job_types in rows or ():
         outlook.by_status[status] = number
         outlook.oldest = min(filter(None, (outlook.oldest, oldest)))
         outlook.newest = max(filter(None, (outlook.newest, newest)))
@@ -138,6 +140,7 @@ def look(db: DjangoDatabase, selection: Selection, cutoff: datetime) -> Outlook:
         outlook.at_most_once += warnings[1]
         outlook.expired += warnings[2]
         outlook.replayed += warnings[3]
+        outlook.job_types.update(job_types)
     outlook.looked_at = sum(outlook.by_status.values())
     outlook.complete = outlook.in_time and outlook.looked_at <= LOOKED_AT
     return outlook

@@ -7,6 +7,7 @@ click, or a second operator, does no harm.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
@@ -180,6 +181,11 @@ def is_abandoned(operation: Operation) -> bool:
     if operation.state not in operations.ACTIVE or operation.job_id is None:
         return False
     return not operations.is_queued(DjangoDatabase(), operation.job_id)
+
+
+def options_of(kept: Mapping[str, Any]) -> Options:
+    """The options of an operation, as its row has them."""
+    return Options.from_json(kept)
 
 
 def enqueue_job(operation: UUID, job: UUID, **when: Any) -> None:

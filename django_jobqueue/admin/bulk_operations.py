@@ -1,0 +1,379 @@
+"""Bulk operations: drafts to be started or discarded, progress, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django import VERSION
+from django.contrib import messages
+from django.contrib.admin import display as column
+from django.contrib.admin import register
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin import display
+from django_jobqueue.admin.base import JobQueueAdmin, may
+from django_jobqueue.admin.bulk_draft import (
+    UNBOUNDED,
+    Draft,
+    draft_of,
+    jobs_text,
+    number_text,
+    question_of,
+)
+from django_jobqueue.admin.bulk_forms import BulkForm
+from django_jobqueue.admin.bulk_progress import (
+    done_text,
+    percent_of,
+    pill_of,
+    progress_of,
+    selection_text,
+)
+from django_jobqueue.admin.drafts import may_draft
+from django_jobqueue.admin.filters import ChoiceFilter
+from django_jobqueue.exceptions import JobQueueError
+from django_jobqueue.models import BulkOperation
+from django_jobqueue.selection import Table
+from django_jobqueue.states import BulkKind, BulkState
+from django_jobqueue.store.operations import ACTIVE, OPEN, RESUMABLE
+from django_jobqueue.throttle import Throttle
+from django_jobqueue.triage import bulk_steps
+
+STEP_SECONDS: Final = 2.0  # of work in a request, where no worker does it
+
+
+class BulkStateFilter(ChoiceFilter):
+    """By how far they are."""
+
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Every state."""
+        return list(BulkState.choices)
+
+
+@register(BulkOperation)
+class BulkOperationAdmin(JobQueueAdmin):
+    """Drafts are made from the lists of jobs; here they are started and watched."""
+
+    change_form_template = "admin/jobqueue/bulk_operation.html"
+    ordering = ("-created_at", "-id")
+    list_display = ("what", "state_pill", "progress", "which", "by", "created")
+    list_display_links = ("what",)
+    list_filter = (BulkStateFilter,)
+
+    class Media:
+        css = {"all": ["django_jobqueue/bulk.css"]}  # noqa: RUF012
+
+    def get_urls(self) -> list[URLPattern]:
+        """An address for each thing that can be done with an operation."""
+        own = [
+            path(
+                f"<uuid:id>/{name}/",
+                self.admin_site.admin_view(partial(self.operate, name=name)),
+                name=f"jobqueue_bulkoperation_{name}",
+            )
+            for name in ("start", "pause", "resume", "stop", "undo", "step")
+        ]
+        return [*own, *super().get_urls()]
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """A draft asks; everything else is shown."""
+        found = self.get_object(request, object_id)
+        if (
+            found is not None
+            and found.state == BulkState.DRAFT
+            and request.method == "GET"
+            and self.has_view_permission(request, found)
+            and may_draft(request, found.kind)
+        ):
+            draft = draft_of(triage.bulk.get(found.pk))
+            return self._draft_page(request, draft, draft.form(request))
+        return super().change_view(request, object_id, form_url, extra_context)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Add what the template shows."""
+        operation = context["original"]
+        context["progress"] = progress = progress_of(request, operation)
+        context["controls"] = self._controls(request, operation, progress.nobody)
+        context["subtitle"] = _name_of(operation)
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def operate(self, request: HttpRequest, id: UUID, *, name: str) -> HttpResponse:
+        """Do one of these things, which only a POST can."""
+        found: BulkOperation | None = self.get_object(request, str(id))
+        if found is None:
+            raise Http404
+        if not self._may(request, found, name):
+            raise PermissionDenied
+        if request.method != "POST":
+            return self._back(found.pk)
+        if name == "start":
+            return self._start(request, found)
+        try:
+            acts: dict[str, Callable[[HttpRequest, BulkOperation], UUID]] = {
+                "pause": self._pause,
+                "resume": self._resume,
+                "stop": self._stop,
+                "undo": self._undo,
+                "step": self._step,
+            }
+            return self._back(acts[name](request, found))
+        except JobQueueError as error:
+            self.message_user(request, str(error), messages.ERROR)
+            return self._back(found.pk)
+
+    def _may(self, request: HttpRequest, operation: BulkOperation, name: str) -> bool:
+        """Stopping needs less than starting."""
+        if not self.has_view_permission(request, operation):
+            return False
+        if name in ("pause", "stop"):
+            return may(request, "start_bulkoperation")
+        kind = BulkKind.CANCEL if name == "undo" else operation.kind
+        return may_draft(request, kind)
+
+    # A draft.
+
+    def _draft_page(
+        self, request: HttpRequest, draft: Draft, form: BulkForm
+    ) -> HttpResponse:
+        question, seen = question_of(request, draft)
+        archived = draft.operation.selection.table is Table.ARCHIVED
+        model = "archivedjob" if archived else "queuedjob"
+        context = {
+            **self.admin_site.each_context(request),
+            "title": question.text,
+            "opts": self.opts,
+            "flat_crumbs": VERSION < (6, 1),
+            "media": self.media + form.media,
+            "operation": draft.operation,
+            "question": question,
+            "form": form,
+            "may_start": not draft.is_unbounded or may(request, UNBOUNDED),
+            "verb": {
+                "button": _start_label(draft),
+                "danger": draft.operation.kind in (BulkKind.CANCEL, BulkKind.PRUNE),
+            },
+            "action": self._url(draft.operation.id, "start"),
+            "discard": self._url(draft.operation.id, "stop"),
+            "examples": [
+                (display.url_of(model, id), display.short_id(id))
+                for id in seen.examples
+                if may(request, f"view_{model}")
+            ],
+        }
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, "admin/jobqueue/bulk_draft.html", context)
+
+    def _start(self, request: HttpRequest, found: BulkOperation) -> HttpResponse:
+        if found.state != BulkState.DRAFT:
+            return self._too_late(request, found)
+        draft = draft_of(triage.bulk.get(found.pk))
+        if draft.is_unbounded and not may(request, UNBOUNDED):
+            raise PermissionDenied
+        form = draft.form(request)
+        if not form.is_valid():
+            return self._draft_page(request, draft, form)
+        try:
+            started = triage.bulk.start(
+                found.pk,
+                reason=form.cleaned_data["reason"],
+                per_minute=form.rate(),
+                by=request.user.get_username(),
+                **form.chosen(),
+            )
+        except JobQueueError as error:
+            form.add_error(None, str(error))
+            return self._draft_page(request, draft, form)
+        if not started:
+            return self._too_late(request, found)
+        said = gettext("Started: %(kind)s, %(jobs)s. Which: %(filter)s. %(reason)s") % {
+            "kind": found.get_kind_display(),
+            "jobs": jobs_text(draft.count),
+            "filter": selection_text(found),
+            "reason": form.cleaned_data["reason"],
+        }
+        self.log_change(request, found, said.strip())
+        return self._back(found.pk)
+
+    def _too_late(self, request: HttpRequest, found: BulkOperation) -> HttpResponse:
+        text = gettext("This was started or discarded already. Nothing was done twice.")
+        self.message_user(request, text, messages.WARNING)
+        return self._back(found.pk)
+
+    # One that was started.
+
+    def _pause(self, request: HttpRequest, found: BulkOperation) -> UUID:
+        done = triage.bulk.pause(found.pk, by=request.user.get_username())
+        return self._said(request, found, done, gettext("Paused."))
+
+    def _resume(self, request: HttpRequest, found: BulkOperation) -> UUID:
+        done = triage.bulk.resume(found.pk, by=request.user.get_username())
+        return self._said(request, found, done, gettext("Resumed."))
+
+    def _stop(self, request: HttpRequest, found: BulkOperation) -> UUID:
+        done = triage.bulk.stop(found.pk, by=request.user.get_username())
+        if found.state == BulkState.DRAFT:
+            text = gettext("Discarded.")
+        else:
+            text = gettext("Stopped. What it did stays.")
+        return self._said(request, found, done, text)
+
+    def _undo(self, request: HttpRequest, found: BulkOperation) -> UUID:
+        made = triage.bulk.undo(found.pk, by=request.user.get_username())
+        text = gettext("Undone: the created jobs that have not started are cancelled.")
+        return self._said(request, found, True, text, there=made.id)
+
+    def _step(self, request: HttpRequest, found: BulkOperation) -> UUID:
+        """Chunks for about two seconds, here in the request."""
+        now = time.monotonic()
+        end, changed = now + STEP_SECONDS, 0
+        throttle = Throttle(found.per_minute, now)
+        while now < end:
+            done = bulk_steps.step(found.pk, look=throttle.size, most=throttle.most)
+            if done is None:
+                break
+            changed += done.changed
+            began, now = now, time.monotonic()
+            rest = throttle.did(changed=done.changed, seconds=now - began, now=now)
+            if done.over or rest > STEP_SECONDS:
+                break
+        text = ngettext(
+            "One step was run here: %(count)s job was changed.",
+            "One step was run here: %(count)s jobs were changed.",
+            changed,
+        )
+        said = text % {"count": number_text(changed)}
+        return self._said(request, found, True, said)
+
+    def _said(
+        self,
+        request: HttpRequest,
+        found: BulkOperation,
+        done: bool,
+        text: str,
+        *,
+        there: UUID | None = None,
+    ) -> UUID:
+        """Write it down and tell the operator; returns where to go."""
+        if done:
+            self.log_change(request, found, text)
+            self.message_user(request, text, messages.SUCCESS)
+        else:
+            text = gettext("Nothing was changed: it is in another state by now.")
+            self.message_user(request, text, messages.WARNING)
+        return there or found.pk
+
+    def _controls(
+        self, request: HttpRequest, operation: BulkOperation, nobody: bool
+    ) -> list[dict[str, Any]]:
+        """The buttons that this user has on this page."""
+        state = operation.state
+        resumable = state in RESUMABLE or (
+            state in ACTIVE and triage.bulk.is_abandoned(triage.bulk.get(operation.pk))
+        )
+        replayed = operation.kind == BulkKind.REPLAY and operation.changed
+        offered = (
+            ("pause", _("Pause"), state in ACTIVE),
+            ("resume", _("Resume"), resumable),
+            ("step", _("Run one step here"), state in ACTIVE and nobody),
+            ("stop", _("Stop"), state in OPEN),
+            ("stop", _("Discard"), state == BulkState.DRAFT),
+            (
+                "undo",
+                _("Cancel the created jobs that have not started"),
+                replayed and state in triage.bulk.UNDOABLE,
+            ),
+        )
+        return [
+            {
+                "label": label,
+                "url": self._url(operation.pk, name),
+                "danger": name in ("stop", "undo"),
+            }
+            for name, label, applies in offered
+            if applies and self._may(request, operation, name)
+        ]
+
+    def _url(self, id: UUID, name: str) -> str:
+        found: str = reverse(
+            f"{self.admin_site.name}:jobqueue_bulkoperation_{name}", args=[id]
+        )
+        return found
+
+    def _back(self, id: UUID) -> HttpResponseRedirect:
+        name = f"{self.admin_site.name}:jobqueue_bulkoperation_change"
+        return HttpResponseRedirect(reverse(name, args=[id]))
+
+    # The columns of the list.
+
+    @column(description=_("operation"))
+    def what(self, operation: BulkOperation) -> Any:
+        """What is done, and the id in short."""
+        kind = operation.get_kind_display()
+        return display.lines([kind, display.id_cell(operation.pk)])
+
+    @column(description=_("state"))
+    def state_pill(self, operation: BulkOperation) -> Any:
+        """How far it is."""
+        return pill_of(operation)
+
+    @column(description=_("progress"))
+    def progress(self, operation: BulkOperation) -> Any:
+        """Jobs handled, of how many."""
+        percent = percent_of(operation)
+        text = display.short(done_text(operation))
+        if percent is None or operation.state == BulkState.DRAFT:
+            return text
+        bar = '<progress class="jq-bar" max="100" value="{}" aria-hidden="true">'
+        return display.lines([text, format_html(bar + "</progress>", percent)])
+
+    @column(description=_("which jobs"))
+    def which(self, operation: BulkOperation) -> str:
+        """The filter in words."""
+        return selection_text(operation)
+
+    @column(description=_("by"))
+    def by(self, operation: BulkOperation) -> str:
+        """Who drafted it."""
+        return display.visible(operation.created_by) or display.NOTHING
+
+    @column(description=_("created"))
+    def created(self, operation: BulkOperation) -> Any:
+        """When it was drafted."""
+        return display.moment(operation.created_at)
+
+
+def _name_of(operation: BulkOperation) -> str:
+    """Kind and short id."""
+    return f"{operation.get_kind_display()} {display.short_id(operation.pk)}"
+
+
+def _start_label(draft: Draft) -> str:
+    labels: dict[str, str] = {
+        BulkKind.REPLAY: gettext("Replay %(jobs)s"),
+        BulkKind.CANCEL: gettext("Cancel %(jobs)s"),
+        BulkKind.RUN_NOW: gettext("Run %(jobs)s now"),
+        BulkKind.RESCHEDULE: gettext("Reschedule %(jobs)s"),
+        BulkKind.PRUNE: gettext("Delete %(jobs)s"),
+    }
+    return labels[draft.operation.kind] % {"jobs": jobs_text(draft.count)}
