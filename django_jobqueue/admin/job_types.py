@@ -3,97 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from django import forms
 from django.contrib.admin import display as column
 from django.contrib.admin import register
-from django.core.exceptions import ValidationError
+from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext
+from django.urls import NoReverseMatch, reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin import catalogue, display, policies
+from django_jobqueue.admin import catalogue, depths, display, overrides, policies
 from django_jobqueue.admin.actions import OperatedAdmin
 from django_jobqueue.admin.base import may
-from django_jobqueue.admin.pause import Pause, Resume
-from django_jobqueue.admin.verbs import Verb
-from django_jobqueue.models import JobType
-from django_jobqueue.policy import NO_LIMIT, priority_problem
-from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.notify import News, notify
-
-if TYPE_CHECKING:
-    ModelForm = forms.ModelForm[JobType]
-else:
-    ModelForm = forms.ModelForm
-
-OVERRIDES: Final = (
-    "priority_override",
-    "max_attempts_override",
-    "timeout_override",
-    "concurrency_override",
-    "keep_succeeded_override",
-    "keep_unsuccessful_override",
+from django_jobqueue.admin.job_type_page import (
+    handler_cell,
+    page_of,
+    running_text,
 )
-HOW_LONG = _("Seconds, or hours:minutes:seconds, or days and hours:minutes:seconds.")
+from django_jobqueue.admin.lines import finished_cell, last_day
+from django_jobqueue.admin.pause import Pause, Resume
+from django_jobqueue.admin.run_times import at_most
+from django_jobqueue.admin.verbs import Verb
+from django_jobqueue.figures.lines import Line
+from django_jobqueue.models import JobType
+from django_jobqueue.store.stats import Depth
+
+CLEAR = overrides.ClearOverrides()
 
 
-class OverridesForm(ModelForm):
-    """What operators say instead of the code."""
+@dataclass(slots=True)
+class Around:
+    """What the list knows beside the row of a job type."""
 
-    class Meta:
-        model = JobType
-        fields = OVERRIDES
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name in ("keep_succeeded_override", "keep_unsuccessful_override"):
-            if name in self.fields:
-                self.fields[name].help_text = HOW_LONG
-        if "timeout_override" in self.fields:
-            help_text = self.fields["timeout_override"].help_text
-            self.fields["timeout_override"].help_text = f"{HOW_LONG} {help_text}"
-
-    def clean_priority_override(self) -> int | None:
-        """From -100 to 100."""
-        value: int | None = self.cleaned_data["priority_override"]
-        if value is not None and priority_problem(value):
-            raise ValidationError(_("From -100 to 100; greater is sooner."))
-        return value
-
-    def clean_max_attempts_override(self) -> int | None:
-        """At least one, or without end."""
-        value: int | None = self.cleaned_data["max_attempts_override"]
-        if value is not None and value != NO_LIMIT and value < 1:
-            raise ValidationError(_("At least 1, or -1 for without end."))
-        return value
-
-    def clean_concurrency_override(self) -> int | None:
-        """At least zero, or no limit."""
-        value: int | None = self.cleaned_data["concurrency_override"]
-        if value is not None and value < NO_LIMIT:
-            raise ValidationError(_("At least 0, or -1 for no limit."))
-        return value
-
-    def clean_timeout_override(self) -> timedelta | None:
-        """Not negative."""
-        return self._span("timeout_override")
-
-    def clean_keep_succeeded_override(self) -> timedelta | None:
-        """Not negative."""
-        return self._span("keep_succeeded_override")
-
-    def clean_keep_unsuccessful_override(self) -> timedelta | None:
-        """Not negative."""
-        return self._span("keep_unsuccessful_override")
-
-    def _span(self, name: str) -> timedelta | None:
-        value: timedelta | None = self.cleaned_data[name]
-        if value is not None and value < timedelta(0):
-            raise ValidationError(_("Not less than zero."))
-        return value
+    depth: Depth
+    day: Line  # what happened in the last 24 h
+    handler: Any
 
 
 @register(JobType)
@@ -102,33 +49,58 @@ class JobTypeAdmin(OperatedAdmin):
 
     change_form_template = "admin/jobqueue/job_type.html"
     editable = True
-    form = OverridesForm
-    fieldsets = ((None, {"fields": OVERRIDES}),)
-    verbs: ClassVar[Sequence[Verb]] = (Pause(), Resume())
+    form = overrides.OverridesForm
+    fieldsets = ((None, {"fields": overrides.OverridesForm.Meta.fields}),)
+    verbs: ClassVar[Sequence[Verb]] = (Pause(), Resume(), CLEAR)
     ordering = ("name",)
     list_display = (
         "type_name",
-        "queue_name",
         "state",
-        "delivery",
-        "max_attempts_now",
-        "timeout_now",
-        "concurrency_now",
-        "priority_now",
+        "queue_name",
+        "ready",
+        "running",
+        "finished",
+        "run_time",
+        "known",
+        "overridden",
     )
     list_display_links = ("type_name",)
+
+    class Media:
+        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/machines.css"]}
 
     def has_pause_permission(self, request: HttpRequest) -> bool:
         """Whether the user may pause and resume."""
         return may(request, "pause_jobtype")
 
+    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """Depths, roll-ups and workers, each read once for all."""
+        found = depths.by_job_type(request)
+        past = last_day(lambda recent: recent.job_type)
+        for row in rows:
+            row.around = Around(
+                depth=found.get(row.name) or Depth("", row.name),
+                day=past.get(row.name) or Line(row.name),
+                handler=handler_cell(request, row),
+            )
+        return rows
+
     def save_model(
         self, request: HttpRequest, obj: Any, form: Any, change: bool
     ) -> None:
-        """Write the changed overrides and nothing else: a deployment or a pause may
+        """Say the changed overrides and nothing else: a deployment or a pause may
         have changed the rest since the page was opened."""
-        obj.save(update_fields=form.changed_data)
-        notify(DjangoDatabase(), News.JOB_TYPES)
+        form.override(request.user.get_username())
+
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> Any:
+        """What each override was, and what it is now."""
+        return overrides.entry_of(form.overridden) if form.overridden else ""
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """What changed nothing is no history."""
+        return super().log_change(request, obj, message) if message else None
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -137,48 +109,93 @@ class JobTypeAdmin(OperatedAdmin):
         job_type = context["original"]
         form = context["adminform"].form
         context["state"] = state_of(job_type)
-        context["summary"] = _summary(job_type)
-        context["policy"] = [
-            (row, form[row.name] if row.name in form.fields else None)
+        context["summary"] = _summary(request, job_type)
+        context["page"] = page_of(request, job_type)
+        context["policy"] = self._policy(request, job_type, form)
+        context["buttons"] = [
+            *self.buttons(request, job_type),
+            *self._new_job(request, job_type),
+        ]
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def _policy(
+        self, request: HttpRequest, job_type: JobType, form: Any
+    ) -> list[dict[str, Any]]:
+        """Each line with its field, who said it, and the way to take it back."""
+        said = overrides.last_said(job_type)
+        clear = self._question_url(CLEAR, job_type, request.path)
+        may_clear = self.may_do(request, CLEAR)
+        return [
+            {
+                "row": row,
+                "field": form[row.name] if row.name in form.fields else None,
+                "said": said.get(row.option) if row.is_overridden else None,
+                "clear": f"{clear}&{urlencode({'override': row.option})}"
+                if may_clear and row.override != display.NOTHING
+                else "",
+            }
             for row in policies.rows_of(job_type)
         ]
-        context["buttons"] = self.buttons(request, job_type)
-        return super().render_change_form(request, context, *args, **kwargs)
+
+    def _new_job(self, request: HttpRequest, job_type: JobType) -> list[dict[str, Any]]:
+        """The way to the form that enqueues one by hand."""
+        if not may(request, "enqueue_job"):
+            return []
+        try:
+            name = f"{self._namespace}:jobqueue_jobtype_new"
+            address = reverse(name, args=[quote(job_type.pk)])
+        except NoReverseMatch:
+            return []
+        return [{"label": gettext("New job"), "url": address, "danger": False}]
 
     @column(description=_("name"))
     def type_name(self, job_type: JobType) -> str:
         """The name."""
         return display.visible(job_type.name)
 
-    @column(description=_("queue"))
-    def queue_name(self, job_type: JobType) -> str:
-        """Where its jobs wait, unless they say otherwise."""
-        return display.visible(job_type.queue)
-
     @column(description=_("state"))
     def state(self, job_type: JobType) -> Any:
         """Whether it is claimed."""
         return state_of(job_type)
 
-    @column(description=_("max attempts"))
-    def max_attempts_now(self, job_type: JobType) -> str:
-        """The number in force."""
-        return policies.attempts_text(policies.effective_max_attempts(job_type))
+    @column(description=_("queue"))
+    def queue_name(self, job_type: JobType) -> str:
+        """Where its jobs wait, unless they say otherwise."""
+        return display.visible(job_type.queue)
 
-    @column(description=_("timeout"))
-    def timeout_now(self, job_type: JobType) -> str:
-        """The timeout in force."""
-        return display.length(policies.effective_timeout(job_type))
+    @column(description=_("ready"))
+    def ready(self, job_type: Any) -> Any:
+        """How many could run now, and how long the oldest has waited."""
+        return depths.ready_cell(job_type.around.depth)
 
-    @column(description=_("concurrency"))
-    def concurrency_now(self, job_type: JobType) -> str:
-        """The limit in force."""
-        return policies.limit_text(policies.effective_concurrency(job_type))
+    @column(description=_("running"))
+    def running(self, job_type: Any) -> str:
+        """How many run, of how many that may."""
+        return running_text(job_type.around.depth, job_type)
 
-    @column(description=_("priority"))
-    def priority_now(self, job_type: JobType) -> int:
-        """The priority in force."""
-        return policies.effective_priority(job_type)
+    @column(description=_("finished, last 24 h"))
+    def finished(self, job_type: Any) -> Any:
+        """How many ended, and the share of those that failed."""
+        return finished_cell(job_type.around.day)
+
+    @column(description=_("run p95, last 24 h"))
+    def run_time(self, job_type: Any) -> str:
+        """95 of a hundred attempts did not take longer."""
+        return at_most(job_type.around.day.run_time(0.95))
+
+    @column(description=_("handler"))
+    def known(self, job_type: Any) -> Any:
+        """Who could run it."""
+        return job_type.around.handler
+
+    @column(description=_("overrides"))
+    def overridden(self, job_type: JobType) -> str:
+        """How many values operators said."""
+        count = sum(row.is_overridden for row in policies.rows_of(job_type))
+        if not count:
+            return display.NOTHING
+        text = ngettext("%(count)d override", "%(count)d overrides", count)
+        return text % {"count": count}
 
 
 def state_of(row: Any) -> Any:
@@ -202,10 +219,11 @@ def pause_of(row: Any) -> list[tuple[Any, Any]]:
     ]
 
 
-def _summary(job_type: JobType) -> list[tuple[Any, Any]]:
+def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
     return [
         *pause_of(job_type),
         (_("Handler"), display.visible(job_type.handler) or display.NOTHING),
+        (_("Known to"), handler_cell(request, job_type)),
         (_("Description"), display.visible(job_type.description) or display.NOTHING),
         (_("Queue"), display.visible(job_type.queue)),
         (_("Delivery"), job_type.get_delivery_display()),

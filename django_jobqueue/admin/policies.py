@@ -4,43 +4,112 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
-from django.utils.translation import gettext as _
+from django.db.models import TextChoices
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import display
 from django_jobqueue.conf import conf
 from django_jobqueue.models import JobType
-from django_jobqueue.policy import attempts_in_force, limit_in_force
+from django_jobqueue.policy import UNSET, attempts_in_force, limit_in_force
+from django_jobqueue.registry import registry
 from django_jobqueue.states import ArchivedStatus, Delivery
+from django_jobqueue.store.job_types import OVERRIDABLE
+
+OPTIONS: Final = tuple(OVERRIDABLE)
+LABELS: Final = {
+    "priority": _("Priority"),
+    "max_attempts": _("Max attempts"),
+    "timeout": _("Timeout"),
+    "concurrency": _("Concurrency"),
+    "keep_succeeded": _("Keep succeeded jobs for"),
+    "keep_unsuccessful": _("Keep other jobs for"),
+}
+
+
+class Source(TextChoices):
+    """Where a value in force comes from."""
+
+    CODE = "code", _("code")
+    SETTING = "setting", _("setting")
+    OVERRIDE = "override", _("override")
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """One line. ``name`` is the field of the override."""
+    """One line."""
 
-    name: str
-    label: Any
-    code: str
+    option: str
+    code: str  # what holds without the override
     override: str
     effective: str
+    source: Source
     note: str = ""
+
+    @property
+    def label(self) -> Any:
+        """What it is about."""
+        return label_of(self.option)
+
+    @property
+    def name(self) -> str:
+        """The field of the override."""
+        return field_of(self.option)
+
+    @property
+    def is_overridden(self) -> bool:
+        """Whether an operator said something."""
+        return self.source is Source.OVERRIDE
 
 
 def rows_of(job_type: JobType) -> list[PolicyRow]:
     """Every line that operators can override."""
-    return [
-        _priority(job_type),
-        _max_attempts(job_type),
-        _timeout(job_type),
-        _concurrency(job_type),
-        _kept(job_type, "keep_succeeded_override", [ArchivedStatus.SUCCEEDED]),
-        _kept(
-            job_type,
-            "keep_unsuccessful_override",
-            [s for s in ArchivedStatus if s != ArchivedStatus.SUCCEEDED],
-        ),
-    ]
+    return [_row(job_type, option) for option in OPTIONS]
+
+
+def field_of(option: str) -> str:
+    """The field of an override."""
+    return f"{option}_override"
+
+
+def label_of(option: str) -> Any:
+    """What an override is about."""
+    return LABELS[option]
+
+
+def override_text(option: str, value: Any) -> str:
+    """What an override says."""
+    if value is None:
+        return display.NOTHING
+    match option:
+        case "priority":
+            return str(value)
+        case "max_attempts":
+            return attempts_text(limit_in_force(None, value))
+        case "concurrency":
+            return limit_text(limit_in_force(None, value))
+        case "timeout":
+            return _span(value or None)
+    return display.length(value)
+
+
+def code_text(job_type: JobType, option: str) -> str:
+    """What holds without an override."""
+    match option:
+        case "priority":
+            return str(job_type.priority)
+        case "max_attempts":
+            return attempts_text(job_type.max_attempts)
+        case "concurrency":
+            return limit_text(job_type.concurrency)
+        case "timeout":
+            return _span(job_type.timeout)
+        case "keep_succeeded":
+            return _retention(ArchivedStatus.SUCCEEDED)
+    others = [s for s in ArchivedStatus if s != ArchivedStatus.SUCCEEDED]
+    return ", ".join(map(_retention, others))
 
 
 def effective_priority(job_type: JobType) -> int:
@@ -70,90 +139,46 @@ def effective_concurrency(job_type: JobType) -> int | None:
 def limit_text(limit: int | None) -> str:
     """A limit on how many."""
     if limit is None:
-        return _("no limit")
-    return _("0 (paused)") if limit == 0 else str(limit)
+        return gettext("no limit")
+    return gettext("0 (paused)") if limit == 0 else str(limit)
 
 
 def attempts_text(limit: int | None) -> str:
     """A number of attempts."""
-    return _("without end") if limit is None else str(limit)
+    return gettext("without end") if limit is None else str(limit)
 
 
-def _priority(job_type: JobType) -> PolicyRow:
-    return PolicyRow(
-        "priority_override",
-        _("Priority"),
-        str(job_type.priority),
-        _or_nothing(job_type.priority_override, str),
-        str(effective_priority(job_type)),
-    )
-
-
-def _max_attempts(job_type: JobType) -> PolicyRow:
-    note = ""
+def _row(job_type: JobType, option: str) -> PolicyRow:
+    value = getattr(job_type, field_of(option))
+    code, override = code_text(job_type, option), override_text(option, value)
+    if value is None:
+        return PolicyRow(option, code, override, code, _source(job_type, option))
     once = job_type.delivery == Delivery.AT_MOST_ONCE
-    if once and job_type.max_attempts_override is not None:
-        note = _("An at-most-once type has one attempt, whatever is written here.")
-    return PolicyRow(
-        "max_attempts_override",
-        _("Max attempts"),
-        attempts_text(job_type.max_attempts),
-        _or_nothing(
-            job_type.max_attempts_override,
-            lambda value: attempts_text(limit_in_force(None, value)),
-        ),
-        attempts_text(effective_max_attempts(job_type)),
-        note,
-    )
+    if option == "max_attempts" and once:
+        note = gettext(
+            "An at-most-once type has one attempt, whatever is written here."
+        )
+        return PolicyRow(option, code, override, code, Source.CODE, note)
+    note = gettext("The override says what the code says.") if override == code else ""
+    return PolicyRow(option, code, override, override, Source.OVERRIDE, note)
 
 
-def _timeout(job_type: JobType) -> PolicyRow:
-    return PolicyRow(
-        "timeout_override",
-        _("Timeout"),
-        _span(job_type.timeout),
-        _or_nothing(job_type.timeout_override, lambda value: _span(value or None)),
-        _span(effective_timeout(job_type)),
-    )
-
-
-def _concurrency(job_type: JobType) -> PolicyRow:
-    return PolicyRow(
-        "concurrency_override",
-        _("Concurrency"),
-        limit_text(job_type.concurrency),
-        _or_nothing(
-            job_type.concurrency_override,
-            lambda value: limit_text(limit_in_force(None, value)),
-        ),
-        limit_text(effective_concurrency(job_type)),
-    )
-
-
-def _kept(job_type: JobType, name: str, statuses: list[ArchivedStatus]) -> PolicyRow:
-    kept: timedelta | None = getattr(job_type, name)
-    settings = ", ".join(_retention(status) for status in statuses)
-    override = _or_nothing(kept, display.length)
-    return PolicyRow(
-        name,
-        job_type._meta.get_field(name).verbose_name,  # type: ignore[union-attr]
-        settings,
-        override,
-        settings if kept is None else override,
-    )
+def _source(job_type: JobType, option: str) -> Source:
+    """Retention is a setting; what a declaration leaves open is one, too."""
+    if option.startswith("keep_"):
+        return Source.SETTING
+    declaration = registry.get(job_type.name)
+    said = declaration and getattr(declaration.policy, option)
+    return Source.SETTING if said is UNSET else Source.CODE
 
 
 def _retention(status: ArchivedStatus) -> str:
     seconds = conf.retention[status.value]
-    kept = _("for ever")
+    kept = gettext("for ever")
     if seconds is not None:
         kept = display.length(timedelta(seconds=seconds))
     return f"{status.label} {kept}"
 
 
 def _span(value: timedelta | None) -> str:
-    return _("none") if value is None else display.length(value)
-
-
-def _or_nothing(value: Any, text: Any) -> str:
-    return display.NOTHING if value is None else str(text(value))
+    return gettext("none") if value is None else display.length(value)

@@ -74,19 +74,22 @@ def override_problem(option: str, value: Any) -> str | None:
         case "priority":
             return priority_problem(value)
         case "max_attempts":
-            allowed = _is_whole(value) and (value == NO_LIMIT or value >= 1)
-            return None if allowed else "must be at least 1, or -1 for without end."
+            return _number_problem(value, 1, "without end")
         case "concurrency":
-            allowed = _is_whole(value) and value >= NO_LIMIT
-            return None if allowed else "must be at least 0, or -1 for no limit."
+            return _number_problem(value, 0, "no limit")
     if isinstance(value, timedelta) and timedelta(0) <= value <= LONGEST:
         return None
     return f"must be a timedelta from 0 to {LONGEST.days:,} days, not {value!r}."
 
 
-def _is_whole(value: Any) -> bool:
+def _number_problem(value: Any, least: int, endless: str) -> str | None:
     whole = isinstance(value, int) and not isinstance(value, bool)
-    return whole and value <= GREATEST
+    if whole and (value == NO_LIMIT or least <= value <= GREATEST):
+        return None
+    return (
+        f"must be a whole number from {least} to {GREATEST:,}, or {NO_LIMIT} for "
+        f"{endless}, not {value!r}."
+    )
 
 
 def _texts(changed: dict[str, Change]) -> dict[str, str]:

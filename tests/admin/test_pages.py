@@ -179,7 +179,7 @@ def queries(client: Client, address: str) -> int:
         ("archivedjob", 7),
         ("queuedjob", 9),
         ("failuregroup", 5),
-        ("jobtype", 5),
+        ("jobtype", 11),
         ("queue", 5),
         ("worker", 5),
     ],

@@ -1,0 +1,196 @@
+"""Job types: live figures, who knows the handler, failures, and what their pages
+cost."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_jobqueue.histogram import BUCKETS, bucket_of
+from django_jobqueue.models import ArchivedJob, JobType, Rollup
+from tests.admin.conftest import VIEWS, LogIn
+from tests.admin.pages import Page, get, list_of, page_of
+from tests.admin.scene import ADD, FAIL, ONCE, Scene, archived, queued, worker
+
+NOBODY = "no handler in any live worker"
+UNCLAIMED = "No living worker has a handler for this job type."
+
+
+def histogram(**seconds: int) -> list[int]:
+    """So many runs of each length: ``histogram(s1=3)`` is three of a second."""
+    counts = [0] * BUCKETS
+    for name, count in seconds.items():
+        counts[bucket_of(float(name[1:].replace("_", ".")))] += count
+    return counts
+
+
+def happened(ago: timedelta, job_type: str = ADD, **columns: Any) -> None:
+    """A minute of the roll-ups."""
+    defaults = {
+        "run_histogram": histogram(s1=columns.get("succeeded", 0)),
+        "wait_histogram": histogram(s0_01=1),
+    }
+    Rollup.objects.create(
+        bucket=timezone.now() - ago,
+        job_type=job_type,
+        queue=columns.pop("queue", "default"),
+        **{**defaults, **columns},
+    )
+
+
+def row_of(page: Page, name: str) -> str:
+    """What the list says of a job type."""
+    _before, _name, after = page.text.partition(f"{name} ")
+    return after
+
+
+def queries(client: Client, address: str) -> int:
+    """How many a page takes; the second time, when it is warm."""
+    client.get(address)
+    with CaptureQueriesContext(connection) as captured:
+        get(client, address)
+    return len(captured)
+
+
+def test_the_list_tells_how_each_job_type_does(anna: Client, scene: Scene) -> None:
+    happened(timedelta(minutes=5), succeeded=960, failed=40)
+    happened(timedelta(hours=20), succeeded=1_000)
+    happened(timedelta(hours=25), succeeded=7, failed=7)
+    JobType.objects.filter(pk=ADD).update(concurrency_override=9)
+    page = get(anna, list_of("jobtype"))
+    said = row_of(page, ADD)
+    assert said.startswith("open default 2 ")
+    assert "4 / 9 2,000 2.0 % failed ≤ 1.0 s 1 worker 1 override" in said
+
+
+def test_a_job_type_that_no_living_worker_knows(anna: Client, scene: Scene) -> None:
+    page = get(anna, list_of("jobtype"))
+    assert NOBODY in row_of(page, ONCE)[:90]
+    assert UNCLAIMED in get(anna, page_of("jobtype", ONCE)).text
+    worker("web-2:7", job_types=[ONCE], release="r8")
+    page = get(anna, list_of("jobtype"))
+    assert "1 worker r8" in row_of(page, ONCE)[:90]
+    page = get(anna, page_of("jobtype", ONCE))
+    assert "Workers that know it web-2:7" in page.text
+    assert "Known to 1 worker r8" in page.text
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ({"state": "stopped"}, NOBODY),
+        ({"state": "lost"}, NOBODY),
+        ({"lease_until": timezone.now() - timedelta(days=1)}, NOBODY),
+        ({"state": "draining"}, "only draining workers"),
+    ],
+)
+def test_a_worker_that_does_not_claim_does_not_count(
+    anna: Client, scene: Scene, columns: dict[str, Any], text: str
+) -> None:
+    worker("web-2:7", job_types=[ONCE], **columns)
+    assert text in row_of(get(anna, list_of("jobtype")), ONCE)[:90]
+
+
+def test_the_page_has_the_figures_of_an_hour_a_day_and_a_week(
+    anna: Client, scene: Scene
+) -> None:
+    happened(timedelta(minutes=5), succeeded=90, failed=10, retried=3)
+    happened(timedelta(hours=20), succeeded=100, run_histogram=histogram(s10=100))
+    happened(timedelta(days=6), succeeded=1_000)
+    happened(timedelta(days=8), succeeded=5_000)
+    happened(timedelta(minutes=5), FAIL, succeeded=5_000)
+    text = get(anna, page_of("jobtype", ADD)).text
+    first = "last hour 100 10 (10.0 %) 3 ≤ 10 ms ≤ 1.0 s ≤ 1.0 s ≤ 1.0 s"
+    assert first in text
+    assert "last 24 h 200 10 (5.0 %) 3 ≤ 10 ms ≤ 10.0 s ≤ 10.0 s ≤ 10.0 s" in text
+    assert "last 7 days 1,200 10 (0.8 %) 3 ≤ 10 ms ≤ 1.0 s ≤ 10.0 s" in text
+
+
+def test_the_histogram_is_readable_without_seeing_it(
+    anna: Client, scene: Scene
+) -> None:
+    runs = histogram(s1=30, s10=10)
+    happened(timedelta(minutes=5), succeeded=40, run_histogram=runs)
+    page = get(anna, page_of("jobtype", ADD))
+    (drawing,) = page.all("svg", role="img")
+    assert drawing["role"] == "img"
+    assert "half took ≤ 1.0 s, 95 of a hundred ≤ 10.0 s" in str(drawing["aria-label"])
+    bars = page.all("rect")
+    assert [bar["height"] for bar in bars] == ["96", "0", "0", "0", "0", "32"]
+    assert "≤ 1.0 s: 30" in page.text  # the title of a bar
+    assert "Run time Attempts ≤ 1.0 s 30 ≤ 1.6 s 0" in page.text
+
+
+def test_without_runs_there_is_no_histogram(anna: Client, scene: Scene) -> None:
+    page = get(anna, page_of("jobtype", ADD))
+    assert page.all("svg", role="img") == []
+    assert "last hour 0 0 (–) 0 – – – –" in page.text
+
+
+def test_the_page_tells_what_waits(anna: Client, scene: Scene) -> None:
+    for _ in range(3):
+        queued(FAIL, run_after=timezone.now() - timedelta(minutes=7))
+    text = get(anna, page_of("jobtype", FAIL)).text
+    assert "Ready 3 Oldest ready 7 m Later 1 Retrying 1 Running 0" in text
+
+
+def test_the_page_has_its_own_failures_and_no_others(
+    anna: Client, scene: Scene
+) -> None:
+    page = get(anna, page_of("jobtype", FAIL))
+    assert page_of("failuregroup", scene.group) in page.links
+    jobs = f"{list_of('archivedjob')}?job_type={FAIL}&fingerprint={scene.group}"
+    assert jobs in page.links
+    assert page_of("archivedjob", scene.archived["failed"]) in page.links
+    assert page_of("archivedjob", scene.archived["once"]) not in page.links
+    ArchivedJob.objects.update(finished_at=timezone.now() - timedelta(days=8))
+    page = get(anna, page_of("jobtype", FAIL))
+    assert "Failed in the last 7 days None." in page.text
+
+
+def test_links_lead_to_its_jobs(anna: Client, scene: Scene) -> None:
+    page = get(anna, page_of("jobtype", FAIL))
+    (failed,) = [link for link in page.links if "status=failed" in link]
+    listed = get(anna, failed)
+    assert listed.rows == [str(scene.archived["failed"])]
+    waiting = get(anna, f"{list_of('queuedjob')}?job_type={FAIL}")
+    assert f"{list_of('queuedjob')}?job_type={FAIL}" in page.links
+    assert waiting.rows == [str(scene.queued["retrying"])]
+
+
+def test_who_may_see_only_job_types_is_shown_no_jobs(
+    log_in: LogIn, scene: Scene
+) -> None:
+    page = get(log_in("view_jobtype"), page_of("jobtype", FAIL))
+    assert "Failed in the last 7 days" not in page.text
+    assert "no luck" not in page.text
+    assert not [link for link in page.links if "job/" in link or "worker/" in link]
+    assert page.all("input", name="priority_override") == []
+    assert not [link for link in page.links if "clear" in link]
+
+
+def test_an_override_needs_the_right_to_change(log_in: LogIn, scene: Scene) -> None:
+    client = log_in(*VIEWS)
+    for address in (page_of("jobtype", FAIL), "/admin/jobqueue/jobtype/clear/"):
+        said = {"priority_override": "3", "keys": FAIL, "confirmed": "1"}
+        assert client.post(address, said).status_code == 403
+    assert JobType.objects.get(pk=FAIL).priority_override is None
+
+
+def test_pages_cost_the_same_however_much_there_is(anna: Client, scene: Scene) -> None:
+    addresses = (list_of("jobtype"), page_of("jobtype", FAIL))
+    before = [queries(anna, address) for address in addresses]
+    for number in range(30):
+        JobType.objects.create(name=f"shop.type-{number}", priority_override=1)
+        worker(f"web-9:{number}", job_types=[FAIL, f"shop.type-{number}"])
+        queued(FAIL, priority=number)
+        archived(FAIL, "failed", fingerprint=scene.group)
+        happened(timedelta(minutes=number), FAIL, succeeded=3)
+    assert [queries(anna, address) for address in addresses] == before
+    assert max(before) <= 20
