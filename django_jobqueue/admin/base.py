@@ -10,6 +10,7 @@ from django.contrib import admin
 from django.contrib.admin.options import ShowFacets
 from django.contrib.admin.views.main import ChangeList
 from django.db import models
+from django.forms.widgets import Script
 from django.http import HttpRequest
 
 from django_jobqueue.admin.change_list import PlainChangeList
@@ -37,6 +38,10 @@ class JobQueueAdmin(ModelAdmin):
 
     class Media:
         css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/admin.css"]}
+        js: ClassVar[Sequence[Any]] = [
+            Script("django_jobqueue/live.js", defer=True),
+            Script("django_jobqueue/keys.js", defer=True),
+        ]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """A list that keeps its order."""

@@ -1,0 +1,165 @@
+"""Charts as shapes that a template draws: stacked bars, lines and sparklines.
+
+Coordinates are text, so that no locale writes them otherwise. Text is not part of the
+drawings, which are stretched to the width of the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+from typing import Final
+
+HEIGHT: Final = 100.0
+STEP: Final = 10.0  # from bar to bar
+BAR: Final = 8.0  # the width of one
+LEAST: Final = 1.5  # height of what is not zero, so that it is seen
+SPARK_HEIGHT: Final = 20.0
+DECADE: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a bar."""
+
+    kind: str  # class of the shape
+    y: str
+    height: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of parts, from the base up, and what it says when pointed at."""
+
+    x: str
+    parts: Sequence[Part]
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line with gaps, and the dots of what stands alone."""
+
+    kind: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing with the labels of its axes, greatest and first one first."""
+
+    width: str
+    summary: str
+    y_labels: Sequence[str]
+    x_labels: Sequence[str]
+    bars: Sequence[Bar] = ()
+    lines: Sequence[Line] = ()
+
+    @property
+    def rules(self) -> list[str]:
+        """Where the horizontal lines of the labels are."""
+        gaps = max(1, len(self.y_labels) - 1)
+        return [_text(HEIGHT * place / gaps) for place in range(gaps + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Spark:
+    """A tiny chart: all of it, and the part that failed."""
+
+    width: str
+    all: str  # path
+    failed: str
+    summary: str
+
+
+def bars(
+    columns: Sequence[tuple[str, Sequence[tuple[str, int]]] | None], most: float
+) -> list[Bar]:
+    """A bar for each column: its title, and kinds and counts from the base up. None is
+    a gap. ``most`` is the top of the axis."""
+    return [
+        Bar(_text(index * STEP + 1), list(_parts(column[1], most)), column[0])
+        for index, column in enumerate(columns)
+        if column is not None
+    ]
+
+
+def line(kind: str, values: Sequence[float | None], scale: Decades) -> Line:
+    """A line through these values; where there is none, a gap."""
+    found: list[str] = []
+    before = False
+    for index, value in enumerate(values):
+        if value is not None:
+            x, y = _text(index * STEP + STEP / 2), _text(scale.y(value))
+            found.append(f"{'L' if before else 'M'}{x} {y}h0")
+        before = value is not None
+    return Line(kind, "".join(found))
+
+
+def width_of(columns: int) -> str:
+    """The width of a drawing with so many columns."""
+    return _text(columns * STEP)
+
+
+def spark(columns: Sequence[Sequence[int]], summary: str) -> Spark:
+    """The sparkline of pairs: how many finished, and how many of them failed."""
+    most = max([1, *(all for all, failed in columns)])
+    return Spark(
+        width=width_of(len(columns)),
+        all=_spark([all for all, failed in columns], most),
+        failed=_spark([failed for all, failed in columns], most),
+        summary=summary,
+    )
+
+
+def top(most: float) -> int:
+    """A round number that is not less: 1, 2 or 5 with zeros; at least 2."""
+    if most <= 2:
+        return 2
+    unit: float = 10 ** floor(log10(most))
+    return int(next(unit * n for n in (1, 2, 5, 10) if unit * n >= most))
+
+
+class Decades:
+    """A logarithmic axis over whole powers of ten."""
+
+    def __init__(self, values: Iterable[float | None]) -> None:
+        found = [value for value in values if value]
+        self.low = floor(log10(min(found, default=1.0)) + 1e-9)
+        self.high = max(ceil(log10(max(found, default=1.0)) - 1e-9), self.low + 1)
+
+    @property
+    def marks(self) -> list[float]:
+        """The powers of ten, greatest first."""
+        return [DECADE**n for n in range(self.high, self.low - 1, -1)]
+
+    def y(self, value: float) -> float:
+        """The place of a value."""
+        share = (log10(max(value, DECADE**self.low)) - self.low) / (
+            self.high - self.low
+        )
+        return HEIGHT * (1 - min(1.0, share))
+
+
+def _parts(counts: Sequence[tuple[str, int]], most: float) -> Iterable[Part]:
+    base = HEIGHT
+    for kind, count in counts:
+        if count:
+            height = min(base, max(LEAST, HEIGHT * count / most))
+            base -= height
+            yield Part(kind, _text(base), _text(height))
+
+
+def _spark(counts: Sequence[int], most: int) -> str:
+    found = []
+    for index, count in enumerate(counts):
+        if count:
+            height = max(1.0, SPARK_HEIGHT * count / most)
+            x, y = _text(index * STEP + 1), _text(SPARK_HEIGHT - height)
+            found.append(f"M{x} {y}h{_text(BAR)}v{_text(height)}h-{_text(BAR)}z")
+    return "".join(found)
+
+
+def _text(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")

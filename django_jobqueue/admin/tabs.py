@@ -1,0 +1,69 @@
+"""The way from each page of the job queue to the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from django_jobqueue.admin.base import may
+
+OVERVIEW: Final = "overview"
+
+# What a tab leads to, its label, and the key that goes there after "g".
+TABS: Final = (
+    (OVERVIEW, _("Overview"), "o"),
+    ("queuedjob", pgettext_lazy("tab", "Queued"), "q"),
+    ("archivedjob", pgettext_lazy("tab", "Archive"), "a"),
+    ("failuregroup", _("Failures"), "f"),
+    ("jobtype", pgettext_lazy("tab", "Types"), "t"),
+    ("queue", _("Queues"), "u"),
+    ("worker", _("Workers"), "w"),
+    ("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A link to a page."""
+
+    label: Any
+    url: str
+    key: str
+    is_current: bool
+
+
+def tabs(request: HttpRequest, current: str) -> list[Tab]:
+    """The tabs that this user may follow; ``current`` is a model in lower case, or
+    "overview"."""
+    return [
+        Tab(label, url, key, name == current)
+        for name, label, key in TABS
+        if may(request, f"view_{name}") and (url := address_of(request, name))
+    ]
+
+
+def address_of(request: HttpRequest, name: str) -> str:
+    """The address of a list, or of the overview; empty if its page is not on this
+    site."""
+    if name == OVERVIEW:
+        return _reversed(request, "app_list", app_label="jobqueue")
+    return _reversed(request, f"jobqueue_{name}_changelist")
+
+
+def jump_address(request: HttpRequest) -> str:
+    """Where the box leads that takes an id or a name; empty if not on this site."""
+    return _reversed(request, "jobqueue_jump")
+
+
+def _reversed(request: HttpRequest, name: str, **arguments: str) -> str:
+    site = getattr(request, "current_app", None)
+    try:
+        found: str = reverse(f"admin:{name}", kwargs=arguments, current_app=site)
+    except NoReverseMatch:
+        return ""
+    return found

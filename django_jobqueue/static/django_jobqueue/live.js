@@ -1,0 +1,150 @@
+/* Regions of a page are replaced by those of a fresh copy of it, every few seconds.
+
+   An element with data-jq-region="name" is a region. Nothing is replaced while somebody
+   selects, types or reads marked text, or while the page is hidden. Without this script
+   the page is complete, and is refreshed by loading it again. */
+"use strict";
+
+(() => {
+  const bar = document.querySelector("[data-jq-live]");
+  const all = "[data-jq-region]";
+  if (!bar || !document.querySelector(all)) return;
+
+  const KEY = "jobqueue.every";
+  const USUAL = 10; // seconds
+  const LONGEST = 60;
+  const age = bar.querySelector("[data-jq-age]");
+  const choice = bar.querySelector("[data-jq-every]");
+  let updated = Date.now();
+  let due = 0;
+  let errors = 0;
+  let asking = false;
+  let ended = false;
+
+  const stored = () => {
+    try {
+      return localStorage.getItem(KEY);
+    } catch {
+      return null; // storage is forbidden
+    }
+  };
+  const store = (value) => {
+    try {
+      localStorage.setItem(KEY, value);
+    } catch {
+      /* remembered on this page only */
+    }
+  };
+
+  const every = () => Number(choice.value);
+  const plan = () => {
+    const seconds = errors ? Math.min(LONGEST, every() * 2 ** errors) : every();
+    due = Date.now() + seconds * 1000;
+  };
+
+  const isInUse = () => {
+    if (document.querySelector("input.action-select:checked")) return true;
+    const field = document.activeElement?.closest("input, select, textarea, dialog[open]");
+    if (field && field !== choice) return true;
+    return Boolean(String(getSelection() ?? ""));
+  };
+
+  const say = (text) => {
+    const seconds = Math.round((Date.now() - updated) / 1000);
+    const said = text ?? bar.dataset.updated.replace("{n}", seconds);
+    if (age.textContent !== said) age.textContent = said;
+  };
+
+  /* What people did to a region: opened, scrolled, went to. */
+  const LINKS = "a[href], button, summary, [tabindex]";
+  const stateOf = (region) => ({
+    open: [...region.querySelectorAll("details")].map((one) => one.open),
+    left: [...region.querySelectorAll(".jq-scroll")].map((one) => one.scrollLeft),
+    focus: [...region.querySelectorAll(LINKS)].indexOf(document.activeElement),
+    href: document.activeElement?.getAttribute("href"),
+  });
+  const restore = (region, state) => {
+    region.querySelectorAll("details").forEach((one, n) => {
+      one.open = state.open[n] ?? one.open;
+    });
+    region.querySelectorAll(".jq-scroll").forEach((one, n) => {
+      one.scrollLeft = state.left[n] ?? 0;
+    });
+    if (state.focus < 0) return;
+    const links = [...region.querySelectorAll(LINKS)];
+    const same = links.filter((one) => state.href && one.getAttribute("href") === state.href);
+    (same.includes(links[state.focus]) ? links[state.focus] : same[0] ?? links[state.focus])
+      ?.focus({ preventScroll: true });
+  };
+
+  const fresh = new Map(); // the last copy of each region, to tell what changed
+  const replace = (page) => {
+    let rows = false;
+    for (const region of document.querySelectorAll(all)) {
+      const name = region.dataset.jqRegion;
+      const found = page.querySelector(`[data-jq-region="${CSS.escape(name)}"]`);
+      if (!found || fresh.get(name) === found.outerHTML) continue;
+      fresh.set(name, found.outerHTML);
+      const state = stateOf(region);
+      const next = document.adoptNode(found);
+      region.replaceWith(next);
+      restore(next, state);
+      rows ||= Boolean(next.querySelector("#action-toggle"));
+      next.dispatchEvent(new CustomEvent("jobqueue:replaced", { bubbles: true }));
+    }
+    // Django's own script knows only the check boxes that were there at the start.
+    if (rows) window.Actions?.(document.querySelectorAll("tr input.action-select"));
+  };
+
+  const look = async () => {
+    asking = true;
+    try {
+      const answer = await fetch(location.href, {
+        cache: "no-store",
+        redirect: "manual",
+        headers: { "X-Requested-With": "fetch" },
+      });
+      if (answer.type === "opaqueredirect" || answer.status === 403) {
+        ended = true;
+        return;
+      }
+      if (!answer.ok) throw new Error(answer.statusText);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (isInUse()) return; // meanwhile
+      replace(page);
+      updated = Date.now();
+      errors = 0;
+    } catch {
+      errors += 1;
+    } finally {
+      asking = false;
+      plan();
+    }
+  };
+
+  const tick = () => {
+    if (ended) {
+      say(bar.dataset.ended);
+      clearInterval(clock);
+    } else if (document.hidden) {
+      return;
+    } else if (every() && isInUse()) {
+      say(bar.dataset.waits);
+    } else {
+      say(errors ? bar.dataset.failed : undefined);
+      if (every() && !asking && Date.now() >= due) look();
+    }
+  };
+
+  const known = [...choice.options].map((option) => option.value);
+  choice.value = known.includes(stored()) ? stored() : String(USUAL);
+  choice.addEventListener("change", () => {
+    store(choice.value);
+    plan();
+  });
+  bar.hidden = false;
+  plan();
+  say();
+  const clock = setInterval(tick, 1000);
+  document.addEventListener("visibilitychange", tick);
+})();

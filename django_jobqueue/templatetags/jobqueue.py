@@ -1,0 +1,34 @@
+"""What the templates of the job queue's pages need: ``{% load jobqueue %}``."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django import template
+from django.template import Context
+
+from django_jobqueue.admin import overview
+from django_jobqueue.admin.base import may
+from django_jobqueue.admin.tabs import jump_address, tabs
+
+EVERY: Final = (5, 10, 30, 60)  # seconds between two looks
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def jq_overview(context: Context) -> overview.Page | None:
+    """The figures of the overview; None for a user who may not see them."""
+    request = context["request"]
+    return overview.page(request) if may(request, "view_overview") else None
+
+
+@register.inclusion_tag("admin/jobqueue/tabs.html", takes_context=True)
+def jq_tabs(context: Context, current: str = "") -> dict[str, Any]:
+    """The tabs of the job queue's pages, and the box that jumps to an object."""
+    request = context["request"]
+    return {
+        "tabs": [] if context.get("is_popup") else tabs(request, current),
+        "jump": jump_address(request),
+        "every": EVERY,
+    }
