@@ -10,12 +10,13 @@ from uuid import UUID
 from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.http import HttpRequest
+from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin import catalogue, display
+from django_jobqueue.admin import catalogue, display, permalink
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.cancel import CancelJobs
 from django_jobqueue.admin.download import Download
@@ -101,6 +102,10 @@ class QueuedJobAdmin(JobAdmin):
     )
     elsewhere = ArchivedJob
     elsewhere_note = _("This job is over; it is in the archive.")
+
+    def get_urls(self) -> list[URLPattern]:
+        """Addresses that lead to a job wherever it is, before those of the objects."""
+        return [*permalink.urls(self.admin_site), *super().get_urls()]
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         """Whether the user may cancel jobs."""
