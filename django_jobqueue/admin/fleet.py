@@ -36,6 +36,11 @@ class Fleet:
         """Those that claim from this queue."""
         return self._of(lambda worker: worker.queues is None or queue in worker.queues)
 
+    @property
+    def queues(self) -> set[str]:
+        """All queues that some of them name."""
+        return {queue for worker in self.living for queue in worker.queues or ()}
+
     def _of(self, chosen: Callable[[Worker], bool]) -> list[Worker]:
         """Of these, the ones that claim, unless there are only others."""
         found = [worker for worker in self.living if chosen(worker)]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django import forms
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.contenttypes.models import ContentType
 from django.http import HttpRequest
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, ngettext
@@ -17,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
 from django_jobqueue.admin import display
+from django_jobqueue.admin.entries import entries
 from django_jobqueue.admin.policies import OPTIONS, field_of, label_of, override_text
 from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm
 from django_jobqueue.conf import GREATEST
@@ -167,16 +167,8 @@ def entry_of(changed: Mapping[str, Change]) -> str:
 
 def last_said(job_type: JobType) -> dict[str, LogEntry]:
     """Who changed each override last, and when, as far as the admin knows."""
-    entries = (
-        LogEntry.objects.filter(
-            object_id=str(job_type.pk),
-            content_type=ContentType.objects.get_for_model(JobType),
-        )
-        .select_related("user")
-        .order_by("-action_time", "-pk")[:ENTRIES]
-    )
     found: dict[str, LogEntry] = {}
-    for entry in entries:
+    for entry in entries(JobType, job_type.pk, ENTRIES):
         for option in _options_in(entry.change_message):
             found.setdefault(option, entry)
     return found

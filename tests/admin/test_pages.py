@@ -180,7 +180,7 @@ def queries(client: Client, address: str) -> int:
         ("queuedjob", 9),
         ("failuregroup", 5),
         ("jobtype", 11),
-        ("queue", 5),
+        ("queue", 12),
         ("worker", 5),
     ],
 )

@@ -1,0 +1,124 @@
+"""Queues: those in use, with or without a row; who serves them; their pauses."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.utils import timezone
+
+from django_jobqueue.models import JobType, Queue, Worker
+from tests.admin.conftest import VIEWS, LogIn
+from tests.admin.pages import confirm, get, list_of, page_of, select
+from tests.admin.scene import ADD, Scene, queued, worker
+from tests.admin.test_job_types import happened, queries, row_of
+
+NOBODY = "no living worker serves it"
+
+
+def test_queues_in_use_are_listed_with_and_without_a_row(
+    anna: Client, scene: Scene
+) -> None:
+    queued(queue="parcels")
+    worker("web-4:1", queues=["faxes"])
+    page = get(anna, list_of("queue"))
+    declared = set(JobType.objects.values_list("queue", flat=True))
+    named = {*declared, "default", "faxes", "images", "mail", "parcels"}
+    assert page.rows == sorted(named)
+    assert f"{len(named)} queues" in page.text
+    assert Queue.objects.count() == 2
+
+
+def test_the_list_tells_how_each_queue_does(anna: Client, scene: Scene) -> None:
+    queued(queue="parcels", run_after=timezone.now() - timedelta(minutes=7))
+    queued(queue="parcels", run_after=timezone.now() + timedelta(minutes=7))
+    happened(timedelta(hours=2), queue="parcels", succeeded=75, failed=25)
+    said = row_of(get(anna, list_of("queue")), "parcels")
+    assert said.startswith("open 1 7 m 1 0 100 25.0 % failed only draining workers –")
+    Worker.objects.update(queues=["default"])
+    assert NOBODY in row_of(get(anna, list_of("queue")), "parcels")
+    worker("web-4:1", queues=None, release="r8")
+    assert "1 worker r8" in row_of(get(anna, list_of("queue")), "parcels")
+
+
+def test_the_page_of_a_queue_without_a_row(anna: Client, scene: Scene) -> None:
+    queued(queue="parcels", run_after=timezone.now() - timedelta(minutes=7))
+    happened(timedelta(hours=2), "shop.removed", queue="parcels", succeeded=3)
+    worker("web-4:1", queues=["parcels"])
+    page = get(anna, page_of("queue", "parcels"))
+    assert f"shop.removed 0 – 0 0 3 0.0 % failed {ADD} 1 7 m 0 0 –" in page.text
+    assert "Workers that serve it web-4:1" in page.text
+    assert "Pauses Nothing yet." in page.text
+    assert page_of("jobtype", ADD) in page.links
+    assert page_of("jobtype", "shop.removed") not in page.links
+    assert f"{list_of('queuedjob')}?queue=parcels" in page.links
+
+
+def test_a_queue_that_nobody_knows_has_no_page(anna: Client, scene: Scene) -> None:
+    assert (
+        "doesn’t exist"
+        in anna.get(page_of("queue", "nowhere"), follow=True).content.decode()
+    )
+
+
+@pytest.mark.parametrize("from_list", [True, False])
+def test_a_queue_without_a_row_is_paused_and_resumed(
+    anna: Client, scene: Scene, from_list: bool
+) -> None:
+    queued(queue="parcels")
+    if from_list:
+        page = select(anna, "queue", "pause", "parcels", "images")
+        assert "Pause these 2: images, parcels?" in page.text or (
+            "Pause these 2: parcels, images?" in page.text
+        )
+    confirm(anna, "queue", "pause", "parcels", reason="strike")
+    assert Queue.objects.get(name="parcels").paused_reason == "strike"
+    said = row_of(get(anna, list_of("queue")), "parcels")
+    assert said.startswith("paused 1 ")
+    assert "strike anna 0 s ago" in said
+
+    confirm(anna, "queue", "resume", "parcels")
+    text = get(anna, page_of("queue", "parcels")).text
+    assert "anna Resumed." in text
+    assert "anna Paused: strike" in text
+    assert LogEntry.objects.count() == 2
+
+
+def test_a_queue_that_nobody_knows_is_not_paused_by_an_address(
+    anna: Client, scene: Scene
+) -> None:
+    page = confirm(anna, "queue", "pause", "nowhere", reason="x")
+    assert "Nothing of what was selected is here any more." in page.text
+    assert not Queue.objects.filter(name="nowhere").exists()
+
+
+def test_who_may_only_look_pauses_nothing(log_in: LogIn, scene: Scene) -> None:
+    queued(queue="parcels")
+    client = log_in(*VIEWS)
+    said = {"keys": "parcels", "confirmed": "1", "reason": "x"}
+    assert client.post("/admin/jobqueue/queue/pause/", said).status_code == 403
+    assert not Queue.objects.filter(name="parcels").exists()
+
+
+def test_who_may_see_only_queues_is_shown_no_links(log_in: LogIn, scene: Scene) -> None:
+    page = get(log_in("view_queue"), page_of("queue", "default"))
+    there = ("/job", "/worker", "/queuedjob", "/archivedjob")
+    assert not [
+        link
+        for link in page.links
+        if "jobqueue/" in link
+        and any(link.startswith(f"/admin/jobqueue{model}") for model in there)
+    ]
+
+
+def test_pages_cost_the_same_however_much_there_is(anna: Client, scene: Scene) -> None:
+    addresses = (list_of("queue"), page_of("queue", "default"))
+    before = [queries(anna, address) for address in addresses]
+    for number in range(30):
+        queued(queue=f"q-{number}", priority=number)
+        worker(f"web-9:{number}", queues=["default", f"q-{number}"])
+        happened(timedelta(minutes=number), succeeded=3)
+    assert [queries(anna, address) for address in addresses] == before
+    assert max(before) <= 15
