@@ -89,6 +89,7 @@ FIELDS: Final = {
 }
 
 STATES: Final = ("ready", "later", "retrying", "running", "cancelling", "lapsed")
+RUNNING: Final = frozenset({"running", "cancelling", "lapsed"})  # of these states
 
 
 class SelectionError(ValueError):

@@ -17,14 +17,18 @@ from django_jobqueue.admin.archived_page import page_of
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.download import Download
 from django_jobqueue.admin.filters import (
+    ErrorFilter,
     FailureGroupFilter,
     JobTypeFilter,
+    PriorityFilter,
     QueueFilter,
+    ReplayedFilter,
     StatusFilter,
+    WorkerFilter,
 )
 from django_jobqueue.admin.job_page import JobPage
 from django_jobqueue.admin.jobs import JobAdmin, tries_of
-from django_jobqueue.admin.ranges import TimeRangeFilter
+from django_jobqueue.admin.ranges import CreatedRangeFilter, TimeRangeFilter
 from django_jobqueue.admin.related import by_original, replay_cell, replays_of
 from django_jobqueue.admin.replay import ReplayJobs
 from django_jobqueue.admin.reveal import Reveal
@@ -79,6 +83,11 @@ class ArchivedJobAdmin(JobAdmin):
         JobTypeFilter,
         QueueFilter,
         ("finished_at", TimeRangeFilter),
+        ErrorFilter,
+        ReplayedFilter,
+        PriorityFilter,
+        WorkerFilter,
+        ("created_at", CreatedRangeFilter),
         FailureGroupFilter,
     )
     elsewhere = QueuedJob

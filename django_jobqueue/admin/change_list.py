@@ -15,7 +15,9 @@ from django.db.models.query import QuerySet
 from django.http import HttpRequest
 from django.utils.formats import number_format
 
+from django_jobqueue.admin.chips import Chip, Tab, search_chips
 from django_jobqueue.admin.counts import About, count
+from django_jobqueue.admin.filters import TabFilter
 from django_jobqueue.admin.positions import Key, Position
 from django_jobqueue.admin.selected import indexed_part, matching
 from django_jobqueue.selection import Selection
@@ -59,7 +61,7 @@ class PlainChangeList(ChangeList):
 
 
 class JobChangeList(PlainChangeList):
-    """A list of jobs, newest first, paged by their key."""
+    """A list of jobs, paged by their key."""
 
     pages_by_key = True
     window = WINDOW
@@ -73,10 +75,8 @@ class JobChangeList(PlainChangeList):
         self, request: HttpRequest, exclude_parameters: Any = None
     ) -> QuerySet[Any]:
         """What is selected, without positions of pages."""
-        self.key: Key = self.model_admin.key
-        self._after = self._take(request, AFTER)
-        self._before = self._take(request, BEFORE)
-        self._since = self._take(request, SINCE)
+        for name in (AFTER, BEFORE, SINCE):
+            self._leave_out(name)
         self.filter_specs, self.has_filters, unknown, _, self.has_active_filters = (
             self.get_filters(request)
         )
@@ -85,8 +85,11 @@ class JobChangeList(PlainChangeList):
         self.selection: Selection = self.model_admin.selection(
             request, self.filter_specs, self.query
         )
-        ordered = self.root_queryset.order_by(*self.key.newest_first)
-        return self._through_window(ordered)
+        self.key: Key = self.model_admin.key_of(self.selection)
+        self._after = self._take(request, AFTER)
+        self._before = self._take(request, BEFORE)
+        self._since = self._take(request, SINCE)
+        return self._through_window(self.root_queryset.order_by(*self.key.order))
 
     def find_page(self, request: HttpRequest) -> None:
         """One row more than the page shows whether there is another page."""
@@ -108,7 +111,7 @@ class JobChangeList(PlainChangeList):
             if rows:
                 return rows
         if self._after is not None:
-            queryset = queryset.filter(self.key.older(self._after))
+            queryset = queryset.filter(self.key.after(self._after))
         rows = list(queryset[: self.list_per_page + 1])
         self.has_older = len(rows) > self.list_per_page
         self.has_newer = self._after is not None
@@ -117,8 +120,8 @@ class JobChangeList(PlainChangeList):
     def _newer_page(self, queryset: QuerySet[Any], before: Position) -> list[Any]:
         """The page before this position; nothing if it is not full, since then the
         first page shows more."""
-        found = queryset.filter(self.key.newer(before))
-        rows = list(found.order_by(*self.key.oldest_first)[: self.list_per_page + 1])
+        found = queryset.filter(self.key.before(before))
+        rows = list(found.order_by(*self.key.backwards)[: self.list_per_page + 1])
         if len(rows) <= self.list_per_page:
             return []
         self.has_newer = self.has_older = True
@@ -134,18 +137,22 @@ class JobChangeList(PlainChangeList):
             return queryset
         through = matching(ordered, indexed)
         if self._since is not None:
-            queryset = queryset.filter(self.key.not_newer(self._since))
-            through = through.filter(self.key.not_newer(self._since))
+            queryset = queryset.filter(self.key.not_before(self._since))
+            through = through.filter(self.key.not_before(self._since))
         beyond = through.values_list(*self.key.names)[self.window : self.window + 1]
         self.looked_back_to = next(iter(beyond), None)
         if self.looked_back_to is not None:
-            queryset = queryset.filter(self.key.newer(self.looked_back_to))
+            queryset = queryset.filter(self.key.before(self.looked_back_to))
         return queryset
 
-    def _take(self, request: HttpRequest, name: str) -> Position | None:
-        """A position from the address; it is no filter, and links do not repeat it."""
+    def _leave_out(self, name: str) -> None:
+        """This is no filter, and links do not repeat it."""
         self.params.pop(name, None)
         self.filter_params.pop(name, None)
+
+    def _take(self, request: HttpRequest, name: str) -> Position | None:
+        """A position from the address."""
+        self._leave_out(name)
         text = request.GET.get(name)
         if not text:
             return None
@@ -164,6 +171,23 @@ class JobChangeList(PlainChangeList):
         name = opts.verbose_name if number == 1 else opts.verbose_name_plural
         text = str(number) if isinstance(number, About) else number_format(number)
         return f"{text} {name}"
+
+    @property
+    def tabs(self) -> list[Tab]:
+        """The states, each a list of its own."""
+        return [
+            tab
+            for spec in self.filter_specs
+            if isinstance(spec, TabFilter)
+            for tab in spec.tabs(self)
+        ]
+
+    @property
+    def active(self) -> list[Chip]:
+        """What the list is narrowed by, each with the way to do without."""
+        specs: list[Any] = list(self.filter_specs)
+        chips = [chip for spec in specs for chip in spec.chips(self)]
+        return [*chips, *search_chips(self)]
 
     @property
     def window_text(self) -> str:

@@ -10,11 +10,14 @@ from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue
+from django_jobqueue.admin.chips import Chip, Tab
 from django_jobqueue.admin.display import visible
-from django_jobqueue.selection import SelectionError, Term
+from django_jobqueue.search import parse
+from django_jobqueue.selection import SelectionError, Table, Term
 from django_jobqueue.states import ArchivedStatus
 
 
@@ -24,6 +27,7 @@ class ChoiceFilter(SimpleListFilter):
     template = "admin/jobqueue/choice_filter.html"
     parameter_name: str
     most_links = 12
+    folded: ClassVar[bool] = False  # unless it is used
 
     def has_output(self) -> bool:
         """A filter that is in use is always shown."""
@@ -41,6 +45,14 @@ class ChoiceFilter(SimpleListFilter):
     def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         """The rows of ``queryset`` that have this value."""
         return queryset.filter(**{self.parameter_name: value})
+
+    def chips(self, changelist: ChangeList) -> Iterator[Chip]:
+        """The chosen value in words."""
+        value = self.value()
+        if value is not None:
+            labels = {str(name): label for name, label in self.lookup_choices}
+            without = changelist.get_query_string({self.parameter_name: None})
+            yield Chip(self.title, str(labels.get(value, visible(value))), without)
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """The choices; one that is in use is among them."""
@@ -80,7 +92,7 @@ class TermFilter(ChoiceFilter):
         """All: the list goes by the terms of its filters."""
         return queryset
 
-    def terms(self) -> Sequence[Term]:
+    def terms(self, table: Table) -> Sequence[Term]:
         """The chosen value. Raises SelectionError for one that cannot be."""
         value = self.value()
         return () if value is None else (Term(self.selects, self.meant(value)),)
@@ -90,7 +102,44 @@ class TermFilter(ChoiceFilter):
         return value
 
 
-class StatusFilter(TermFilter):
+class TabFilter(TermFilter):
+    """One of a few states, as tabs above the list."""
+
+    template = "admin/jobqueue/no_filter.html"
+
+    def tabs(self, changelist: ChangeList) -> Iterator[Tab]:
+        """All, and every state."""
+        for choice in self.choices(changelist):
+            yield Tab(choice["display"], choice["query_string"], choice["selected"])
+
+
+class TypedFilter(TermFilter):
+    """A value that is typed, as in the search."""
+
+    template = "admin/jobqueue/typed_filter.html"
+    example: ClassVar[str] = ""
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """None: it is typed."""
+        return []
+
+    def has_output(self) -> bool:
+        """Always, since anything can be typed."""
+        return True
+
+    def terms(self, table: Table) -> Sequence[Term]:
+        """What was typed. Raises SearchError for what cannot be."""
+        value = self.value()
+        typed = value.strip() if value else ""
+        return parse(self.text(typed), table, timezone.now()).terms if typed else ()
+
+    def text(self, typed: str) -> str:
+        """The term of a search that says the same."""
+        escaped = typed.replace("\\", "\\\\").replace('"', '\\"')
+        return f'{self.selects}:"{escaped}"'
+
+
+class StatusFilter(TabFilter):
     """Archived jobs by their status."""
 
     title = _("status")
@@ -100,6 +149,25 @@ class StatusFilter(TermFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         """Every status."""
         return list(ArchivedStatus.choices)
+
+
+class StateFilter(TabFilter):
+    """Queued jobs by their state as a person sees it."""
+
+    title = _("state")
+    parameter_name: str = "state"
+    selects = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The views of queued and running."""
+        return [
+            ("ready", _("ready")),
+            ("later", _("later")),
+            ("retrying", _("retrying")),
+            ("running", _("running")),
+            ("cancelling", _("cancelling")),
+            ("lapsed", _("lapsed")),
+        ]
 
 
 class JobTypeFilter(TermFilter):
@@ -134,23 +202,54 @@ class QueuedQueueFilter(QueueFilter):
         return _named(catalogue.queue_names_in_use(request))
 
 
-class StateFilter(TermFilter):
-    """Queued jobs by their state as a person sees it."""
+class PriorityFilter(TypedFilter):
+    """Jobs of one priority, or of those above or below."""
 
-    title = _("state")
-    parameter_name: str = "state"
-    selects = "state"
+    title = _("priority")
+    parameter_name: str = "priority"
+    selects = "priority"
+    example = "5, >0, -10..10"
+
+    def text(self, typed: str) -> str:
+        """A number, or one with an operator; spaces do not count."""
+        return f"{self.selects}:{''.join(typed.split())}"
+
+
+class ErrorFilter(TypedFilter):
+    """Jobs by the class of the exception that they failed with last."""
+
+    title = _("error class")
+    parameter_name: str = "error"
+    selects = "error"
+    example = "TimeoutError"
+
+
+class WorkerFilter(TypedFilter):
+    """Jobs that a worker runs, or ran."""
+
+    title = _("worker")
+    parameter_name: str = "worker"
+    selects = "worker"
+    example = "web-1:4100"
+
+
+class ReplayedFilter(TermFilter):
+    """Archived jobs that were replayed, or were not."""
+
+    title = _("replayed")
+    parameter_name: str = "replayed"
+    selects = "replayed"
+    folded = True
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """The views of queued and running."""
-        return [
-            ("ready", _("ready")),
-            ("later", _("later")),
-            ("retrying", _("retrying")),
-            ("running", _("running")),
-            ("cancelling", _("cancelling")),
-            ("lapsed", _("lapsed")),
-        ]
+        """Whether or not."""
+        return [("yes", _("replayed")), ("no", _("not replayed"))]
+
+    def meant(self, value: str) -> bool:
+        """Whether they were."""
+        if value not in ("yes", "no"):
+            raise SelectionError(value)
+        return value == "yes"
 
 
 class FailureGroupFilter(TermFilter):

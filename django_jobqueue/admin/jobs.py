@@ -34,6 +34,9 @@ from django_jobqueue.selection import Selection, Table, Term
 class JobAdmin(JobViews):
     """Jobs are looked at, and operated by verbs; no form changes one."""
 
+    class Media:
+        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/lists.css"]}
+
     change_form_template = "admin/jobqueue/job.html"
     list_display_links = ("job",)
     search_fields = ("id",)  # shows the box; the search is our own
@@ -50,13 +53,17 @@ class JobAdmin(JobViews):
 
     @property
     def key(self) -> Key:
-        """What the list is ordered by."""
+        """What the list is ordered by, newest first."""
         return Key(self.model, self.key_columns)
+
+    def key_of(self, selection: Selection) -> Key:
+        """What a list of these jobs is ordered by."""
+        return self.key
 
     @property
     def ordering(self) -> list[str]:  # type: ignore[override]
         """Newest first."""
-        return self.key.newest_first
+        return self.key.order
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """A list that is paged by its key."""
@@ -76,7 +83,9 @@ class JobAdmin(JobViews):
         self, request: HttpRequest, specs: Iterable[Spec], query: str
     ) -> Selection:
         """What these filters of the list and its search ask for together."""
-        found = selected(self.table, specs)
+        found, problems = selected(self.table, specs)
+        for problem in problems:
+            self._say(request, problem, messages.ERROR)
         return self._searched(request, found, query) if query.strip() else found
 
     def render_change_form(

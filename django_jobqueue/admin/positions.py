@@ -1,4 +1,4 @@
-"""Places in a list that is ordered by a key, newest first: what pages begin after."""
+"""Places in a list that is ordered by a key: what pages begin after."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import F, Func, Value
-from django.db.models.lookups import GreaterThan, LessThan, LessThanOrEqual
+from django.db.models import F, Func, Lookup, Value
+from django.db.models.lookups import (
+    GreaterThan,
+    GreaterThanOrEqual,
+    LessThan,
+    LessThanOrEqual,
+)
 from django.utils import timezone
 
 Position = tuple[Any, ...]
@@ -29,37 +34,48 @@ class Row(Func):
 
 
 class Key:
-    """The columns that a list is ordered by, each descending; together unique."""
+    """The columns that a list is ordered by, newest first unless said otherwise;
+    together unique."""
 
-    def __init__(self, model: type[models.Model], names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        model: type[models.Model],
+        names: Sequence[str],
+        *,
+        oldest_first: bool = False,
+    ) -> None:
         self.names = tuple(names)
+        self.oldest_first = oldest_first
         self.fields: list[Any] = [model._meta.get_field(name) for name in names]
 
     @property
-    def newest_first(self) -> list[str]:
+    def order(self) -> list[str]:
         """The order, as ``order_by`` takes it."""
-        return [f"-{name}" for name in self.names]
+        return self._ordered(self.oldest_first)
 
     @property
-    def oldest_first(self) -> list[str]:
+    def backwards(self) -> list[str]:
         """The reverse."""
-        return list(self.names)
+        return self._ordered(not self.oldest_first)
 
     def of(self, row: models.Model) -> Position:
         """Where this row is."""
         return tuple(getattr(row, name) for name in self.names)
 
-    def older(self, than: Position) -> LessThan:
+    def after(self, position: Position) -> Lookup[bool]:
         """The condition for what comes after this position."""
-        return LessThan(self._columns(), self._values(than))
+        lookup = GreaterThan if self.oldest_first else LessThan
+        return lookup(self._columns(), self._values(position))
 
-    def not_newer(self, than: Position) -> LessThanOrEqual:
+    def not_before(self, position: Position) -> Lookup[bool]:
         """The same, and the row at this position."""
-        return LessThanOrEqual(self._columns(), self._values(than))
+        lookup = GreaterThanOrEqual if self.oldest_first else LessThanOrEqual
+        return lookup(self._columns(), self._values(position))
 
-    def newer(self, than: Position) -> GreaterThan:
+    def before(self, position: Position) -> Lookup[bool]:
         """The condition for what comes before this position."""
-        return GreaterThan(self._columns(), self._values(than))
+        lookup = LessThan if self.oldest_first else GreaterThan
+        return lookup(self._columns(), self._values(position))
 
     def write(self, position: Position) -> str:
         """A position as part of an address."""
@@ -89,6 +105,9 @@ class Key:
             if isinstance(value, datetime) and timezone.is_naive(value):
                 raise ValueError("a time without a zone")
         return position
+
+    def _ordered(self, oldest_first: bool) -> list[str]:
+        return [name if oldest_first else f"-{name}" for name in self.names]
 
     def _columns(self) -> Row:
         return Row(*(F(name) for name in self.names))

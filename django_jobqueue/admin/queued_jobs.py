@@ -21,14 +21,18 @@ from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.cancel import CancelJobs
 from django_jobqueue.admin.download import Download
 from django_jobqueue.admin.filters import (
+    ErrorFilter,
     JobTypeFilter,
+    PriorityFilter,
     QueuedQueueFilter,
     StateFilter,
+    WorkerFilter,
 )
 from django_jobqueue.admin.job_page import JobPage
 from django_jobqueue.admin.jobs import JobAdmin, tries_of
+from django_jobqueue.admin.positions import Key
 from django_jobqueue.admin.queued_page import page_of
-from django_jobqueue.admin.ranges import DueRangeFilter
+from django_jobqueue.admin.ranges import CreatedRangeFilter, DueRangeFilter
 from django_jobqueue.admin.reschedule import RescheduleJobs
 from django_jobqueue.admin.reveal import Reveal
 from django_jobqueue.admin.run_now import RunJobsNow
@@ -40,7 +44,7 @@ from django_jobqueue.models import (
     QueuedJob,
     Worker,
 )
-from django_jobqueue.selection import Table
+from django_jobqueue.selection import RUNNING, Selection, Table
 from django_jobqueue.states import ALIVE, AttemptEnd, QueuedStatus
 
 PUT_OFF = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
@@ -99,6 +103,10 @@ class QueuedJobAdmin(JobAdmin):
         JobTypeFilter,
         QueuedQueueFilter,
         ("run_after", DueRangeFilter),
+        PriorityFilter,
+        ErrorFilter,
+        WorkerFilter,
+        ("created_at", CreatedRangeFilter),
     )
     elsewhere = ArchivedJob
     elsewhere_note = _("This job is over; it is in the archive.")
@@ -106,6 +114,12 @@ class QueuedJobAdmin(JobAdmin):
     def get_urls(self) -> list[URLPattern]:
         """Addresses that lead to a job wherever it is, before those of the objects."""
         return [*permalink.urls(self.admin_site), *super().get_urls()]
+
+    def key_of(self, selection: Selection) -> Key:
+        """What runs is few, and what runs longest comes first."""
+        if RUNNING.isdisjoint(selection.values("state")):
+            return self.key
+        return Key(self.model, ("started_at", "id"), oldest_first=True)
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         """Whether the user may cancel jobs."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, TypeVar
 
-from django.contrib import messages
 from django.contrib.admin.views.main import ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
@@ -23,7 +22,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rangefilter.filters import DateTimeRangeFilter  # type: ignore[import-untyped]
 
-from django_jobqueue.selection import SelectionError, Term
+from django_jobqueue.admin.chips import Chip
+from django_jobqueue.admin.display import exact
+from django_jobqueue.search import SearchError
+from django_jobqueue.selection import Table, Term
 
 START_OF_DAY = clock.time.min
 END_OF_DAY = clock.time.max
@@ -62,10 +64,10 @@ class Bound:
         if not self.date and not self.time:
             return None
         if not self.date:
-            raise RangeError(gettext("a time needs a date"))
+            raise RangeError(gettext("A time needs a date."))
         day = _parsed(parse_date, self.date)
         if day is None:
-            raise RangeError(gettext("“%s” is no date") % self.date[:40])
+            raise RangeError(gettext("“%s” is no date.") % self.date[:40])
         return timezone.make_aware(datetime.combine(day, self._time()))
 
     def _time(self) -> clock.time:
@@ -73,7 +75,7 @@ class Bound:
             return END_OF_DAY if self.is_end else START_OF_DAY
         found = _parsed(parse_time, self.time)
         if found is None or found.tzinfo is not None:
-            raise RangeError(gettext("“%s” is no time") % self.time[:40])
+            raise RangeError(gettext("“%s” is no time.") % self.time[:40])
         if self.is_end and not found.microsecond:
             return found.replace(microsecond=999_999)  # the whole of this second
         return found
@@ -85,6 +87,7 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
     template = "admin/jobqueue/range_filter.html"
     presets: ClassVar[tuple[Any, ...]] = LATELY
     selects: ClassVar[str] = "finished"
+    folded: ClassVar[bool] = False  # unless it is used
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -94,10 +97,9 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
         try:
             self.start, self.end = (bound.at() for bound in self.bounds)
             if self.start and self.end and self.start > self.end:
-                raise RangeError(gettext("it ends before it begins"))
+                raise RangeError(gettext("It ends before it begins."))
         except RangeError as problem:
             self.error = str(problem)
-            self._complain()
 
     @property
     def is_used(self) -> bool:
@@ -105,10 +107,15 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
         return any(self.used_parameters.values())
 
     @property
+    def _mine(self) -> list[str]:
+        return list(self.expected_parameters())
+
+    @property
     def bounds(self) -> tuple[Bound, Bound]:
         """What was typed."""
-        names = self.expected_parameters()
-        typed = [str(self.used_parameters.get(name) or "").strip() for name in names]
+        typed = [
+            str(self.used_parameters.get(name) or "").strip() for name in self._mine
+        ]
         return Bound(typed[0], typed[1]), Bound(typed[2], typed[3], is_end=True)
 
     def get_form(self, request: HttpRequest) -> None:
@@ -121,30 +128,36 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
         """All: the list goes by the terms of its filters."""
         return queryset
 
-    def terms(self) -> list[Term]:
-        """Not before, and not after. Raises SelectionError if it is not clear."""
+    def terms(self, table: Table) -> list[Term]:
+        """Not before, and not after. Raises SearchError if it is not clear."""
         if self.error:
-            raise SelectionError(self.error)
+            raise SearchError(self.error)
         ends = ((self.start, ">="), (self.end, "<="))
         return [Term(self.selects, at, operator) for at, operator in ends if at]
 
+    def chips(self, changelist: ChangeList) -> Iterator[Chip]:
+        """The range in words."""
+        if self.is_used:
+            start, end = (exact(at) if at else "" for at in (self.start, self.end))
+            without = changelist.get_query_string(dict.fromkeys(self._mine))
+            yield Chip(self.title, self.error or f"{start} – {end}", without)
+
     def choices(self, changelist: ChangeList) -> Iterator[dict[str, Any]]:
         """One choice: the form, with the other filters as hidden fields."""
-        mine = self.expected_parameters()
         others = [
             (name, value)
             for name, values in changelist.filter_params.items()
-            if name not in mine
+            if name not in self._mine
             for value in values
         ]
         start, end = self.bounds
         yield {
-            "names": mine,
+            "names": self._mine,
             "start": start,
             "end": end,
             "others": others,
             "presets": [self._preset(changelist, *preset) for preset in self.presets],
-            "clear": changelist.get_query_string(remove=mine),
+            "clear": changelist.get_query_string(dict.fromkeys(self._mine)),
         }
 
     def _preset(
@@ -161,17 +174,15 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
                 values += [None, None]
             else:
                 values += [f"{now + offset:%Y-%m-%d}", f"{now + offset:%H:%M:%S}"]
-        parameters = dict(zip(self.expected_parameters(), values, strict=True))
+        parameters = dict(zip(self._mine, values, strict=True))
         return {"label": label, "link": changelist.get_query_string(parameters)}
 
-    def _complain(self) -> None:
-        if self.request.method == "GET":
-            text = gettext(
-                "No rows, because the range of “%(title)s” is not clear: %(why)s."
-            )
-            messages.error(
-                self.request, text % {"title": self.title, "why": self.error}
-            )
+
+class CreatedRangeFilter(TimeRangeFilter):
+    """When jobs were enqueued."""
+
+    selects = "created"
+    folded = True
 
 
 class DueRangeFilter(TimeRangeFilter):

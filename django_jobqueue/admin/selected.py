@@ -12,8 +12,17 @@ from typing import Any, Final, Protocol
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 from django.db.models.query import QuerySet
+from django.utils.translation import gettext
 
-from django_jobqueue.selection import Selection, SelectionError, Table, Term
+from django_jobqueue.admin.display import visible
+from django_jobqueue.search import SearchError
+from django_jobqueue.selection import (
+    RUNNING,
+    Selection,
+    SelectionError,
+    Table,
+    Term,
+)
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.data_index import has_data_index
 from django_jobqueue.store.selection import condition
@@ -27,26 +36,33 @@ _INDEXED: Final = {
     ),
     Table.QUEUED: frozenset({"id", "worker", "group", "replay-of", "operation"}),
 }
-_INDEXED_STATES: Final = ("running", "cancelling", "lapsed")
 
 
 class Spec(Protocol):
     """A filter of a list of jobs."""
 
-    def terms(self) -> Sequence[Term]:
-        """What it asks for. Raises SelectionError for what it cannot understand."""
+    title: Any
+
+    def terms(self, table: Table) -> Sequence[Term]:
+        """What it asks for. Raises SelectionError for what cannot be, SearchError for
+        what was typed and is not understood."""
         ...
 
 
-def selected(table: Table, specs: Iterable[Spec]) -> Selection:
-    """What these filters ask for together; nothing if one of them is not clear."""
-    selection = Selection(table)
+def selected(table: Table, specs: Iterable[Spec]) -> tuple[Selection, list[str]]:
+    """What these filters ask for together; nothing if one of them is not clear, and
+    why."""
+    selection, problems = Selection(table), []
     for spec in specs:
         try:
-            selection = selection.also(*spec.terms())
+            selection = selection.also(*spec.terms(table))
+        except SearchError as error:
+            selection = selection.none()
+            text = gettext("No rows, because “%(title)s” is not clear: %(why)s")
+            problems.append(text % {"title": spec.title, "why": visible(str(error))})
         except SelectionError:
             selection = selection.none()
-    return selection
+    return selection, problems
 
 
 def matching(queryset: QuerySet[Any], selection: Selection) -> QuerySet[Any]:
@@ -72,7 +88,7 @@ def matching(queryset: QuerySet[Any], selection: Selection) -> QuerySet[Any]:
 def is_indexed(table: Table, term: Term) -> bool:
     """Whether an index finds the jobs that meet this term, however many there are."""
     if term.field == "state":
-        return term.value in _INDEXED_STATES
+        return term.value in RUNNING
     if term.field == "data":
         return has_data_index(DjangoDatabase(), table)
     return term.field in _INDEXED[table]

@@ -37,14 +37,17 @@ PARAMETERS = {
     "archivedjob": [
         *("status", "job_type", "queue", "fingerprint", "q", "after", "before"),
         *("since", "o", "p", "e", "all", "_facets", "_popup"),
+        *("priority", "worker", "error", "replayed"),
         *(
-            f"finished_at__range__{end}_{part}"
+            f"{name}_at__range__{end}_{part}"
+            for name in ("finished", "created")
             for end in ("gte", "lte")
             for part in "01"
         ),
     ],
     "queuedjob": [
         *("state", "job_type", "queue", "q", "after", "before", "since", "o", "p"),
+        *("priority", "worker", "error"),
         *(f"run_after__range__{end}_{part}" for end in ("gte", "lte") for part in "01"),
     ],
     "failuregroup": ["state", "q", "o", "p", "all"],
