@@ -1,0 +1,1 @@
+"""Figures for operators: windows, sums by name, what needs attention."""

@@ -1,0 +1,17 @@
+"""Figures are read anew for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from django_jobqueue.figures import overview
+
+
+@pytest.fixture(autouse=True)
+def fresh_figures() -> Iterator[None]:
+    """Nothing is kept from one test to the next."""
+    overview.forget()
+    yield
+    overview.forget()

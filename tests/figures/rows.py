@@ -1,0 +1,62 @@
+"""Rows that figures are read from."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from django_jobqueue.figures import attention, overview
+from django_jobqueue.figures.attention import Concern
+from django_jobqueue.figures.window import HOUR
+from django_jobqueue.histogram import BUCKETS, bucket_of
+from django_jobqueue.models import QueuedJob, Rollup, Worker
+
+ADD = "tests.sample.add"
+SAY = "tests.sample.say"
+
+
+def histogram(*seconds: float) -> list[int]:
+    """A histogram of these durations."""
+    made = [0] * BUCKETS
+    for each in seconds:
+        made[bucket_of(each)] += 1
+    return made
+
+
+def rollup(at: datetime, job_type: str = ADD, **columns: Any) -> None:
+    """Insert a roll-up of the minute of this time."""
+    values = {"queue": "default", "run_histogram": [], "wait_histogram": [], **columns}
+    minute = at.replace(second=0, microsecond=0)
+    Rollup.objects.create(bucket=minute, job_type=job_type, **values)
+
+
+def queued(count: int = 1, **columns: Any) -> None:
+    """Insert queued jobs."""
+    values = {"job_type_id": ADD, "queue": "default", **columns}
+    QueuedJob.objects.bulk_create(QueuedJob(**values) for _ in range(count))
+
+
+def worker(name: str = "web-1:1", **columns: Any) -> Worker:
+    """Insert a living worker that knows two job types."""
+    values = {
+        "host": "web-1",
+        "pid": 1,
+        "threads": 4,
+        "job_types": [ADD, SAY],
+        "lease_until": timezone.now() + timedelta(minutes=1),
+        **columns,
+    }
+    return Worker.objects.create(name=name, **values)
+
+
+def concerns() -> list[Concern]:
+    """What needs attention now."""
+    overview.forget()
+    return attention.concerns(overview.read(HOUR).now)
+
+
+def ago(**length: float) -> datetime:
+    """So long before now."""
+    return timezone.now() - timedelta(**length)

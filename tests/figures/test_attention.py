@@ -1,0 +1,182 @@
+"""What needs attention, rule by rule."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import uuid4
+
+import pytest
+from django.test import override_settings
+
+from django_jobqueue import triage
+from django_jobqueue.models import BulkOperation, FailureGroup, Worker
+from tests.figures.rows import ADD, SAY, ago, concerns, queued, rollup, worker
+
+pytestmark = pytest.mark.django_db
+
+
+def told(code: str) -> list[str]:
+    """The sentences of one kind."""
+    return [concern.message for concern in concerns() if concern.code == code]
+
+
+def group(**columns: object) -> FailureGroup:
+    """Insert a failure group, first seen long ago."""
+    values = {"first_seen": ago(days=9), "last_seen": ago(minutes=3), **columns}
+    return FailureGroup.objects.create(
+        fingerprint=uuid4(),
+        coarse=uuid4(),
+        error_class="builtins.KeyError",
+        frame="shop.gateway:charge",
+        **values,
+    )
+
+
+def operation(**columns: object) -> BulkOperation:
+    """Insert a bulk operation of anna."""
+    return BulkOperation.objects.create(
+        kind="replay", selection={}, created_by="anna", **columns
+    )
+
+
+def test_where_all_is_well_nothing_is_told() -> None:
+    worker()
+    queued(5)
+    rollup(ago(minutes=5), succeeded=1_000, failed=1)
+    assert concerns() == []
+
+
+def test_without_a_worker_that_is_what_is_told_first() -> None:
+    queued(2, run_after=ago(hours=3))
+    first = concerns()[0]
+    assert (first.code, first.model, first.key) == ("no_worker", "worker", None)
+    assert told("slow") == []
+
+
+def test_a_queue_that_nobody_serves_leads_to_its_jobs() -> None:
+    worker(queues=["mail"])
+    queued(queue="night")
+    (concern,) = concerns()
+    assert (concern.model, concern.query) == ("queuedjob", {"queue": "night"})
+    assert concern.is_bad
+
+
+def test_jobs_that_have_been_ready_for_long_are_told_oldest_first() -> None:
+    worker()
+    queued(2, run_after=ago(minutes=10))
+    queued(1, job_type_id=SAY, run_after=ago(hours=2))
+    queued(1, queue="mail", run_after=ago(minutes=4))
+    assert told("slow") == [
+        f"1 job of type {SAY} is ready in queue default; the oldest has waited for "
+        "2 h 00 m.",
+        f"2 jobs of type {ADD} are ready in queue default; the oldest has waited for "
+        "10 m.",
+    ]
+    with override_settings(JOBQUEUE={"ALERT_WAIT": 3_600}):
+        assert len(told("slow")) == 1
+
+
+def test_what_is_paused_is_not_slow_but_paused() -> None:
+    worker()
+    queued(3, run_after=ago(hours=1))
+    queued(1, queue="mail", run_after=ago(hours=1))
+    triage.pause([ADD], by="anna")
+    triage.pause(["mail", "empty"], queues=True, by="anna")
+    assert told("slow") == []
+    assert told("job_type_paused") == [f"Job type {ADD} is paused; 4 ready jobs wait."]
+    assert told("queue_paused") == ["Queue mail is paused; 1 ready job waits."]
+
+
+def test_a_share_of_failures_above_the_limit_is_told() -> None:
+    worker()
+    rollup(ago(minutes=5), succeeded=10, failed=2)
+    rollup(ago(minutes=6), succeeded=6, failed=2)
+    rollup(ago(minutes=5), SAY, succeeded=9, failed=10)  # too few to tell
+    assert told("failing") == [
+        f"20 % of the 20 jobs of type {ADD} that finished in the last hour failed."
+    ]
+    with override_settings(JOBQUEUE={"ALERT_FAILED": 20}):
+        assert told("failing") == []
+
+
+def test_failures_of_two_hours_ago_are_not_told() -> None:
+    worker()
+    rollup(ago(hours=2), failed=100)
+    assert told("failing") == []
+
+
+def test_new_and_regressed_failures_are_told_once() -> None:
+    worker()
+    group()
+    group(state="ignored", first_seen=ago(hours=1))
+    new = group(first_seen=ago(hours=1))
+    back = group(regressed_at=ago(minutes=12))
+    found = {concern.code: concern for concern in concerns()}
+    assert set(found) == {"regressed", "new_failure"}
+    assert (found["regressed"].key, found["new_failure"].key) == (back.pk, new.pk)
+    assert found["regressed"].is_bad
+    assert found["new_failure"].message == (
+        "A new failure: builtins.KeyError in shop.gateway:charge, last seen 3 m ago."
+    )
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"), [({"minutes": 1}, ["worker_lapsed"]), ({"minutes": -1}, [])]
+)
+def test_a_worker_that_does_not_renew_its_lease_is_told(
+    at: dict[str, float], expected: list[str]
+) -> None:
+    worker("web-2:1")
+    worker(lease_until=ago(**at), running=3)
+    assert [concern.code for concern in concerns()] == expected
+    if expected:
+        assert told("worker_lapsed") == [
+            "Worker web-1:1 has not renewed its lease for 1 m; 3 jobs that it ran "
+            "will be taken over."
+        ]
+
+
+def test_a_worker_that_was_lost_is_told_for_a_while() -> None:
+    worker("web-2:1")
+    worker(state="lost", stopped_at=ago(minutes=2), end="killed by signal 9")
+    assert told("worker_lost") == [
+        "Worker web-1:1 was lost in the last ten minutes: killed by signal 9"
+    ]
+    Worker.objects.filter(state="lost").update(stopped_at=ago(minutes=11))
+    assert told("worker_lost") == []
+
+
+@pytest.mark.parametrize(
+    ("state", "finished_at", "code"),
+    [
+        ("failed", ago(hours=1), "bulk_failed"),
+        ("failed", ago(days=2), ""),
+        ("paused", None, "bulk_paused"),
+        ("running", None, ""),
+        ("draft", None, ""),
+        ("done", ago(hours=1), ""),
+    ],
+)
+def test_bulk_operations_that_failed_or_wait_for_somebody_are_told(
+    state: str, finished_at: datetime | None, code: str
+) -> None:
+    worker()
+    made = operation(state=state, finished_at=finished_at)
+    found = [(concern.code, concern.key) for concern in concerns()]
+    assert found == ([(code, made.pk)] if code else [])
+
+
+def test_roll_ups_that_nobody_folds_are_told() -> None:
+    worker()
+    rollup(ago(hours=5).replace(minute=30), succeeded=1)
+    assert told("rollups_lag") == []
+    rollup(ago(hours=5).replace(minute=31), succeeded=1)
+    assert len(told("rollups_lag")) == 1
+
+
+def test_of_each_kind_only_the_first_few_are_told() -> None:
+    worker()
+    for number in range(8):
+        queued(queue=f"q{number}", run_after=ago(minutes=10 + number))
+    slow = [concern for concern in concerns() if concern.code == "slow"]
+    assert [concern.others for concern in slow] == [0, 0, 0, 0, 3]

@@ -1,0 +1,129 @@
+"""Sums by job type, by queue and of everything, against rows made by hand."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from django_jobqueue.figures import lines, overview
+from django_jobqueue.figures.lines import Line
+from django_jobqueue.figures.window import DAY, HOUR, WEEK, Window
+from django_jobqueue.models import JobType, Queue
+from tests.figures.rows import ADD, SAY, ago, histogram, queued, rollup, worker
+
+pytestmark = pytest.mark.django_db
+
+
+def by_type(window: Window = HOUR) -> dict[str, Line]:
+    """The line of each job type."""
+    overview.forget()
+    return {line.name: line for line in lines.by_type(overview.read(window))}
+
+
+def test_what_waits_and_runs_is_summed_over_queues() -> None:
+    queued(2, run_after=ago(minutes=5))
+    queued(3, queue="mail", run_after=ago(minutes=9))
+    queued(1, run_after=ago(hours=-1), attempts=1)
+    queued(1, run_after=ago(hours=-1))
+    queued(1, status="running", attempts=1)
+    depths = by_type()[ADD].depths
+    assert (depths.ready, depths.later, depths.retrying, depths.running) == (5, 2, 1, 1)
+    assert depths.oldest is not None
+    assert 540 <= depths.oldest < 600
+    found = {line.name: line for line in lines.by_queue(overview.read(HOUR))}
+    assert {name: line.depths.ready for name, line in found.items()} == {
+        "default": 2,
+        "mail": 3,
+    }
+
+
+def test_a_depth_above_the_cap_is_at_least_the_cap() -> None:
+    queued(10_002, run_after=ago(minutes=1))
+    queued(5, job_type_id=SAY, run_after=ago(minutes=1))
+    whole = lines.total(overview.read(HOUR)).depths
+    assert (whole.ready, whole.at_least) == (10_005, {"ready"})
+
+
+def test_what_finished_is_summed_over_the_window_and_no_more() -> None:
+    for minutes in (1, 58):
+        rollup(ago(minutes=minutes), succeeded=9, failed=1, retried=4, other=2)
+    rollup(ago(minutes=1), SAY, succeeded=7, queue="mail")
+    rollup(ago(minutes=62), succeeded=100)
+    line = by_type()[ADD]
+    assert (line.succeeded, line.failed, line.retried, line.other) == (18, 2, 8, 4)
+    assert (line.finished, line.failed_share) == (20, 0.1)
+    assert lines.total(overview.read(HOUR)).finished == 27
+    assert by_type(DAY)[ADD].succeeded == 118
+    assert by_type()[SAY].failed_share == 0.0
+
+
+def test_percentiles_are_of_all_roll_ups_together() -> None:
+    rollup(ago(minutes=1), run_histogram=histogram(*[0.05] * 18))
+    rollup(ago(minutes=2), run_histogram=histogram(7.0, 7.0))
+    line = by_type()[ADD]
+    assert sum(line.run) == 20
+    half, most = line.run_time(0.5), line.run_time(0.95)
+    assert half is not None
+    assert most is not None
+    assert 0.05 <= half < 0.1
+    assert 7.0 <= most < 12.0
+    assert line.wait_time(0.5) is None
+
+
+@pytest.mark.parametrize("window", [HOUR, DAY, WEEK])
+def test_a_trend_has_each_roll_up_in_its_place(window: Window) -> None:
+    rollup(ago(seconds=0), succeeded=2, failed=1)
+    rollup(ago(seconds=0) - window.length + 2 * window.step, succeeded=5)
+    trend = by_type(window)[ADD].trend
+    assert len(trend) == window.length // window.trend_step
+    assert (trend[-1], trend[0]) == ([3, 1], [5, 0])
+    assert sum(finished for finished, failed in trend) == 8
+
+
+def test_every_declared_type_and_every_paused_queue_has_a_line() -> None:
+    JobType.objects.create(name="elsewhere.idle")
+    Queue.objects.create(name="night", paused=True)
+    Queue.objects.create(name="open")
+    assert by_type()["elsewhere.idle"].is_idle
+    names = [line.name for line in lines.by_queue(overview.read(HOUR))]
+    assert names == ["night"]
+
+
+def test_reading_asks_a_fixed_number_of_small_questions() -> None:
+    def statements() -> list[str]:
+        overview.forget()
+        with CaptureQueriesContext(connection) as captured:
+            overview.read(WEEK)
+        return [query["sql"] for query in captured.captured_queries]
+
+    few = statements()
+    for number in range(20):
+        queued(2, queue=f"q{number}", run_after=ago(minutes=1))
+        worker(f"web-{number}:1")
+        rollup(ago(minutes=number), succeeded=1)
+    # Lanes are counted only if there are any, known types only of living workers.
+    assert len(statements()) <= len(few) + 2 <= 20
+    assert not [text for text in statements() if "jobqueue_archivedjob" in text]
+
+
+def test_what_was_just_read_is_not_read_again() -> None:
+    overview.read(HOUR)
+    with CaptureQueriesContext(connection) as captured:
+        overview.read(HOUR)
+    assert len(captured) == 0
+
+
+def test_the_spans_of_a_window_are_what_its_roll_ups_say() -> None:
+    rollup(ago(minutes=90), succeeded=3, wait_histogram=histogram(2.0))
+    rollup(ago(minutes=90), SAY, succeeded=4, failed=2, other=1, retried=9)
+    past = overview.read(DAY).past
+    (span,) = past.spans
+    assert (span.succeeded, span.failed, span.other, span.retried) == (7, 2, 1, 9)
+    assert (span.start - past.start) % DAY.step == timedelta(0)
+    waited = span.wait_time(0.95)
+    assert waited is not None
+    assert 2.0 <= waited < 3.2
+    assert span.run_time(0.95) is None

@@ -1,0 +1,36 @@
+"""Windows end now and begin at a whole span."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from django_jobqueue.figures.window import DAY, HOUR, WEEK, WINDOWS, Window
+
+NOW = datetime(2026, 11, 21, 19, 48, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("window", "start"),
+    [
+        (HOUR, datetime(2026, 11, 21, 18, 49, tzinfo=UTC)),
+        (DAY, datetime(2026, 11, 20, 20, 0, tzinfo=UTC)),
+        (WEEK, datetime(2026, 11, 14, 20, 0, tzinfo=UTC)),
+    ],
+)
+def test_a_window_begins_at_a_whole_span(window: Window, start: datetime) -> None:
+    assert window.start(NOW) == start
+
+
+@pytest.mark.parametrize("window", WINDOWS.values())
+def test_the_last_span_of_a_window_goes_on(window: Window) -> None:
+    spans = window.length // window.step
+    last = window.start(NOW) + (spans - 1) * window.step
+    assert last <= NOW < last + window.step
+    assert window.length % window.trend_step == timedelta(0)
+    assert window.trend_step % window.step == timedelta(0)
+
+
+def test_the_longer_a_window_the_longer_its_figures_are_kept() -> None:
+    assert [window.fresh for window in (HOUR, DAY, WEEK)] == [3.0, 60.0, 420.0]

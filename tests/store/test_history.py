@@ -1,0 +1,77 @@
+"""History from the roll-ups, by name and by spans of time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django_jobqueue.models import Rollup
+from django_jobqueue.store import history
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from tests.store.rows import ADD, ago
+
+HALF_HOUR = timedelta(minutes=30)
+
+
+def make(seconds: float, queue: str = "default", **values: object) -> None:
+    """Insert a roll-up of so many seconds ago."""
+    Rollup.objects.create(bucket=ago(seconds), job_type=ADD, queue=queue, **values)
+
+
+def test_only_what_began_since_then_is_summed(own: OwnConnection) -> None:
+    make(100, succeeded=1, failed=2)
+    make(50, succeeded=10, retried=3, other=4, run_histogram=[5])
+    make(50, "mail", succeeded=7)
+    make(5_000, succeeded=100)
+    first, second = history.since(own, ago(3_600))
+    assert (first.job_type, first.queue, second.queue) == (ADD, "default", "mail")
+    assert (first.succeeded, first.failed) == (11, 2)
+    assert (first.retried, first.other) == (3, 4)
+    assert (first.run[0], sum(first.run), sum(first.wait)) == (5, 5, 0)
+
+
+def test_spans_are_counted_from_the_start_and_empty_ones_are_missing(
+    own: OwnConnection,
+) -> None:
+    start = ago(7_200)
+    make(7_200 - 60, succeeded=1)
+    make(7_200 - 1_700, "mail", succeeded=2)
+    make(60, failed=4)
+    found = history.spans(own, start, HALF_HOUR)
+    assert [(span.start, span.succeeded, span.failed) for span in found] == [
+        (start, 3, 0),
+        (start + 3 * HALF_HOUR, 0, 4),
+    ]
+
+
+def test_trends_count_what_finished_and_failed(own: OwnConnection) -> None:
+    start = ago(3_600)
+    make(3_500, succeeded=1, failed=2, retried=50, other=50)
+    make(60, "mail", succeeded=3)
+    found = {one.queue: one for one in history.trends(own, start, HALF_HOUR)}
+    assert (found["default"].finished, found["default"].failed) == (3, 2)
+    assert (found["default"].start, found["mail"].start) == (start, start + HALF_HOUR)
+
+
+def test_the_callers_connection_reads_the_same(own: OwnConnection) -> None:
+    make(60, succeeded=1, run_histogram=[3], wait_histogram=[0, 4])
+    start, caller = ago(600), DjangoDatabase()
+    assert history.since(caller, start) == history.since(own, start)
+    assert history.spans(caller, start, HALF_HOUR) == history.spans(
+        own, start, HALF_HOUR
+    )
+    assert history.trends(caller, start, HALF_HOUR) == history.trends(
+        own, start, HALF_HOUR
+    )
+
+
+def test_minutes_that_should_have_been_folded_are_found(own: OwnConnection) -> None:
+    five_hours_ago = ago(5 * 3_600)
+    Rollup.objects.create(
+        bucket=five_hours_ago.replace(minute=30, second=0, microsecond=0),
+        job_type=ADD,
+        queue="default",
+    )
+    assert history.unfolded(own) is None
+    late = five_hours_ago.replace(minute=31, second=0, microsecond=0)
+    Rollup.objects.create(bucket=late, job_type=ADD, queue="default")
+    assert history.unfolded(own) == late
