@@ -11,6 +11,8 @@
     ├── JobNotFound             no job has this id, neither queued nor archived
     ├── LeaseLost               it was rescued while it ran here; nothing was written
     ├── NotReplayable           says what state the job is in
+    ├── NotEditable             its data cannot be edited: it does not wait
+    ├── JobChanged              its data are not those that you saw
     └── StoreUnavailable        the database cannot be used now; says when to try again
 
     HandlerWord                 said by a handler on purpose; no failures of ours
@@ -113,6 +115,29 @@ class NotReplayable(JobQueueError):
         super().__init__(
             f"Job {id} is {status}; only a job that is over can be replayed. "
             "Wait for it to end, or cancel it first."
+        )
+
+
+class NotEditable(JobQueueError):
+    """Only a waiting job's data can be edited. ``status`` is what this one is."""
+
+    def __init__(self, id: UUID, status: str) -> None:
+        self.id = id
+        self.status = status
+        super().__init__(
+            f"Job {id} is {status}; only the data of a job that waits can be edited. "
+            "When it is over, replay it with other data."
+        )
+
+
+class JobChanged(JobQueueError):
+    """The job is not as you saw it: somebody edited its data meanwhile."""
+
+    def __init__(self, id: UUID) -> None:
+        self.id = id
+        super().__init__(
+            f"The data of job {id} were edited meanwhile. Nothing was changed: look at "
+            "them anew, and edit again."
         )
 
 

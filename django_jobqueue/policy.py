@@ -139,6 +139,11 @@ def priority_problem(value: object) -> str | None:
     return None
 
 
+def attempts_problem(value: object) -> str | None:
+    """What is wrong with this number of attempts, in words that follow its name."""
+    return _whole(1)(value)
+
+
 def _same(value: Any) -> Any:
     return value
 

@@ -31,6 +31,7 @@ from django_jobqueue.admin.jobs import JobAdmin, tries_of
 from django_jobqueue.admin.ranges import CreatedRangeFilter, TimeRangeFilter
 from django_jobqueue.admin.related import by_original, replay_cell, replays_of
 from django_jobqueue.admin.replay import ReplayJobs
+from django_jobqueue.admin.replay_edited import ReplayEdited
 from django_jobqueue.admin.reveal import Reveal
 from django_jobqueue.admin.verbs import Verb
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
@@ -51,7 +52,7 @@ class ArchivedJobAdmin(JobAdmin):
     """Jobs that are over."""
 
     verbs: ClassVar[Sequence[Verb]] = (ReplayJobs(),)
-    views = (Download(), Reveal())
+    views = (ReplayEdited(), Download(), Reveal())
     verb_columns = ("id", "job_type", "status", "expires_at")
     table = Table.ARCHIVED
     key_columns = ("finished_at", "id")

@@ -101,9 +101,10 @@ class JobViews(OperatedAdmin):
     def back_to(
         self, request: HttpRequest, job: Any, text: str, level: int = messages.SUCCESS
     ) -> HttpResponse:
-        """To the page of the job, with a message."""
+        """To the page of the job, queued or archived, with a message."""
         self.message_user(request, text, level)
-        return HttpResponseRedirect(self._url(job))
+        model = str(job._meta.model_name)
+        return HttpResponseRedirect(display.url_of(model, job.pk))
 
     def render(
         self, request: HttpRequest, template: str, job: Any, **context: Any

@@ -20,6 +20,7 @@ from django_jobqueue.admin import catalogue, display, permalink
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.cancel import CancelJobs
 from django_jobqueue.admin.download import Download
+from django_jobqueue.admin.edit_data import EditData
 from django_jobqueue.admin.filters import (
     ErrorFilter,
     JobTypeFilter,
@@ -70,7 +71,7 @@ class QueuedJobAdmin(JobAdmin):
         RescheduleJobs(),
         CancelJobs(),
     )
-    views = (Download(), Reveal())
+    views = (EditData(), Download(), Reveal())
     verb_columns = ("id", "job_type", "queue", "status", "expires_at")
     table = Table.QUEUED
     key_columns = ("id",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -15,30 +15,22 @@ from django_jobqueue import triage
 from django_jobqueue.admin import catalogue
 from django_jobqueue.admin.display import names
 from django_jobqueue.admin.related import replays_of
+from django_jobqueue.admin.replay_options import (
+    ReplayOptions,
+    options_of,
+    with_reason,
+)
 from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm, left_out
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.states import ArchivedStatus, Delivery
 
-EXPIRY: Final[dict[str, str | None]] = {"same": "same", "keep": "keep", "none": None}
 
-
-class ReplayForm(VerbForm):
+class ReplayForm(VerbForm, ReplayOptions):
     """How to replay, and what to leave out."""
 
     # The newest replay of these when the page asked: what was replayed since, by a
     # second click or by somebody else, is left out in any case.
     newest = forms.UUIDField(required=False, widget=forms.HiddenInput)
-    expiry = forms.ChoiceField(
-        label=_("Expiry"),
-        initial="same",
-        widget=forms.RadioSelect,
-        choices=[
-            ("same", _("the same time to live, from now")),
-            ("keep", _("the old moment: a job that expired expires again")),
-            ("none", _("never")),
-        ],
-    )
-    queue = forms.ChoiceField(label=_("Queue"), required=False)
     skip_replayed = forms.BooleanField(
         label=_("Leave out what was replayed already"), required=False, initial=True
     )
@@ -48,12 +40,8 @@ class ReplayForm(VerbForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        found = [(name, name) for name in catalogue.queue_names(self.request)]
-        queue = self.fields["queue"]
-        assert isinstance(queue, forms.ChoiceField)
-        queue.choices = [("", _("the queue that each had")), *found]
-        if not any(row.expires_at for row in self.rows):
-            del self.fields["expiry"]
+        self.offer_queues(self.request)
+        self.offer_expiry(any(row.expires_at for row in self.rows))
         before = replays_of([row.pk for row in self.rows])
         self.fields["newest"].initial = before[0][1] if before else None
         if not before:
@@ -94,9 +82,8 @@ class ReplayJobs(Verb):
         chosen = [row for row in rows if row.pk not in skipped | meanwhile]
         made = triage.replay_many(
             [row.pk for row in chosen],
-            expires=EXPIRY[said.get("expiry") or "same"],
-            queue=said["queue"] or None,
             by=request.user.get_username(),
+            **options_of(said),
         )
         text = ngettext(
             "%(count)d job was replayed.", "%(count)d jobs were replayed.", len(made)
@@ -109,7 +96,7 @@ class ReplayJobs(Verb):
                 *left_out(len(chosen), len(made)),
             ],
             [row for row in chosen if row.pk in made],
-            gettext("Replayed."),
+            with_reason(gettext("Replayed."), said),
         )
 
 

@@ -25,8 +25,8 @@ WITH made AS (
               WHEN 'none' THEN NULL
               WHEN 'same' THEN due.at + (old.expires_at - old.created_at)
               ELSE %(expires_at)s::timestamptz END,
-         old.max_attempts, old.id, coalesce(old.root_id, old.id),
-         %(bulk_operation_id)s::uuid, %(by)s, old.tags
+         coalesce(%(max_attempts)s, old.max_attempts), old.id,
+         coalesce(old.root_id, old.id), %(bulk_operation_id)s::uuid, %(by)s, old.tags
     FROM jobqueue_archivedjob AS old
     JOIN jobqueue_jobtype AS type ON type.name = old.job_type,
          LATERAL (SELECT coalesce(%(run_after)s::timestamptz, clock_timestamp()))
@@ -49,6 +49,7 @@ class Replay:
     run_after: datetime | None = None  # None is now
     queue: str | None = None
     priority: int | None = None
+    max_attempts: int | None = None
     data: str | None = None  # JSON text
     # keep: the old moment, so that an expired job expires again; same: the same time to
     # live, from now; none: never; new: expires_at.

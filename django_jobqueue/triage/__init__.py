@@ -6,6 +6,7 @@ business.
 """
 
 from django_jobqueue.triage import bulk as bulk
+from django_jobqueue.triage.editing import edit_data
 from django_jobqueue.triage.finding import get_job
 from django_jobqueue.triage.groups import assign, ignore, note, reopen, resolve
 from django_jobqueue.triage.overrides import override
@@ -20,6 +21,7 @@ __all__ = [
     "ask_workers",
     "assign",
     "cancel",
+    "edit_data",
     "get_job",
     "ignore",
     "note",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
+from django_jobqueue.arguments import to_json
+from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
 from django_jobqueue.ids import as_id
 from django_jobqueue.options import time_problem
-from django_jobqueue.policy import priority_problem, queue_problem
+from django_jobqueue.policy import attempts_problem, priority_problem, queue_problem
 from django_jobqueue.registry import registry
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import Database
@@ -44,3 +47,18 @@ def must_exist(db: Database, names: Iterable[str], found: Collection[str]) -> No
         if name not in found:
             near = registry.near(name, store_find.known_names(db))
             raise UnknownJobType(name, near)
+
+
+def check_attempts(max_attempts: int | None) -> None:
+    """Raises InvalidArguments for a number of attempts that no job can have."""
+    if max_attempts is not None and (problem := attempts_problem(max_attempts)):
+        raise InvalidArguments(f"max_attempts {problem}")
+
+
+def checked_data(job_type: str, data: Mapping[str, Any]) -> str:
+    """The JSON text of data that fit the handler, if it is known here. Raises
+    InvalidArguments."""
+    declaration = registry.get(job_type)
+    if declaration and (problem := declaration.parameters.problem(dict(data))):
+        raise InvalidArguments(problem)
+    return to_json(dict(data), limit=conf.max_data_bytes)

@@ -7,8 +7,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django_jobqueue.arguments import to_json
-from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import (
     InvalidArguments,
     JobNotFound,
@@ -22,7 +20,13 @@ from django_jobqueue.store import replay as store_replay
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.replay import Replay
 from django_jobqueue.store.rows import Job
-from django_jobqueue.triage.checks import Ids, check, keys_of
+from django_jobqueue.triage.checks import (
+    Ids,
+    check,
+    check_attempts,
+    checked_data,
+    keys_of,
+)
 from django_jobqueue.triage.finding import get_job
 from django_jobqueue.triage.telling import tell
 
@@ -34,6 +38,7 @@ def replay(
     expires: str | datetime | None = "keep",
     queue: str | None = None,
     priority: int | None = None,
+    max_attempts: int | None = None,
     data: Mapping[str, Any] | None = None,
     by: str = "",
 ) -> Job:
@@ -41,14 +46,15 @@ def replay(
 
     ``expires``: "keep" copies the old moment, so that a job that expired expires again;
     "same" gives it the same time to live from now; None is never; or a new moment.
-    ``data`` replaces the old data, and must fit the handler. Raises JobNotFound,
-    NotReplayable, UnknownJobType, InvalidArguments.
+    ``max_attempts`` is for the new job alone; None is what the old one had. ``data``
+    replaces the old data, and must fit the handler. Raises JobNotFound, NotReplayable,
+    UnknownJobType, InvalidArguments.
     """
     job = get_job(id)
     if not job.is_over:
         raise NotReplayable(job.id, job.status)
-    text = None if data is None else _checked_data(job.job_type, data)
-    how = _how(run_after, expires, queue, priority, by, text)
+    text = None if data is None else checked_data(job.job_type, data)
+    how = _how(expires, by, run_after, queue, priority, max_attempts, text)
     made = store_replay.replay(DjangoDatabase(), [job.id], how)
     if not made:
         raise _why_not_replayed(job)
@@ -63,6 +69,7 @@ def replay_many(
     expires: str | datetime | None = "keep",
     queue: str | None = None,
     priority: int | None = None,
+    max_attempts: int | None = None,
     by: str = "",
 ) -> dict[UUID, UUID]:
     """Replay these archived jobs; returns the new id of each that could be.
@@ -70,34 +77,29 @@ def replay_many(
     Ids that are not archived, or whose job type is gone, are left out.
     """
     keys = keys_of(ids)
-    how = _how(run_after, expires, queue, priority, by, None)
+    how = _how(expires, by, run_after, queue, priority, max_attempts)
     made = store_replay.replay(DjangoDatabase(), keys, how)
     tell("replay", by, len(made), {"asked": len(keys)})
     return made
 
 
 def _how(
-    run_after: datetime | None,
     expires: str | datetime | None,
+    by: str,
+    run_after: datetime | None,
     queue: str | None,
     priority: int | None,
-    by: str,
-    data: str | None,
+    max_attempts: int | None,
+    data: str | None = None,
 ) -> Replay:
     check(run_after=run_after, priority=priority, queue=queue)
-    if isinstance(expires, datetime):
-        check(expires=expires)
-        expiry, expires_at = "new", expires
-    elif expires in ("keep", "same", None):
-        expiry, expires_at = expires or "none", None
-    else:
-        raise InvalidArguments(
-            f"expires must be 'keep', 'same', None or a datetime, not {expires!r}."
-        )
+    check_attempts(max_attempts)
+    expiry, expires_at = _expiry(expires)
     return Replay(
         run_after=run_after,
         queue=queue,
         priority=priority,
+        max_attempts=max_attempts,
         data=data,
         expiry=expiry,
         expires_at=expires_at,
@@ -105,11 +107,15 @@ def _how(
     )
 
 
-def _checked_data(job_type: str, data: Mapping[str, Any]) -> str:
-    declaration = registry.get(job_type)
-    if declaration and (problem := declaration.parameters.problem(dict(data))):
-        raise InvalidArguments(problem)
-    return to_json(dict(data), limit=conf.max_data_bytes)
+def _expiry(expires: str | datetime | None) -> tuple[str, datetime | None]:
+    if isinstance(expires, datetime):
+        check(expires=expires)
+        return "new", expires
+    if expires in ("keep", "same", None):
+        return expires or "none", None
+    raise InvalidArguments(
+        f"expires must be 'keep', 'same', None or a datetime, not {expires!r}."
+    )
 
 
 def _why_not_replayed(job: Job) -> Exception:

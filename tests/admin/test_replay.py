@@ -91,7 +91,7 @@ def test_the_question_says_how_many_of_what(anna: Client, scene: Scene) -> None:
         "1 belongs to an at-most-once type",
         "1 cannot be replayed, because its job type is gone.",
         f"Paused, so that the new jobs will wait: {LEAK}.",
-        "the same time to live, from now",
+        "the same time to live, from when it is due",
     ):
         assert text in page.text
 
@@ -314,3 +314,34 @@ def test_a_replayed_job_keeps_its_data_and_its_own_limits(
     assert (new.queue, new.attempts, new.status) == ("mail", 0, "queued")
     assert before <= new.run_after <= timezone.now()
     assert add.name == ADD
+
+
+def test_a_replay_can_wait_be_urgent_and_be_tried_once(anna: Client, db: None) -> None:
+    old = rows.archived(FAIL, "failed", max_attempts=9)
+    said = {
+        "run_after": "2031-01-02T03:04",
+        "priority": "-5",
+        "attempts": "1",
+        "expiry": "new",
+        "expires_at": "2031-01-03T00:00",
+        "reason": "<b>OPS-12</b>",
+    }
+    confirm(anna, "archivedjob", "replay", old, **said)
+    (new,) = replays()
+    assert (new.priority, new.max_attempts) == (-5, 1)
+    assert new.run_after.isoformat() == "2031-01-02T03:04:00+00:00"
+    assert new.expires_at is not None
+    assert new.expires_at.isoformat() == "2031-01-03T00:00:00+00:00"
+    entry = LogEntry.objects.get().get_change_message()
+    assert entry == "Replayed. <b>OPS-12</b>"
+    assert "&lt;b&gt;OPS-12" in get(anna, page_of("archivedjob", old)).html
+
+
+@pytest.mark.parametrize("priority", ["101", "-101", "x", "1.5"])
+def test_a_priority_that_there_is_not_is_asked_again(
+    anna: Client, db: None, priority: str
+) -> None:
+    old = rows.archived(FAIL, "failed")
+    page = confirm(anna, "archivedjob", "replay", old, priority=priority)
+    assert "errorlist" in page.html
+    assert replays() == []

@@ -1,0 +1,47 @@
+"""Edit data: what a waiting job is called with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django_jobqueue.store.connection import Database
+
+# The lock waits for a claim that goes on this moment, and then sees that it runs. The
+# comparison is that of jsonb: spaces and the order of keys do not matter.
+EDIT: Final = """
+WITH held AS MATERIALIZED (
+  SELECT id, status,
+         %(expected)s::jsonb IS NULL OR data = %(expected)s::jsonb AS as_seen
+    FROM jobqueue_queuedjob
+   WHERE id = %(id)s
+     FOR UPDATE
+), edited AS (
+  UPDATE jobqueue_queuedjob AS job
+     SET data = %(data)s::jsonb
+    FROM held
+   WHERE job.id = held.id AND held.status = 'queued' AND held.as_seen
+)
+SELECT status, as_seen FROM held
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What the edit found; it was done if the job was queued, and as it was seen."""
+
+    status: str
+    as_seen: bool
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the job has the new data."""
+        return self.status == "queued" and self.as_seen
+
+
+def edit(db: Database, id: UUID, data: str, expected: str | None) -> Edited | None:
+    """Give a waiting job other data, if they are those expected; None if there is no
+    such job among the queued. Both are JSON texts."""
+    rows = db.fetch(EDIT, {"id": id, "data": data, "expected": expected})
+    return Edited(*rows[0]) if rows else None

@@ -1,0 +1,66 @@
+"""Edit data: only of a job that waits, and only if they are as they were seen."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from django_jobqueue import InvalidArguments, JobChanged, JobNotFound, NotEditable
+from django_jobqueue.ids import new_id
+from django_jobqueue.models import QueuedJob
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.edit import Edited, edit
+from django_jobqueue.triage import edit_data
+from tests.sample.jobs import add
+from tests.store.meanwhile import together
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_waiting_job_gets_other_data() -> None:
+    job = add.enqueue(1, b=2)
+    assert edit_data(job.id, {"a": 5}, expected='{"b": 2, "a": 1}').data == {"a": 5}
+
+
+def test_data_that_are_not_those_expected_stay() -> None:
+    job = add.enqueue(1)
+    with pytest.raises(JobChanged):
+        edit_data(job.id, {"a": 5}, expected='{"a": 2}')
+    assert QueuedJob.objects.get().data == {"a": 1}
+
+
+def test_a_running_job_is_left_alone() -> None:
+    job = add.enqueue(1)
+    QueuedJob.objects.update(status="running")
+    with pytest.raises(NotEditable, match="is running"):
+        edit_data(job.id, {"a": 5})
+    assert QueuedJob.objects.get().data == {"a": 1}
+
+
+def test_data_that_do_not_fit_are_refused() -> None:
+    job = add.enqueue(1)
+    with pytest.raises(InvalidArguments, match="missing 'a'"):
+        edit_data(job.id, {"b": 5})
+
+
+def test_a_job_that_is_not_there_is_said() -> None:
+    with pytest.raises(JobNotFound):
+        edit_data(new_id(), {"a": 5})
+    assert edit(DjangoDatabase(), new_id(), "{}", None) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_edits_of_the_same_data_one_is_done() -> None:
+    job = add.enqueue(1)
+    found = together(
+        [
+            partial(edit, DjangoDatabase(), job.id, f'{{"a": {n}}}', '{"a": 1}')
+            for n in (7, 8)
+        ]
+    )
+    assert sorted(found, key=lambda one: one.is_done) == [
+        Edited("queued", as_seen=False),
+        Edited("queued", as_seen=True),
+    ]
+    assert QueuedJob.objects.get().data in ({"a": 7}, {"a": 8})
