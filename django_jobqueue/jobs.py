@@ -86,7 +86,10 @@ class Slice:
                 most=throttle.most,
                 job=self._context.id,
             )
-            if done is None or done.over:
+            if done is None:
+                return
+            if done.over:
+                bulk_steps.ended(self._id)
                 return
             now = self._clock()
             rest = throttle.did(changed=done.changed, seconds=now - began, now=now)

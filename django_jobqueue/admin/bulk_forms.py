@@ -46,7 +46,7 @@ class BulkForm(forms.Form):
         help_text=_("Kept with the operation and in the audit log."),
         widget=forms.TextInput(attrs={"size": 60}),
     )
-    shown = forms.IntegerField(widget=forms.HiddenInput)
+    shown = forms.IntegerField(required=False, widget=forms.HiddenInput)
     typed = forms.CharField(label=_("Number of jobs"), required=False)
 
     def __init__(
@@ -79,13 +79,12 @@ class BulkForm(forms.Form):
         return self._count > TYPED_ABOVE
 
     def clean(self) -> dict[str, Any]:
-        """The number is the one that the page showed, and one of two rates is given."""
+        """The number is typed, and only one of two rates is given."""
         said = super().clean() or {}
         if said.get("per_minute") and said.get("spread"):
             self.add_error("spread", _("Give a rate or a span, not both."))
-        shown = said.get("shown")
-        if self._exact and shown != self._count:
-            raise ValidationError(_("The page was made for another number of jobs."))
+        # An estimate may be another one by now: what counts is what the page showed.
+        shown = self._count if self._exact else said.get("shown")
         digits = "".join(c for c in said.get("typed") or "" if c.isdigit())
         if self.asks_number and not self.has_error("typed") and digits != str(shown):
             text = _("Type the number of jobs, to show that you mean it.")

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
-from uuid import UUID
 
 from django import VERSION
 from django.contrib import messages
 from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
 from django_jobqueue.admin import display
-from django_jobqueue.admin.base import JobQueueAdmin, may
+from django_jobqueue.admin.base import may
 from django_jobqueue.admin.bulk_draft import (
     UNBOUNDED,
     Draft,
     draft_of,
     jobs_text,
-    number_text,
     question_of,
 )
 from django_jobqueue.admin.bulk_forms import BulkForm
@@ -39,15 +33,13 @@ from django_jobqueue.admin.bulk_progress import (
     progress_of,
     selection_text,
 )
+from django_jobqueue.admin.bulk_steering import SteeredAdmin
 from django_jobqueue.admin.drafts import may_draft
 from django_jobqueue.admin.filters import ChoiceFilter
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.models import BulkOperation
 from django_jobqueue.selection import Table
 from django_jobqueue.states import BulkKind, BulkState
-from django_jobqueue.store.operations import ACTIVE, OPEN, RESUMABLE
-from django_jobqueue.throttle import Throttle
-from django_jobqueue.triage import bulk_steps
 
 STEP_SECONDS: Final = 2.0  # of work in a request, where no worker does it
 
@@ -64,7 +56,7 @@ class BulkStateFilter(ChoiceFilter):
 
 
 @register(BulkOperation)
-class BulkOperationAdmin(JobQueueAdmin):
+class BulkOperationAdmin(SteeredAdmin):
     """Drafts are made from the lists of jobs; here they are started and watched."""
 
     change_form_template = "admin/jobqueue/bulk_operation.html"
@@ -75,18 +67,6 @@ class BulkOperationAdmin(JobQueueAdmin):
 
     class Media:
         css = {"all": ["django_jobqueue/bulk.css"]}  # noqa: RUF012
-
-    def get_urls(self) -> list[URLPattern]:
-        """An address for each thing that can be done with an operation."""
-        own = [
-            path(
-                f"<uuid:id>/{name}/",
-                self.admin_site.admin_view(partial(self.operate, name=name)),
-                name=f"jobqueue_bulkoperation_{name}",
-            )
-            for name in ("start", "pause", "resume", "stop", "undo", "step")
-        ]
-        return [*own, *super().get_urls()]
 
     def change_view(
         self,
@@ -114,42 +94,9 @@ class BulkOperationAdmin(JobQueueAdmin):
         """Add what the template shows."""
         operation = context["original"]
         context["progress"] = progress = progress_of(request, operation)
-        context["controls"] = self._controls(request, operation, progress.nobody)
+        context["controls"] = self.controls(request, operation, progress.nobody)
         context["subtitle"] = _name_of(operation)
         return super().render_change_form(request, context, *args, **kwargs)
-
-    def operate(self, request: HttpRequest, id: UUID, *, name: str) -> HttpResponse:
-        """Do one of these things, which only a POST can."""
-        found: BulkOperation | None = self.get_object(request, str(id))
-        if found is None:
-            raise Http404
-        if not self._may(request, found, name):
-            raise PermissionDenied
-        if request.method != "POST":
-            return self._back(found.pk)
-        if name == "start":
-            return self._start(request, found)
-        try:
-            acts: dict[str, Callable[[HttpRequest, BulkOperation], UUID]] = {
-                "pause": self._pause,
-                "resume": self._resume,
-                "stop": self._stop,
-                "undo": self._undo,
-                "step": self._step,
-            }
-            return self._back(acts[name](request, found))
-        except JobQueueError as error:
-            self.message_user(request, str(error), messages.ERROR)
-            return self._back(found.pk)
-
-    def _may(self, request: HttpRequest, operation: BulkOperation, name: str) -> bool:
-        """Stopping needs less than starting."""
-        if not self.has_view_permission(request, operation):
-            return False
-        if name in ("pause", "stop"):
-            return may(request, "start_bulkoperation")
-        kind = BulkKind.CANCEL if name == "undo" else operation.kind
-        return may_draft(request, kind)
 
     # A draft.
 
@@ -173,8 +120,8 @@ class BulkOperationAdmin(JobQueueAdmin):
                 "button": _start_label(draft),
                 "danger": draft.operation.kind in (BulkKind.CANCEL, BulkKind.PRUNE),
             },
-            "action": self._url(draft.operation.id, "start"),
-            "discard": self._url(draft.operation.id, "stop"),
+            "action": self.address_of(draft.operation.id, "start"),
+            "discard": self.address_of(draft.operation.id, "stop"),
             "examples": [
                 (display.url_of(model, id), display.short_id(id))
                 for id in seen.examples
@@ -184,7 +131,8 @@ class BulkOperationAdmin(JobQueueAdmin):
         request.current_app = self.admin_site.name
         return TemplateResponse(request, "admin/jobqueue/bulk_draft.html", context)
 
-    def _start(self, request: HttpRequest, found: BulkOperation) -> HttpResponse:
+    def start(self, request: HttpRequest, found: BulkOperation) -> HttpResponse:
+        """Start it, if the form is right; else ask again."""
         if found.state != BulkState.DRAFT:
             return self._too_late(request, found)
         draft = draft_of(triage.bulk.get(found.pk))
@@ -213,116 +161,12 @@ class BulkOperationAdmin(JobQueueAdmin):
             "reason": form.cleaned_data["reason"],
         }
         self.log_change(request, found, said.strip())
-        return self._back(found.pk)
+        return self.back(found.pk)
 
     def _too_late(self, request: HttpRequest, found: BulkOperation) -> HttpResponse:
         text = gettext("This was started or discarded already. Nothing was done twice.")
         self.message_user(request, text, messages.WARNING)
-        return self._back(found.pk)
-
-    # One that was started.
-
-    def _pause(self, request: HttpRequest, found: BulkOperation) -> UUID:
-        done = triage.bulk.pause(found.pk, by=request.user.get_username())
-        return self._said(request, found, done, gettext("Paused."))
-
-    def _resume(self, request: HttpRequest, found: BulkOperation) -> UUID:
-        done = triage.bulk.resume(found.pk, by=request.user.get_username())
-        return self._said(request, found, done, gettext("Resumed."))
-
-    def _stop(self, request: HttpRequest, found: BulkOperation) -> UUID:
-        done = triage.bulk.stop(found.pk, by=request.user.get_username())
-        if found.state == BulkState.DRAFT:
-            text = gettext("Discarded.")
-        else:
-            text = gettext("Stopped. What it did stays.")
-        return self._said(request, found, done, text)
-
-    def _undo(self, request: HttpRequest, found: BulkOperation) -> UUID:
-        made = triage.bulk.undo(found.pk, by=request.user.get_username())
-        text = gettext("Undone: the created jobs that have not started are cancelled.")
-        return self._said(request, found, True, text, there=made.id)
-
-    def _step(self, request: HttpRequest, found: BulkOperation) -> UUID:
-        """Chunks for about two seconds, here in the request."""
-        now = time.monotonic()
-        end, changed = now + STEP_SECONDS, 0
-        throttle = Throttle(found.per_minute, now)
-        while now < end:
-            done = bulk_steps.step(found.pk, look=throttle.size, most=throttle.most)
-            if done is None:
-                break
-            changed += done.changed
-            began, now = now, time.monotonic()
-            rest = throttle.did(changed=done.changed, seconds=now - began, now=now)
-            if done.over or rest > STEP_SECONDS:
-                break
-        text = ngettext(
-            "One step was run here: %(count)s job was changed.",
-            "One step was run here: %(count)s jobs were changed.",
-            changed,
-        )
-        said = text % {"count": number_text(changed)}
-        return self._said(request, found, True, said)
-
-    def _said(
-        self,
-        request: HttpRequest,
-        found: BulkOperation,
-        done: bool,
-        text: str,
-        *,
-        there: UUID | None = None,
-    ) -> UUID:
-        """Write it down and tell the operator; returns where to go."""
-        if done:
-            self.log_change(request, found, text)
-            self.message_user(request, text, messages.SUCCESS)
-        else:
-            text = gettext("Nothing was changed: it is in another state by now.")
-            self.message_user(request, text, messages.WARNING)
-        return there or found.pk
-
-    def _controls(
-        self, request: HttpRequest, operation: BulkOperation, nobody: bool
-    ) -> list[dict[str, Any]]:
-        """The buttons that this user has on this page."""
-        state = operation.state
-        resumable = state in RESUMABLE or (
-            state in ACTIVE and triage.bulk.is_abandoned(triage.bulk.get(operation.pk))
-        )
-        replayed = operation.kind == BulkKind.REPLAY and operation.changed
-        offered = (
-            ("pause", _("Pause"), state in ACTIVE),
-            ("resume", _("Resume"), resumable),
-            ("step", _("Run one step here"), state in ACTIVE and nobody),
-            ("stop", _("Stop"), state in OPEN),
-            ("stop", _("Discard"), state == BulkState.DRAFT),
-            (
-                "undo",
-                _("Cancel the created jobs that have not started"),
-                replayed and state in triage.bulk.UNDOABLE,
-            ),
-        )
-        return [
-            {
-                "label": label,
-                "url": self._url(operation.pk, name),
-                "danger": name in ("stop", "undo"),
-            }
-            for name, label, applies in offered
-            if applies and self._may(request, operation, name)
-        ]
-
-    def _url(self, id: UUID, name: str) -> str:
-        found: str = reverse(
-            f"{self.admin_site.name}:jobqueue_bulkoperation_{name}", args=[id]
-        )
-        return found
-
-    def _back(self, id: UUID) -> HttpResponseRedirect:
-        name = f"{self.admin_site.name}:jobqueue_bulkoperation_change"
-        return HttpResponseRedirect(reverse(name, args=[id]))
+        return self.back(found.pk)
 
     # The columns of the list.
 

@@ -11,7 +11,8 @@ from uuid import UUID
 from django_jobqueue.store.connection import Database
 
 # Only inserts, so it is easy to undo; the old rows are not touched. A job whose type is
-# gone has no row to join and is left out.
+# gone has no row to join and is left out. The new jobs are due in the order of the old
+# ones, a microsecond apart: ids alone do not keep it before PostgreSQL 18.
 REPLAY: Final = """
 WITH made AS (
   INSERT INTO jobqueue_queuedjob (
@@ -27,11 +28,13 @@ WITH made AS (
               ELSE %(expires_at)s::timestamptz END,
          coalesce(%(max_attempts)s, old.max_attempts), old.id,
          coalesce(old.root_id, old.id), %(bulk_operation_id)s::uuid, %(by)s, old.tags
-    FROM jobqueue_archivedjob AS old
+    FROM (SELECT *, row_number() OVER (ORDER BY id) AS place
+            FROM jobqueue_archivedjob WHERE id = ANY (%(ids)s::uuid[])) AS old
     JOIN jobqueue_jobtype AS type ON type.name = old.job_type,
-         LATERAL (SELECT coalesce(%(run_after)s::timestamptz, clock_timestamp()))
+         LATERAL (SELECT coalesce(
+                    %(run_after)s::timestamptz,
+                    statement_timestamp() + old.place * interval '1 microsecond'))
          AS due (at)
-   WHERE old.id = ANY (%(ids)s::uuid[])
    ORDER BY old.id
   RETURNING id, replay_of, queue
 ), notified AS (

@@ -118,7 +118,7 @@ def start(
         if started:
             enqueue_job(operation.id, job)
     if started:
-        _tell("start", get(operation.id), by, operation.total)
+        tell_of("start", get(operation.id), by, operation.total or 0)
     return started
 
 
@@ -138,7 +138,7 @@ def resume(id: Id, *, by: str = "") -> bool:
         if resumed:
             enqueue_job(operation.id, job)
     if resumed:
-        _tell("resume", operation, by, operation.total)
+        tell_of("resume", operation, by, 1)
     return resumed
 
 
@@ -231,14 +231,16 @@ def _move(id: Id, states: Any, to: str, verb: str, by: str) -> bool:
     operation = get(id)
     moved = operations.move(DjangoDatabase(), operation.id, states, to)
     if moved:
-        _tell(verb, operation, by, operation.total)
+        tell_of(verb, operation, by, 1)
     return moved
 
 
-def _tell(verb: str, operation: Operation, by: str, count: int | None) -> None:
+def tell_of(verb: str, operation: Operation, by: str, count: int) -> None:
+    """Tell what was done with an operation, and which jobs it is about."""
     details = {
         "operation": str(operation.id),
         "filter": filter_text(operation.selection),
+        "jobs": operation.total,
         "reason": operation.reason,
     }
-    tell(f"{verb} bulk {operation.kind}", by, count or 0, details)
+    tell(f"{verb} bulk {operation.kind}", by, count, details)

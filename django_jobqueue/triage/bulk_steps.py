@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -14,8 +16,8 @@ from django_jobqueue.store import bulk, operations
 from django_jobqueue.store.budget import limit_time
 from django_jobqueue.store.bulk import Chunk
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.triage.bulk import enqueue_job, filter_text
-from django_jobqueue.triage.telling import tell
+from django_jobqueue.throttle import Throttle
+from django_jobqueue.triage.bulk import enqueue_job, get, tell_of
 
 LONGEST: Final = 30_000  # milliseconds of a statement
 
@@ -36,18 +38,39 @@ def step(
             return None
         if job is not None and operation.job_id != job:
             return None
-        done = bulk.chunk(db, operation, look=look, most=most)
-    if done.over:
-        details = {
-            "operation": str(id),
-            "filter": filter_text(operation.selection),
-            "seen": operation.seen + done.changed + sum(done.skipped.values()),
-            "reason": operation.reason,
-        }
-        by = operation.created_by
-        verb = f"end bulk {operation.kind}"
-        tell(verb, by, operation.changed + done.changed, details)
-    return done
+        return bulk.chunk(db, operation, look=look, most=most)
+
+
+def run_here(
+    id: UUID,
+    seconds: float,
+    *,
+    by: str = "",
+    clock: Callable[[], float] = time.monotonic,
+) -> int:
+    """Do chunks for about so long, where no worker does; returns how many jobs were
+    changed."""
+    operation = get(id)
+    now = clock()
+    end, changed = now + seconds, 0
+    throttle = Throttle(operation.per_minute, now)
+    while now < end:
+        done = step(id, look=throttle.size, most=throttle.most)
+        if done is None:
+            break
+        changed += done.changed
+        began, now = now, clock()
+        rest = throttle.did(changed=done.changed, seconds=now - began, now=now)
+        if done.over or rest > seconds:
+            break
+    tell_of("run a step of", operation, by, changed)
+    return changed
+
+
+def ended(id: UUID) -> None:
+    """Tell that an operation came to its end, and what it really did."""
+    operation = get(id)
+    tell_of("end", operation, operation.created_by, operation.changed)
 
 
 def hand_over(id: UUID, *, job: UUID, after: float) -> bool:

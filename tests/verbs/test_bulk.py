@@ -424,12 +424,13 @@ def test_the_end_is_told_with_what_was_really_done(operated: Told) -> None:
     failed(2), failed(1, ONCE)
     operation = started("replay", FAILED, reason="OPS-12")
     finished(operation)
+    bulk_steps.ended(operation.id)
     told = operated[-1]
     assert (told["verb"], told["by"], told["count"]) == ("end bulk replay", "anna", 2)
     assert told["details"] == {
         "operation": str(operation.id),
         "filter": "archived: status=failed",
-        "seen": 3,
+        "jobs": 3,
         "reason": "OPS-12",
     }
 
