@@ -34,6 +34,7 @@ from django_jobqueue.admin.jobs import JobAdmin, tries_of
 from django_jobqueue.admin.positions import Key
 from django_jobqueue.admin.queued_page import page_of
 from django_jobqueue.admin.ranges import CreatedRangeFilter, DueRangeFilter
+from django_jobqueue.admin.release import ReleaseJobs
 from django_jobqueue.admin.reschedule import RescheduleJobs
 from django_jobqueue.admin.reveal import Reveal
 from django_jobqueue.admin.run_now import RunJobsNow
@@ -70,9 +71,10 @@ class QueuedJobAdmin(JobAdmin):
         RunJobsNow(),
         RescheduleJobs(),
         CancelJobs(),
+        ReleaseJobs(),
     )
     views = (EditData(), Download(), Reveal())
-    verb_columns = ("id", "job_type", "queue", "status", "expires_at")
+    verb_columns = ("id", "job_type", "queue", "status", "expires_at", "worker_id")
     table = Table.QUEUED
     key_columns = ("id",)
     list_columns = (
@@ -125,6 +127,10 @@ class QueuedJobAdmin(JobAdmin):
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         """Whether the user may cancel jobs."""
         return may(request, "cancel_queuedjob")
+
+    def has_release_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may take running jobs from lost workers."""
+        return may(request, "release_queuedjob")
 
     def has_reschedule_permission(self, request: HttpRequest) -> bool:
         """Whether the user may let jobs run now, or at another time or place."""

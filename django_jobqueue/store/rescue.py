@@ -24,6 +24,16 @@ SELECT DISTINCT job.job_type
  WHERE job.status = 'running' AND job.worker_id = ANY (%(workers)s::bigint[])
 """
 
+TYPES_OF: Final = """
+SELECT DISTINCT job_type FROM jobqueue_queuedjob
+ WHERE id = ANY (%(ids)s::uuid[]) AND status = 'running'
+"""
+
+_OF_WORKERS: Final = "job.worker_id = ANY (%(workers)s::bigint[])"
+_LOST: Final = """job.id = ANY (%(ids)s::uuid[])
+     AND NOT coalesce(worker.state IN ('running', 'draining')
+                      AND worker.lease_until >= statement_timestamp(), false)"""
+
 # A crash spends no attempt, and is counted. Archived as failed: at-most-once jobs,
 # since nobody knows how far they came, and those that reached their cap. The last crash
 # that a job is allowed happens alone, in a process of its own, so that it names the
@@ -44,7 +54,7 @@ WITH held AS MATERIALIZED (
     LEFT JOIN jsonb_to_recordset(%(marks)s::jsonb)
          AS mark (job_type text, fingerprint uuid, coarse uuid)
          ON mark.job_type = job.job_type
-   WHERE job.status = 'running' AND job.worker_id = ANY (%(workers)s::bigint[])
+   WHERE job.status = 'running' AND {_OF_WORKERS}
    LIMIT %(batch)s
      FOR UPDATE OF job SKIP LOCKED
 ), gone AS (
@@ -103,6 +113,9 @@ SELECT held.id, held.job_type, coalesce(held.status, 'queued')
   LEFT JOIN notified ON true
 """
 
+# The same for chosen jobs, unless the worker that has one is alive.
+TAKE_OVER: Final = RESCUE.replace(_OF_WORKERS, _LOST)
+
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
@@ -121,15 +134,32 @@ def rescue(
     ``crashed`` counts against the jobs; without it the workers were stopped on purpose.
     ``reason`` is for people: "killed by signal 9 (SIGKILL)".
     """
+    return _rescue(db, HELD_TYPES, RESCUE, crashed, reason, workers=list(workers))
+
+
+def take_over(db: Database, ids: Sequence[UUID], *, reason: str) -> list[Rescued]:
+    """Take these running jobs from workers that are gone, or whose lease lapsed; what
+    a living worker has is left alone. This counts as a crash."""
+    return _rescue(db, TYPES_OF, TAKE_OVER, True, reason, ids=list(ids))
+
+
+def _rescue(
+    db: Database,
+    types_of: str,
+    statement: str,
+    crashed: bool,
+    reason: str,
+    **which: list[Any],
+) -> list[Rescued]:
     error_class = "WorkerLost" if crashed else "WorkerStopped"
     rescued: list[Rescued] = []
     while True:
-        types = [row[0] for row in db.fetch(HELD_TYPES, {"workers": list(workers)})]
+        types = [row[0] for row in db.fetch(types_of, which)]
         if not types:
             return rescued
         marks = {type: _mark(error_class, type) for type in types}
         params: dict[str, Any] = {
-            "workers": list(workers),
+            **which,
             "crashed": crashed,
             "ended": "crashed" if crashed else "released",
             "reason": reason,
@@ -137,7 +167,7 @@ def rescue(
             "marks": json.dumps([_row(type, mark) for type, mark in marks.items()]),
             "batch": BATCH,
         }
-        batch = [Rescued(*row) for row in db.fetch(RESCUE, params)]
+        batch = [Rescued(*row) for row in db.fetch(statement, params)]
         rescued += batch
         if batch:
             failure_rollup.add(db, _counts(batch, marks))

@@ -12,6 +12,7 @@ from django_jobqueue.triage.groups import assign, ignore, note, reopen, resolve
 from django_jobqueue.triage.overrides import override
 from django_jobqueue.triage.pausing import pause, resume
 from django_jobqueue.triage.pruning import prune, prune_rules
+from django_jobqueue.triage.releasing import release
 from django_jobqueue.triage.replaying import replay, replay_many
 from django_jobqueue.triage.revealing import reveal
 from django_jobqueue.triage.waiting import cancel, reschedule, run_now
@@ -30,6 +31,7 @@ __all__ = [
     "prune",
     "prune_rules",
     "reopen",
+    "release",
     "replay",
     "replay_many",
     "reschedule",

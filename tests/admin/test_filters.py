@@ -9,8 +9,8 @@ import pytest
 from django.test import Client, modify_settings
 from django.utils import timezone
 
-from django_jobqueue.search.ids import id_search
 from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.search.ids import id_search
 from tests.admin import scene as rows
 from tests.admin.pages import get, list_of, page_of
 from tests.admin.scene import ADD, FAIL, LEAK, ONCE, Scene

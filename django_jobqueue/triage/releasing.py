@@ -1,0 +1,23 @@
+"""Release: a running job is taken from a worker that is gone."""
+
+from __future__ import annotations
+
+from django_jobqueue.store import rescue as store_rescue
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.rescue import Rescued
+from django_jobqueue.triage.checks import Ids, keys_of
+from django_jobqueue.triage.telling import tell
+
+
+def release(ids: Ids, *, by: str = "") -> list[Rescued]:
+    """Take these running jobs from workers that are gone, or whose lease lapsed, at
+    once and not when a supervisor comes to it.
+
+    As after any crash a job waits again, or is archived: as failed if its type promises
+    at most one attempt, or if it crashed too often; as cancelled if it was asked to
+    stop. Jobs that a living worker has are left out: cancel those.
+    """
+    reason = "its worker is gone" + (f"; released by {by}" if by else "")
+    found = store_rescue.take_over(DjangoDatabase(), keys_of(ids), reason=reason)
+    tell("release", by, len(found), {})
+    return found
