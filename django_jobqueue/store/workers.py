@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.store.connection import Database
 
@@ -20,17 +20,23 @@ RETURNING id
 """
 
 # One statement for all workers of a host, by the database's clock. A worker that was
-# given up is not renewed, and so learns that it was.
+# given up is not renewed, and so learns that it was. What operators ask comes along.
 RENEW: Final = """
 UPDATE jobqueue_worker AS worker
    SET renewed_at = clock_timestamp(),
        lease_until = clock_timestamp() + %(lease)s * interval '1 second',
        running = beat.running, rss = beat.rss,
-       state = CASE WHEN beat.draining THEN 'draining' ELSE 'running' END
+       state = CASE WHEN beat.draining THEN 'draining' ELSE 'running' END,
+       request = CASE WHEN worker.request ? 'asked_at'
+                       AND NOT worker.request ? 'heard_at'
+                      THEN worker.request
+                           || jsonb_build_object('heard_at', clock_timestamp())
+                      ELSE worker.request END
   FROM unnest(%(ids)s::bigint[], %(running)s::integer[], %(rss)s::bigint[],
               %(draining)s::boolean[]) AS beat (id, running, rss, draining)
  WHERE worker.id = beat.id AND worker.state IN ('running', 'draining')
-RETURNING worker.id, worker.desired
+RETURNING worker.id, worker.desired,
+          coalesce((worker.request ->> 'inquiry')::bigint, 0)
 """
 
 STOPPED: Final = """
@@ -81,9 +87,29 @@ UPDATE jobqueue_worker SET listening = %(listening)s WHERE id = %(id)s
 """
 
 ASK: Final = """
-UPDATE jobqueue_worker SET desired = %(desired)s
+UPDATE jobqueue_worker
+   SET desired = %(desired)s,
+       request = coalesce(request, '{}') - 'heard_at'
+                 || jsonb_build_object('asked_at', clock_timestamp())
  WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
 RETURNING id, pg_notify('jobqueue', 'w:' || id)
+"""
+
+# An inquiry's number is greater than those before.
+ASK_WHERE: Final = """
+UPDATE jobqueue_worker
+   SET request = coalesce(request, '{}')
+                 || jsonb_build_object(
+                      'inquiry', (extract(epoch FROM clock_timestamp()) * 1e6)::bigint,
+                      'inquired_at', clock_timestamp())
+ WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
+RETURNING id, pg_notify('jobqueue', 'w:' || id)
+"""
+
+ANSWER: Final = """
+UPDATE jobqueue_worker
+   SET answer = %(answer)s::jsonb || jsonb_build_object('at', clock_timestamp())
+ WHERE id = %(id)s
 """
 
 FORGET: Final = """
@@ -120,6 +146,13 @@ class Beat:
     draining: bool
 
 
+class Asked(NamedTuple):
+    """What operators ask of a worker."""
+
+    desired: str  # what it is to do, or ""
+    inquiry: int  # the number of the last question where it is now, or 0
+
+
 def register(db: Database, new: NewWorker, lease: float) -> int:
     """Write the row of a worker that starts; return its id, which is never reused."""
     params: dict[str, Any] = {name: getattr(new, name) for name in new.__slots__}
@@ -133,8 +166,8 @@ def register(db: Database, new: NewWorker, lease: float) -> int:
     return worker
 
 
-def renew(db: Database, beats: Sequence[Beat], lease: float) -> dict[int, str]:
-    """Renew the leases of these; return what each renewed one is asked to do, or ""."""
+def renew(db: Database, beats: Sequence[Beat], lease: float) -> dict[int, Asked]:
+    """Renew the leases of these; return what each renewed one is asked."""
     rows = db.fetch(
         RENEW,
         {
@@ -145,7 +178,7 @@ def renew(db: Database, beats: Sequence[Beat], lease: float) -> dict[int, str]:
             "lease": lease,
         },
     )
-    return dict(rows)
+    return {id: Asked(desired, inquiry) for id, desired, inquiry in rows}
 
 
 def stopped(db: Database, ids: Sequence[int], *, end: str, lost: bool = False) -> None:
@@ -188,6 +221,16 @@ def set_listening(db: Database, worker: int, listening: bool) -> None:
 def ask(db: Database, ids: Sequence[int], desired: str) -> list[int]:
     """Ask these workers for something; return those that are alive to hear it."""
     return [row[0] for row in db.fetch(ASK, {"ids": list(ids), "desired": desired})]
+
+
+def ask_where(db: Database, ids: Sequence[int]) -> list[int]:
+    """Ask these workers where they are now; return those that are alive to hear it."""
+    return [row[0] for row in db.fetch(ASK_WHERE, {"ids": list(ids)})]
+
+
+def answer(db: Database, worker: int, said: Mapping[str, Any]) -> None:
+    """Write down what a worker answers, and when."""
+    db.run(ANSWER, {"id": worker, "answer": json.dumps(said)})
 
 
 def forget(db: Database) -> None:

@@ -16,9 +16,10 @@ from django_jobqueue.triage.releasing import release
 from django_jobqueue.triage.replaying import replay, replay_many
 from django_jobqueue.triage.revealing import reveal
 from django_jobqueue.triage.waiting import cancel, reschedule, run_now
-from django_jobqueue.triage.workers import ask_workers
+from django_jobqueue.triage.workers import ask_where, ask_workers
 
 __all__ = [
+    "ask_where",
     "ask_workers",
     "assign",
     "cancel",

@@ -24,3 +24,15 @@ def ask_workers(ids: Sequence[int], what: str, *, by: str = "") -> list[int]:
     asked = workers.ask(DjangoDatabase(), ids, what)
     tell(f"{what} workers", by, len(asked), {"workers": asked})
     return asked
+
+
+def ask_where(ids: Sequence[int], *, by: str = "") -> list[int]:
+    """Ask workers where they are now; returns those alive.
+
+    Within about a second, or with their next heartbeat, they write the stacks of their
+    jobs and threads to the column ``answer`` of their rows: no values of variables, no
+    more than 64 KB, secrets masked.
+    """
+    asked = workers.ask_where(DjangoDatabase(), ids)
+    tell("ask workers where they are", by, len(asked), {"workers": asked})
+    return asked

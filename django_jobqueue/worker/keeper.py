@@ -51,6 +51,7 @@ class Keeper:
         self._dump = dump
         self._heard = b""
         self._orders: list[dict[str, Any]] = []
+        self._calls: dict[int, int] = {}  # of each worker, as it was looked at last
 
     def live(self) -> int:
         """Get ready, keep house until told to stop; returns the exit code."""
@@ -75,6 +76,7 @@ class Keeper:
         self._roster.keeper_is_ready = True
         while not self._stop_ordered():
             self._read(1.0)
+            self._hear(renewer)
         self._finish()
         renewer.stop(0.2)
         self._house.stop(0.2)
@@ -129,6 +131,13 @@ class Keeper:
 
     def _say_buried(self, number: int) -> None:
         self._roster.buried = number
+
+    def _hear(self, renewer: Renewer) -> None:
+        """Have it look at once what operators ask, if a worker heard that they do."""
+        calls = {seat.worker: seat.calls for seat in self._roster if seat.calls}
+        if calls.items() - self._calls.items():
+            renewer.wake()
+        self._calls = calls
 
     def _read(self, seconds: float) -> None:
         ready, _, _ = select.select([self._control], [], [], seconds)

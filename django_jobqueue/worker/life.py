@@ -87,8 +87,12 @@ class Life:
             self._read(self._pause())
             code = self._obey(worker)
             self._roster.write(
-                self._seat, running=worker.running, held=len(worker.held)
+                self._seat,
+                running=worker.running,
+                held=len(worker.held),
+                calls=worker.calls,
             )
+            worker.answerer.ask(self._roster.seat(self._seat).inquiry)
             if code is None:
                 code = self._ending(worker)
             if code is not None:

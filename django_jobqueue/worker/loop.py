@@ -41,6 +41,11 @@ class Loop:
         if not self._woken.is_set():
             self._woken.set()
 
+    @property
+    def has_started(self) -> bool:
+        """Whether it has a thread of its own."""
+        return self._thread is not None
+
     def start(self) -> None:
         """Begin, in a thread of its own."""
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)

@@ -19,6 +19,7 @@ from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.worker import attempt as attempts
 from django_jobqueue.worker import identity
 from django_jobqueue.worker.alone import AloneDispatcher
+from django_jobqueue.worker.answerer import Answerer
 from django_jobqueue.worker.atomic import run_atomically
 from django_jobqueue.worker.attempt import Attempt
 from django_jobqueue.worker.cancelled import Cancelled
@@ -63,12 +64,13 @@ class Worker:
         self._registrar = OwnConnection("register", pooled=not plan.listen)
         self._loops: list[Loop] = []
         self._is_open = True
+        self.calls = 0  # how often it heard that an operator asks for something
 
     # Its life, step by step.
 
     def register(self) -> int:
         """Write this worker's row. Raises StoreUnavailable."""
-        self.id = workers.register(self._registrar, self._row(), conf.lease)
+        self.id = workers.register(self._registrar, _row(self), conf.lease)
         self._registrar.close()
         return self.id
 
@@ -86,6 +88,8 @@ class Worker:
         self._make_executors(holder)
         self.dispatcher.executors = self.executors
         self.timer = Timer(self.executors, self._give_up)
+        questions = OwnConnection("answerer", pooled=pooled)
+        self.answerer = Answerer(self.id, questions, self.executors)
         self._loops = [self.completer, self.timer, self.dispatcher]
         if self.plan.listen:
             self.listener = Listener(OwnConnection("listener"), self._hear)
@@ -180,6 +184,8 @@ class Worker:
                 self.dispatcher.policies_changed()
             case News.CANCEL:
                 self.cancel(about)
+            case News.CONTROL if about == str(self.id):
+                self.calls += 1
 
     def cancel(self, id: str) -> None:
         """An operator cancels a job that may be running here."""
@@ -233,18 +239,20 @@ class Worker:
                 Coroutines(self.plan.async_slots, done=done, wanting=wanting)
             )
 
-    def _row(self) -> workers.NewWorker:
-        pid = os.getpid()
-        return workers.NewWorker(
-            name=self.name,
-            host=identity.host(),
-            pid=pid,
-            identity=identity.identity(pid),
-            supervisor=self.plan.supervisor,
-            release=conf.release,
-            queues=self.plan.queues,
-            job_types=self.policies.names,
-            threads=self.plan.threads,
-            async_slots=self.plan.async_slots,
-            versions=identity.versions(),
-        )
+
+def _row(worker: Worker) -> workers.NewWorker:
+    """What a worker says about itself."""
+    pid, plan = os.getpid(), worker.plan
+    return workers.NewWorker(
+        name=worker.name,
+        host=identity.host(),
+        pid=pid,
+        identity=identity.identity(pid),
+        supervisor=plan.supervisor,
+        release=conf.release,
+        queues=plan.queues,
+        job_types=worker.policies.names,
+        threads=plan.threads,
+        async_slots=plan.async_slots,
+        versions=identity.versions(),
+    )

@@ -45,8 +45,11 @@ class Renewer(Loop):
             if worker not in renewed:
                 logger.error("Worker %s was given up by others", seat.pid)
                 self._roster.write(seat.number, lost=1)
-            elif renewed[worker] in DESIRES:
-                desire = DESIRES.index(renewed[worker])
+                continue
+            asked = renewed[worker]
+            self._roster.write(seat.number, inquiry=asked.inquiry)
+            if asked.desired in DESIRES:
+                desire = DESIRES.index(asked.desired)
                 self._roster.write(seat.number, desired=desire)
         return conf.lease / 3
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _HEAD: Final = struct.Struct("=dqqqq")  # see the properties
-_SEAT: Final = struct.Struct("=12q")
+_SEAT: Final = struct.Struct("=14q")
 _FIELDS: Final = (
     "pid",  # supervisor: the process in this seat; 0 is none
     "renewable",  # supervisor: whether it runs, so that its lease is to be renewed
@@ -24,9 +24,11 @@ _FIELDS: Final = (
     "held",  # worker: all jobs that it has, also those that wait or are being finished
     "draining",  # worker: claims nothing more
     "orderly",  # worker: it ends because it was told to, not because it died
+    "calls",  # worker: how often it heard that an operator asks for something
     "condemned",  # worker: a handler hangs; it will end, and wants a successor
     "lost",  # keeper: its lease was not renewed, because somebody rescued its jobs
     "desired",  # keeper: what an operator asks for, an index into DESIRES
+    "inquiry",  # keeper: the number of the last question where it is now; 0 is none
 )
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
 
@@ -45,9 +47,11 @@ class Seat:
     held: int
     draining: int
     orderly: int
+    calls: int
     condemned: int
     lost: int
     desired: int
+    inquiry: int
 
     def leased_at(self, renewed_at: float) -> float:
         """time.monotonic() from which its lease counts, after the last renewal."""

@@ -76,7 +76,7 @@ def test_a_renewed_lease_ends_later(own: OwnConnection, holder: int) -> None:
 
     renewed = workers.renew(own, [beat(holder, running=3, rss=2**40)], LEASE)
 
-    assert renewed == {holder: ""}
+    assert renewed == {holder: ("", 0)}
     row = Worker.objects.get()
     lease = timedelta(seconds=LEASE)
     assert before + lease <= row.lease_until <= timezone.now() + lease
@@ -138,7 +138,7 @@ def test_only_a_worker_whose_lease_lapsed_is_given_up(own: OwnConnection) -> Non
     states = Worker.objects.order_by("id").values_list("state", flat=True)
     assert list(states) == ["lost", "running", "stopped"]
     assert Worker.objects.get(id=late).end == "its lease lapsed"
-    assert workers.renew(own, [beat(late), beat(alive)], LEASE) == {alive: ""}
+    assert workers.renew(own, [beat(late), beat(alive)], LEASE) == {alive: ("", 0)}
 
 
 def test_a_draining_worker_is_given_up_too(own: OwnConnection, holder: int) -> None:
@@ -222,7 +222,7 @@ def test_only_living_workers_are_asked(own: OwnConnection, ear: Ear) -> None:
 
     assert sorted(ear.heard()) == sorted([f"w:{first}", f"w:{second}"])
     renewed = workers.renew(own, [beat(first), beat(second)], LEASE)
-    assert renewed == {first: "drain", second: "drain"}
+    assert renewed == {first: ("drain", 0), second: ("drain", 0)}
 
 
 def test_a_worker_says_whether_it_listens(own: OwnConnection, holder: int) -> None:

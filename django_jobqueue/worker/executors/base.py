@@ -63,6 +63,10 @@ class Executor:
             except RuntimeError:  # it changed meanwhile, in another thread
                 continue
 
+    def thread_of(self, attempt: Attempt) -> int | None:
+        """The thread in which this attempt runs its Python code."""
+        return attempt.thread
+
     def take_back(self) -> list[Attempt]:
         """Take what waits out of the buffer, to be released."""
         taken: list[Attempt] = []

@@ -39,6 +39,10 @@ class Coroutines(Executor):
         self._buffer.extend(attempts)
         self._loop.call_soon_threadsafe(self._fill)
 
+    def thread_of(self, attempt: Attempt) -> int | None:
+        """All run in one thread, by turns."""
+        return None if self._thread is None else self._thread.ident
+
     def stop(self, timeout: float) -> bool:
         """Stop after what runs; True if it ended in time."""
         if self._loop is None or self._thread is None:
