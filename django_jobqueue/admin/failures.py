@@ -2,119 +2,189 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, ClassVar
 
-from django import forms
+from django.contrib import messages
 from django.contrib.admin import display as column
 from django.contrib.admin import register
+from django.contrib.admin.utils import quote, unquote
 from django.contrib.admin.views.main import ChangeList
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Func, IntegerField, OuterRef
+from django.core.exceptions import PermissionDenied
 from django.db.models.query import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin import display
-from django_jobqueue.admin.base import JobQueueAdmin, may_view
-from django_jobqueue.admin.change_list import PlainChangeList
-from django_jobqueue.admin.filters import ChoiceFilter
-from django_jobqueue.models import ArchivedJob, Failure, FailureGroup
-from django_jobqueue.models.functions import ClockTimestamp
-from django_jobqueue.policy import WHO_LENGTH
-from django_jobqueue.states import GroupState
-
-if TYPE_CHECKING:
-    ModelForm = forms.ModelForm[FailureGroup]
-else:
-    ModelForm = forms.ModelForm
-
-MOST_COUNTED: Final = 1_000  # jobs of each group
-EXAMPLES: Final = 10
-
-
-class GroupStateFilter(ChoiceFilter):
-    """By what people decided."""
-
-    title = _("state")
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Every state."""
-        return list(GroupState.choices)
-
-
-class FailureGroupChangeList(PlainChangeList):
-    """With the number of jobs, counted so far and no further, from an index."""
-
-    def find_page(self, request: HttpRequest) -> None:
-        """Counted for the rows of the page only."""
-        super().find_page(request)
-        self.result_list = _with_figures(self.result_list)
-
-
-class FailureGroupForm(ModelForm):
-    """What people decide."""
-
-    class Meta:
-        model = FailureGroup
-        fields = ("state", "assignee", "notes")
-        widgets = {
-            "assignee": forms.TextInput(attrs={"size": 40}),
-            "notes": forms.Textarea(attrs={"rows": 6, "cols": 80}),
-        }
+from django_jobqueue.admin import display, drafts, failure_list, failure_states
+from django_jobqueue.admin.actions import OperatedAdmin
+from django_jobqueue.admin.base import may
+from django_jobqueue.admin.failure_filters import (
+    AssigneeFilter,
+    GroupJobTypeFilter,
+    GroupStateFilter,
+    SeenRangeFilter,
+)
+from django_jobqueue.admin.failure_jobs import OPERATIONS, GroupOperation
+from django_jobqueue.admin.failure_list import FailureGroupChangeList
+from django_jobqueue.admin.failure_page import page_of, summary
+from django_jobqueue.admin.failure_verbs import (
+    AssignGroups,
+    IgnoreGroups,
+    NoteGroups,
+    ReopenGroups,
+    ResolveGroups,
+    SeenForm,
+)
+from django_jobqueue.admin.positions import Key
+from django_jobqueue.admin.sparkline import sparkline
+from django_jobqueue.admin.verbs import Verb
+from django_jobqueue.models import FailureGroup
 
 
 @register(FailureGroup)
-class FailureGroupAdmin(JobQueueAdmin):
+class FailureGroupAdmin(OperatedAdmin):
     """Groups are made by workers; people decide about them."""
 
     change_form_template = "admin/jobqueue/failure_group.html"
-    editable = True
-    form = FailureGroupForm
-    fieldsets = ((_("Decision"), {"fields": ("state", "assignee", "notes")}),)
-    ordering = ("-first_seen", "-fingerprint")
+    verbs: ClassVar[Sequence[Verb]] = (
+        ResolveGroups(),
+        IgnoreGroups(),
+        ReopenGroups(),
+        AssignGroups(),
+        NoteGroups(),
+    )
+    key = Key(FailureGroup, ("last_seen", "fingerprint"))
+    ordering = ("-last_seen", "-fingerprint")
+    list_columns = (
+        "fingerprint",
+        "error_class",
+        "frame",
+        "template",
+        "state",
+        "first_seen",
+        "last_seen",
+        "resolved_in",
+        "regressed_at",
+        "ignored_until",
+        "assignee",
+    )
     list_display = (
         "failure",
         "decided",
-        "jobs",
-        "last",
-        "first",
+        "trend",
+        "archived",
+        "waiting",
+        "seen",
+        "affected",
         "assignee_name",
     )
     list_display_links = ("failure",)
-    list_filter = (GroupStateFilter,)
+    list_filter = (
+        GroupStateFilter,
+        AssigneeFilter,
+        GroupJobTypeFilter,
+        ("last_seen", SeenRangeFilter),
+    )
+    search_fields = ("error_class",)  # shows the box; the search is our own
+    search_help_text = _(
+        "The beginning of a class, a message or a place; or a fingerprint."
+    )
+
+    class Media:
+        css: ClassVar[dict[str, Any]] = {
+            "all": [
+                "django_jobqueue/overview.css",
+                "django_jobqueue/traceback.css",
+                "django_jobqueue/triage.css",
+            ]
+        }
+
+    def has_decide_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may decide about groups."""
+        return may(request, "change_failuregroup")
+
+    def get_urls(self) -> list[URLPattern]:
+        """An address for each operation on the jobs of a group, before Django's."""
+        own = [
+            path(
+                f"<path:object_id>/{operation.name}/",
+                self.admin_site.admin_view(
+                    partial(self.draft_operation, operation=operation)
+                ),
+                name=f"{self._prefix}_{operation.name}",
+            )
+            for operation in OPERATIONS
+        ]
+        return [*own, *super().get_urls()]
+
+    def draft_operation(
+        self, request: HttpRequest, object_id: str, *, operation: GroupOperation
+    ) -> HttpResponse:
+        """Draft it, and go to the page that asks whether to start it."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not self.may_draft(request, operation):
+            raise PermissionDenied
+        group = self.get_object(request, unquote(object_id))
+        if group is None:
+            self.message_user(request, gettext("It is gone."), messages.WARNING)
+            return HttpResponseRedirect(self._next(request))
+        back = display.url_of("failuregroup", group.pk)
+        if operation.resolves and not self._resolve(request, group):
+            return HttpResponseRedirect(back)
+        selection = operation.selection(group.pk)
+        return drafts.draft(request, operation.kind, selection, back=back)
+
+    def may_draft(self, request: HttpRequest, operation: GroupOperation) -> bool:
+        """Whether the user may see groups, and do this with their jobs."""
+        decides = not operation.resolves or self.has_decide_permission(request)
+        return self.has_view_permission(request) and decides and operation.may(request)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        """A list with figures from the archive."""
+        """A list that is paged by its key, with figures."""
         return FailureGroupChangeList
 
-    def save_model(
-        self, request: HttpRequest, obj: Any, form: Any, change: bool
-    ) -> None:
-        """Write what was decided and by whom; a worker may have reopened the group
-        since the page was opened, and that stands unless the state was changed."""
-        columns = [*form.changed_data, "changed_at", "changed_by"]
-        obj.changed_at = ClockTimestamp()
-        obj.changed_by = request.user.get_username()[:WHO_LENGTH]
-        if "state" in form.changed_data:
-            resolved = obj.state == GroupState.RESOLVED
-            obj.resolved_at = ClockTimestamp() if resolved else None
-            columns.append("resolved_at")
-        obj.save(update_fields=columns)
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """By the beginnings of what a group is named for."""
+        if not search_term.strip():
+            return queryset, False
+        return failure_list.searched(queryset, search_term), False
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """The figures of the page's groups."""
+        for row in failure_list.dress(rows):
+            row.request = request
+        return rows
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         """Add what the template shows."""
         group = context["original"]
-        (figures,) = _with_figures(FailureGroup.objects.filter(pk=group.pk))
-        context["state"] = state_of(group)
-        context["summary"] = _summary(request, figures)
-        context["sample"] = _sample(group)
-        context["examples"] = _examples(request, group)
+        context["subtitle"] = display.visible(str(group))
+        context["state"] = failure_states.pill(group)
+        context["summary"] = summary(request, group)
+        context["page"] = page_of(request, group)
+        context["buttons"] = self.buttons(request, group)
+        context["operations"] = [
+            {"operation": one, "url": self._operation_url(one, group)}
+            for one in OPERATIONS
+            if self.may_draft(request, one)
+        ]
+        context["notes"] = display.shown_text(group.notes)
+        context["now"] = timezone.now().isoformat()
         return super().render_change_form(request, context, *args, **kwargs)
 
     @column(description=_("failure"))
@@ -127,109 +197,50 @@ class FailureGroupAdmin(JobQueueAdmin):
     @column(description=_("state"))
     def decided(self, group: FailureGroup) -> Any:
         """What was decided, and whether it came back."""
-        return state_of(group)
+        return failure_states.pill(group)
+
+    @column(description=_("24 hours"))
+    def trend(self, group: Any) -> Any:
+        """How often it failed, hour by hour."""
+        return sparkline(group.around.spark)
 
     @column(description=_("archived jobs"))
-    def jobs(self, group: Any) -> Any:
-        """How many; up to a thousand are counted."""
-        return _jobs(group)
+    def archived(self, group: Any) -> Any:
+        """How many, as a link to them."""
+        figures = group.around.figures
+        return failure_list.archived_cell(group.request, group.pk, figures)
 
-    @column(description=_("last seen"))
-    def last(self, group: Any) -> Any:
-        """When a job was last archived with it."""
-        return display.moment(group.last_seen)
+    @column(description=_("waiting"))
+    def waiting(self, group: Any) -> Any:
+        """How many jobs failed so and will be tried again, as a link to them."""
+        figures = group.around.figures
+        return failure_list.waiting_cell(group.request, group.pk, figures)
 
-    @column(description=_("first seen"))
-    def first(self, group: FailureGroup) -> Any:
-        """When it was seen first."""
-        return display.moment(group.first_seen)
+    @column(description=_("last and first seen"))
+    def seen(self, group: Any) -> Any:
+        """When it failed so last, and first."""
+        first = failure_states.quiet(display.moment(group.first_seen))
+        return display.lines([display.moment(group.last_seen), first])
+
+    @column(description=_("types and releases"))
+    def affected(self, group: Any) -> Any:
+        """Of its newest failures."""
+        return failure_list.names_cell(group.around.figures)
 
     @column(description=_("assignee"))
     def assignee_name(self, group: FailureGroup) -> str:
         """Who looks after it."""
         return display.visible(group.assignee) or display.NOTHING
 
+    def _resolve(self, request: HttpRequest, group: FailureGroup) -> bool:
+        """Resolve it, unless it regressed since the page was made."""
+        form = SeenForm(request.POST, request=request, rows=[group])
+        seen = form.cleaned_data["seen"] if form.is_valid() else None
+        self._do(request, ResolveGroups(), [group], {"in_release": "", "seen": seen})
+        group.refresh_from_db(fields=["state"])
+        return failure_states.state_now(group) == "resolved"
 
-def state_of(group: FailureGroup) -> Any:
-    """What was decided, and whether it came back."""
-    if group.state == GroupState.OPEN and group.regressed_at is not None:
-        return display.pill("regressed", gettext("regressed"))
-    return display.pill(group.state, group.get_state_display())
-
-
-def _with_figures(queryset: QuerySet[FailureGroup]) -> QuerySet[Any]:
-    """A look into the archive's index by fingerprint for each group."""
-    jobs = ArchivedJob.objects.filter(fingerprint=OuterRef("fingerprint"))
-    some = jobs.order_by().values("pk")[: MOST_COUNTED + 1]
-    return queryset.annotate(
-        counted=Func(
-            ArraySubquery(some), function="cardinality", output_field=IntegerField()
-        ),
-    )
-
-
-def _jobs(group: Any) -> Any:
-    if group.counted <= MOST_COUNTED:
-        return group.counted
-    return f"{MOST_COUNTED:,}+"
-
-
-def _summary(request: HttpRequest, group: Any) -> list[tuple[Any, Any]]:
-    return [
-        (_("Class"), display.visible(group.error_class)),
-        (_("Message"), display.shown_text(group.template) or display.NOTHING),
-        (_("Frame"), display.visible(group.frame)),
-        (_("Fingerprint"), str(group.fingerprint)),
-        (_("First seen"), display.full_moment(group.first_seen)),
-        (_("Last seen"), display.full_moment(group.last_seen)),
-        (_("Archived jobs"), _link_to_jobs(request, group)),
-        (_("Resolved"), display.full_moment(group.resolved_at)),
-        (_("Regressed"), display.full_moment(group.regressed_at)),
-        (_("Changed"), display.full_moment(group.changed_at)),
-        (_("Changed by"), display.visible(group.changed_by) or display.NOTHING),
-    ]
-
-
-def _link_to_jobs(request: HttpRequest, group: Any) -> Any:
-    if not may_view(request, ArchivedJob):
-        return _jobs(group)
-    address = reverse("admin:jobqueue_archivedjob_changelist")
-    return format_html(
-        '<a href="{}?fingerprint={}">{}</a>', address, group.fingerprint, _jobs(group)
-    )
-
-
-def _sample(group: FailureGroup) -> dict[str, str] | None:
-    """The latest failure that has a traceback to show."""
-    found = (
-        Failure.objects.filter(fingerprint=group.fingerprint)
-        .order_by("-finished_at")
-        .only("error_class", "error_message", "traceback")
-        .first()
-    )
-    if found is None:
-        return None
-    return {
-        "message": display.shown_text(found.error_message),
-        "traceback": display.shown_text(found.traceback),
-    }
-
-
-def _examples(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]:
-    """The newest jobs that were archived with it."""
-    if not may_view(request, ArchivedJob):
-        return []
-    found = (
-        ArchivedJob.objects.filter(fingerprint=group.fingerprint)
-        .order_by("-finished_at", "-id")
-        .only("id", "job_type", "finished_at", "error_message")[:EXAMPLES]
-    )
-    return [
-        {
-            "job": display.link("archivedjob", job.pk, display.short_id(job.pk)),
-            "job_type": display.visible(job.job_type_id),
-            "finished": display.moment(job.finished_at),
-            "message": display.shown_text(job.error_message, display.CELL),
-        }
-        for job in found
-    ]
+    def _operation_url(self, operation: GroupOperation, group: FailureGroup) -> str:
+        name = f"{self._namespace}:{self._prefix}_{operation.name}"
+        address: str = reverse(name, args=[quote(group.pk)])
+        return address

@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from django_jobqueue import triage
-from django_jobqueue.models import FailureGroup, JobType
+from django_jobqueue.models import JobType
 from django_jobqueue.store.connection import OwnConnection
 from tests.admin.pages import confirm, get, page_of, post, select
 from tests.admin.scene import ADD, FAIL, ONCE, Scene
@@ -204,55 +204,3 @@ def test_an_at_most_once_type_has_one_attempt_whatever_is_written(
 ) -> None:
     page = post(anna, page_of("jobtype", ONCE), {**EMPTY, "max_attempts_override": "9"})
     assert "has one attempt, whatever is written here" in page.text
-
-
-def test_a_failure_group_is_decided_about(anna: Client, scene: Scene) -> None:
-    said = {
-        "state": "resolved",
-        "assignee": "bert",
-        "notes": "fixed in r8",
-        "_continue": "Save",
-    }
-    page = post(anna, page_of("failuregroup", scene.group), said)
-    group = FailureGroup.objects.get()
-    assert (group.state, group.assignee, group.notes) == (
-        "resolved",
-        "bert",
-        "fixed in r8",
-    )
-    assert group.changed_by == "anna"
-    assert group.resolved_at is not None
-    assert group.changed_at is not None
-    assert "resolved" in page.text
-    assert [entry.object_id for entry in LogEntry.objects.all()] == [str(scene.group)]
-
-
-def test_a_note_leaves_the_state_as_a_worker_made_it(
-    anna: Client, scene: Scene
-) -> None:
-    """The page was opened before the failure came back."""
-    FailureGroup.objects.update(state="resolved")
-    said = {"state": "resolved", "assignee": "bert", "notes": "", "_save": "Save"}
-    post(anna, page_of("failuregroup", scene.group), said)
-    group = FailureGroup.objects.get()
-    assert (group.state, group.resolved_at, group.assignee) == (
-        "resolved",
-        None,
-        "bert",
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    [
-        ("state", "gone", "Select a valid choice"),
-        ("assignee", "x" * 151, "at most 150 characters"),
-        ("notes", "a\x00b", "Null characters are not allowed."),
-    ],
-)
-def test_a_decision_that_cannot_be_is_refused(
-    anna: Client, scene: Scene, name: str, value: str, text: str
-) -> None:
-    said = {"state": "open", "assignee": "", "notes": "", name: value, "_save": "Save"}
-    assert text in post(anna, page_of("failuregroup", scene.group), said).text
-    assert FailureGroup.objects.get().changed_by == ""

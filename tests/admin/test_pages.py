@@ -178,7 +178,7 @@ def queries(client: Client, address: str) -> int:
     [
         ("archivedjob", 7),
         ("queuedjob", 9),
-        ("failuregroup", 5),
+        ("failuregroup", 9),
         ("jobtype", 11),
         ("queue", 12),
         ("worker", 5),

@@ -1,0 +1,103 @@
+"""How large failure groups are, and whom they meet. Read only, and bounded: nothing
+here looks at more than so many jobs or failures of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django_jobqueue.store.connection import Database
+
+MOST_COUNTED: Final = 1_000  # archived jobs of each group
+MOST_LOOKED_AT: Final = 200  # its newest failures, for a list
+MOST_BROKEN_DOWN: Final = 1_000  # its newest failures, for its page
+
+# Both are ranges of an index for each group: 50 groups of 1,000 jobs took 9 ms.
+COUNT: Final = """
+SELECT chosen.fingerprint,
+       (SELECT count(*)
+          FROM (SELECT
+                  FROM jobqueue_archivedjob AS job
+                 WHERE job.fingerprint = chosen.fingerprint
+                 LIMIT %(most)s + 1) AS counted)
+  FROM unnest(%(fingerprints)s::uuid[]) AS chosen (fingerprint)
+"""
+
+LOOK: Final = """
+SELECT chosen.fingerprint, count(*),
+       array_agg(DISTINCT newest.job_type), array_agg(DISTINCT newest.release),
+       count(DISTINCT newest.job_id) FILTER (
+         WHERE EXISTS (SELECT FROM jobqueue_queuedjob AS job
+                        WHERE job.id = newest.job_id)
+           AND NOT EXISTS (SELECT FROM jobqueue_failure AS later
+                            WHERE later.job_id = newest.job_id
+                              AND later.id > newest.id
+                              AND later."end" NOT IN ('snoozed', 'released')))
+  FROM unnest(%(fingerprints)s::uuid[]) AS chosen (fingerprint)
+ CROSS JOIN LATERAL (
+         SELECT failure.id, failure.job_id, failure.job_type, failure.release
+           FROM jobqueue_failure AS failure
+          WHERE failure.fingerprint = chosen.fingerprint
+          ORDER BY failure.finished_at DESC
+          LIMIT %(most)s) AS newest
+ GROUP BY chosen.fingerprint
+"""
+
+BREAK_DOWN: Final = """
+SELECT newest.job_type, coalesce(over.queue, waiting.queue, ''), newest.worker,
+       newest.release, count(*)
+  FROM (SELECT failure.job_id, failure.job_type, failure.worker, failure.release
+          FROM jobqueue_failure AS failure
+         WHERE failure.fingerprint = %(fingerprint)s
+         ORDER BY failure.finished_at DESC
+         LIMIT %(most)s) AS newest
+  LEFT JOIN jobqueue_archivedjob AS over ON over.id = newest.job_id
+  LEFT JOIN jobqueue_queuedjob AS waiting ON waiting.id = newest.job_id
+ GROUP BY 1, 2, 3, 4
+"""
+
+
+@dataclass(slots=True)
+class Figures:
+    """What a list says of a group."""
+
+    archived: int = 0  # jobs; at most MOST_COUNTED + 1
+    looked_at: int = 0  # newest failures, which the others are about
+    job_types: Sequence[str] = ()
+    releases: Sequence[str] = ()
+    waiting: int = 0  # queued jobs whose last failure it was
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many of a group's newest failures have all of this in common."""
+
+    job_type: str
+    queue: str  # empty if the job is gone
+    worker: str  # host:pid
+    release: str
+    failures: int
+
+
+def figures(db: Database, fingerprints: Sequence[UUID]) -> dict[UUID, Figures]:
+    """The figures of these groups."""
+    chosen = list(fingerprints)
+    found = {fingerprint: Figures() for fingerprint in chosen}
+    params = {"fingerprints": chosen, "most": MOST_COUNTED}
+    for fingerprint, archived in db.fetch(COUNT, params):
+        found[fingerprint].archived = archived
+    params = {"fingerprints": chosen, "most": MOST_LOOKED_AT}
+    for fingerprint, looked_at, types, releases, waiting in db.fetch(LOOK, params):
+        about = found[fingerprint]
+        about.looked_at, about.waiting = looked_at, waiting
+        about.job_types = types
+        about.releases = [release for release in releases if release]
+    return found
+
+
+def break_down(db: Database, fingerprint: UUID) -> list[Share]:
+    """What the newest failures of a group have in common."""
+    params = {"fingerprint": fingerprint, "most": MOST_BROKEN_DOWN}
+    return [Share(*row) for row in db.fetch(BREAK_DOWN, params)]
