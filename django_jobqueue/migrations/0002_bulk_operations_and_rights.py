@@ -227,6 +227,13 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.AddField(
+            model_name="worker",
+            name="rescued",
+            field=models.JSONField(
+                db_default={}, verbose_name="what became of its jobs"
+            ),
+        ),
+        migrations.AddField(
             model_name="failuregroup",
             name="last_seen",
             field=models.DateTimeField(

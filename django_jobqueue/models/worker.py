@@ -37,6 +37,8 @@ class Worker(models.Model):
         db_default=WorkerState.RUNNING,
     )
     end = models.TextField(_("how it ended"), db_default="")
+    # How many of the jobs that it held then were queued again, failed or were cancelled
+    rescued = models.JSONField(_("what became of its jobs"), db_default={})
     running = models.IntegerField(_("running"), db_default=0)
     rss = models.BigIntegerField(_("memory"), db_default=0)  # bytes
     listening = models.BooleanField(

@@ -82,6 +82,10 @@ SELECT id, identity FROM jobqueue_worker
  WHERE host = %(host)s AND state IN ('running', 'draining')
 """
 
+RESCUED: Final = """
+UPDATE jobqueue_worker SET rescued = %(counts)s::jsonb WHERE id = %(id)s
+"""
+
 LISTENING: Final = """
 UPDATE jobqueue_worker SET listening = %(listening)s WHERE id = %(id)s
 """
@@ -185,6 +189,12 @@ def stopped(db: Database, ids: Sequence[int], *, end: str, lost: bool = False) -
     """Record that these workers are no more, and how they ended."""
     state = "lost" if lost else "stopped"
     db.run(STOPPED, {"ids": list(ids), "end": end, "state": state})
+
+
+def record_rescued(db: Database, worker: int, counts: Mapping[str, int]) -> None:
+    """Record how many jobs of a worker that is no more became what: ``queued``,
+    ``failed`` or ``cancelled``."""
+    db.run(RESCUED, {"id": worker, "counts": json.dumps(dict(counts))})
 
 
 def give_up(db: Database) -> dict[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -115,6 +115,7 @@ class Rescuer(Loop):
             )
             if death.stopping:
                 self.released += rescued
+            self._record(death.worker, rescued)
             self._tell(death.name, death.reason, rescued)
             self._deaths.popleft()
             number = death.number
@@ -130,6 +131,7 @@ class Rescuer(Loop):
             reason = "its lease lapsed: host lost, cut off or paused"
             rescued = rescue(self._connection, [worker], crashed=True, reason=reason)
             logger.warning("Worker %s is given up", name)
+            self._record(worker, rescued)
             self._tell(name, reason, rescued)
 
     def _sweep(self) -> None:
@@ -141,6 +143,12 @@ class Rescuer(Loop):
             reason = "its worker is gone"
             rescued = rescue(self._connection, strays, crashed=True, reason=reason)
             self._tell("(gone)", reason, rescued)
+
+    def _record(self, worker: int, rescued: list[Rescued]) -> None:
+        """For whoever looks at the worker's row."""
+        if rescued:
+            counts = Counter(job.status for job in rescued)
+            workers.record_rescued(self._connection, worker, counts)
 
     @staticmethod
     def _tell(name: str, reason: str, rescued: list[Rescued]) -> None:

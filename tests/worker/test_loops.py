@@ -194,6 +194,7 @@ def test_the_rescuer_looks_after_the_jobs_of_a_dead_child(
     assert (job.status, job.crashes) == ("queued", 1)
     row = Worker.objects.get()
     assert (row.state, row.end) == ("lost", "exited with code 3")
+    assert row.rescued == {"queued": 1}
 
 
 @pytest.mark.parametrize("stopping", [False, True])
