@@ -4,7 +4,7 @@ before."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -42,8 +42,14 @@ class Draft:
 
     def form(self, request: HttpRequest) -> BulkForm:
         """What the operator says; filled in what a POST brought."""
-        return FORMS[self.operation.kind](
+        operation = self.operation
+        return FORMS[operation.kind](
             request.POST if request.method == "POST" else None,
+            initial={
+                **asdict(operation.options),
+                "reason": operation.reason,
+                "per_minute": operation.per_minute,
+            },
             request=request,
             count=self.count.number,
             exact=self.count.exact,

@@ -55,7 +55,7 @@ class BulkForm(forms.Form):
         super().__init__(*args, **kwargs)
         self._count = count
         self._exact = exact
-        self.fields["shown"].initial = count
+        self.initial["shown"] = count
         if self.asks_number:
             text = gettext("Type %(count)d to confirm.") % {"count": count}
             self.fields["typed"].help_text = text
@@ -101,8 +101,11 @@ class BulkForm(forms.Form):
 
     def chosen(self) -> dict[str, Any]:
         """What was said, as options of the operation."""
-        said = self.cleaned_data
-        return {name: said[name] if said[name] != "" else None for name in self.options}
+        said = {name: self.cleaned_data[name] for name in self.options}
+        for name in ("expiry", "skip_replayed"):  # without an answer as drafted
+            if not said.get(name, True):
+                del said[name]
+        return {name: None if value == "" else value for name, value in said.items()}
 
 
 class ReplayAllForm(BulkForm):
@@ -118,7 +121,7 @@ class ReplayAllForm(BulkForm):
     )
     expiry = forms.ChoiceField(
         label=_("Expiry"),
-        initial="same",
+        required=False,
         widget=forms.RadioSelect,
         choices=[
             ("same", _("the same time to live, from now")),
@@ -128,7 +131,7 @@ class ReplayAllForm(BulkForm):
     )
     skip_replayed = forms.ChoiceField(
         label=_("Replayed already"),
-        initial="any",
+        required=False,
         choices=[
             ("any", _("leave them out")),
             ("succeeded", _("leave out those whose replay succeeded")),
@@ -136,7 +139,7 @@ class ReplayAllForm(BulkForm):
         ],
     )
     skip_at_most_once = forms.BooleanField(
-        label=_("Leave out jobs of at-most-once types"), required=False, initial=True
+        label=_("Leave out jobs of at-most-once types"), required=False
     )
     run_after = MomentField(label=_("Run after"), help_text=_("Empty is now."))
     priority = forms.IntegerField(
