@@ -16,11 +16,12 @@ from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
 from django_jobqueue.models import BulkOperation
+from django_jobqueue.selection import Selection, Table, Term
 from tests.admin.scene import LEAK, Scene
 
 Keys = Mapping[str, object]  # by the lower-case name of the model
@@ -95,7 +96,7 @@ def keys_of(scene: Scene) -> Keys:
 
 def operation() -> object:
     """The draft of a bulk operation."""
-    selection = {"archive": True, "terms": []}
+    selection = Selection(Table.ARCHIVED, (Term("status", "failed"),)).to_json()
     return BulkOperation.objects.create(kind="replay", selection=selection).pk
 
 
@@ -109,6 +110,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
         "assignee": "mallory",
         "confirmed": "1",
         "data": '{"a": 7}',
+        "expiry": "same",
         "index": "0",
         "key": key,
         "keys": key,
@@ -118,6 +120,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
         "priority_override": "9",
         "queue": "mail",
         "reason": "because",
+        "skip_replayed": "none",
         "state": "resolved",
     }
 
@@ -148,6 +151,14 @@ def nothing_written() -> Iterator[None]:
         yield
     assert written == []
     assert everything() == before
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """Whatever happens to the database is undone."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def answers(client: Client, endpoint: Endpoint, keys: Keys) -> list[Any]:

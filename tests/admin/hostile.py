@@ -18,6 +18,7 @@ from django_jobqueue.models import (
     QueuedJob,
     Worker,
 )
+from django_jobqueue.selection import Selection, Table, Term
 from tests.admin import scene as rows
 from tests.admin.endpoints import Keys
 
@@ -70,7 +71,10 @@ def infect(text: str, name: str = "") -> Keys:
         assignee=name,
         notes=name,
     )
-    operation = _insert(BulkOperation, text, kind="replay", selection=SELECTION)
+    selection = Selection(Table.ARCHIVED, (Term("type", name), Term("error", text)))
+    operation = _insert(
+        BulkOperation, text, kind="replay", selection=selection.to_json()
+    )
     job = {"job_type": job_type, "queue": name}
     running = _insert(
         QueuedJob, text, status="running", worker_id=worker.pk, started_at=now, **job
@@ -97,9 +101,6 @@ def infect(text: str, name: str = "") -> Keys:
         "queuedjob": waiting.pk,
         "worker": worker.pk,
     }
-
-
-SELECTION: dict[str, Any] = {"archive": True, "terms": []}
 
 
 def _insert(model: type[models.Model], text: str, **columns: Any) -> Any:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 from django.contrib.auth import get_user_model
-from django.db import transaction
 from django.test import Client
 
-from tests.admin.endpoints import ALL, Endpoint, Keys, said
+from tests.admin.endpoints import ALL, Endpoint, Keys, said, undone
 from tests.admin.hostile import HIDDEN, HOSTILE, LONG, MARK, harmless, infect
 from tests.admin.pages import Page, get, list_of, page_of
 
@@ -35,14 +31,6 @@ def user_named(name: str) -> Client:
     client = Client()
     client.force_login(user)
     return client
-
-
-@contextmanager
-def undone() -> Iterator[None]:
-    """Whatever happens to the database is undone."""
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
 
 
 def shape_of(page: Page) -> Shape:
