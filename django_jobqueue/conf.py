@@ -278,6 +278,13 @@ class Conf:
         maximum=100,
     )
 
+    admin_statement_timeout = Seconds[float](
+        10.0,
+        "Bound on each database call of a page of the admin; a page that needs longer "
+        "says so.",
+        minimum=0.1,
+    )
+
     def __init__(self) -> None:
         self._flags: dict[str, Any] = {}
         self._values: dict[str, Any] | None = None

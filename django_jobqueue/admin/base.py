@@ -12,9 +12,11 @@ from django.contrib.admin.views.main import ChangeList
 from django.db import models
 from django.forms.widgets import Script
 from django.http import HttpRequest
+from django.urls import URLPattern
 
 from django_jobqueue.admin.change_list import PlainChangeList
 from django_jobqueue.admin.ranges import parameters_of
+from django_jobqueue.admin.time_limit import limited
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]
@@ -42,6 +44,18 @@ class JobQueueAdmin(ModelAdmin):
             Script("django_jobqueue/live.js", defer=True),
             Script("django_jobqueue/keys.js", defer=True),
         ]
+
+    @property
+    def urls(self) -> list[URLPattern]:
+        """Addresses whose pages cannot keep the database busy."""
+        patterns: list[URLPattern] = self.get_urls()
+        for pattern in patterns:
+            if isinstance(pattern, URLPattern):
+                posts = str(pattern.name).endswith("_changelist")  # a verb that asks
+                pattern.callback = limited(
+                    pattern.callback, self.admin_site, posts=posts
+                )
+        return patterns
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """A list that keeps its order."""

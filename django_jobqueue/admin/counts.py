@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-import psycopg
-from django.db import OperationalError, models, transaction
+from django.db import models
 from django.db.models.query import QuerySet
 from django.utils.translation import gettext as _
 
-from django_jobqueue.store.budget import limit_time
+from django_jobqueue.store.budget import in_time
 from django_jobqueue.store.connection import DjangoDatabase
 
 CAP: Final = 10_000  # counted no further
@@ -53,17 +52,9 @@ def count(queryset: QuerySet[Any], *, cap: int = CAP, budget: int = BUDGET) -> i
 
 def _counted(queryset: QuerySet[Any], budget: int) -> int | None:
     """The exact number of rows, or None if it took too long."""
-    alias = queryset.db
-    try:
-        with transaction.atomic(using=alias):
-            limit_time(DjangoDatabase(alias), budget)
-            counted = queryset.count()
-            transaction.set_rollback(True, using=alias)
-            return counted
-    except OperationalError as error:
-        if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
-            return None
-        raise
+    db = DjangoDatabase(queryset.db)
+    rows = in_time(db, budget, lambda: [(queryset.count(),)])
+    return None if rows is None else int(rows[0][0])
 
 
 def _estimated(queryset: QuerySet[models.Model]) -> int:
