@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue import triage
 from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm, left_out
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.states import QueuedStatus
+from django_jobqueue.states import BulkKind, QueuedStatus
 from django_jobqueue.store.cancel import Cancelled
 
 
@@ -34,6 +34,7 @@ class CancelJobs(Verb):
     label = _("Cancel selected %(verbose_name_plural)s")
     button = _("Cancel")
     permission = "cancel"
+    bulk_kind = BulkKind.CANCEL
     form_class = CancelForm
     danger = True
 

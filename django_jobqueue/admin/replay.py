@@ -22,7 +22,7 @@ from django_jobqueue.admin.replay_options import (
 )
 from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm, left_out
 from django_jobqueue.models import ArchivedJob
-from django_jobqueue.states import ArchivedStatus, Delivery
+from django_jobqueue.states import ArchivedStatus, BulkKind, Delivery
 
 
 class ReplayForm(VerbForm, ReplayOptions):
@@ -57,6 +57,7 @@ class ReplayJobs(Verb):
     label = _("Replay selected %(verbose_name_plural)s")
     button = _("Replay")
     permission = "replay"
+    bulk_kind = BulkKind.REPLAY
     form_class = ReplayForm
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:

@@ -16,7 +16,7 @@ from django_jobqueue.admin.moments import MomentField
 from django_jobqueue.admin.run_now import running_ones
 from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm, left_out
 from django_jobqueue.policy import PRIORITIES
-from django_jobqueue.states import QueuedStatus
+from django_jobqueue.states import BulkKind, QueuedStatus
 
 
 class RescheduleForm(VerbForm):
@@ -71,6 +71,7 @@ class RescheduleJobs(Verb):
     label = _("Reschedule selected %(verbose_name_plural)s")
     button = _("Reschedule")
     permission = "reschedule"
+    bulk_kind = BulkKind.RESCHEDULE
     form_class = RescheduleForm
 
     def applies_to(self, row: Any) -> bool:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
 from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, left_out
-from django_jobqueue.states import QueuedStatus
+from django_jobqueue.states import BulkKind, QueuedStatus
 
 
 class RunJobsNow(Verb):
@@ -20,6 +20,7 @@ class RunJobsNow(Verb):
     label = _("Run selected %(verbose_name_plural)s now")
     button = _("Run now")
     permission = "reschedule"
+    bulk_kind = BulkKind.RUN_NOW
 
     def applies_to(self, row: Any) -> bool:
         """Only what is not running."""

@@ -58,6 +58,7 @@ class Verb:
     permission: ClassVar[str]  # of has_…_permission
     form_class: ClassVar[type[VerbForm]] = VerbForm
     danger: ClassVar[bool] = False
+    bulk_kind: ClassVar[str] = ""  # the bulk operation that does it with many jobs
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """The question for these rows."""

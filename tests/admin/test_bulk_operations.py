@@ -387,3 +387,68 @@ def test_a_draft_needs_a_post_and_both_rights(anna: Client, log_in: LogIn) -> No
     for request in clients:
         with pytest.raises(PermissionDenied):
             draft(request, "replay", FAILED)
+
+
+def choose_all(client: Client, model: str, verb: str, **filters: Any) -> Page:
+    """Choose a verb for all that match these filters."""
+    some = ArchivedJob if model == "archivedjob" else QueuedJob
+    data = {
+        "action": verb,
+        "index": 0,
+        "select_across": "1",
+        "_selected_action": [str(some.objects.values_list("pk", flat=True)[0])],
+    }
+    query = "&".join(f"{name}={value}" for name, value in filters.items())
+    return post(client, f"{list_of(model)}?{query}", data)
+
+
+def test_all_that_match_the_filter_become_a_draft(anna: Client) -> None:
+    many(101)
+    many(3, "cancelled")
+    page = choose_all(anna, "archivedjob", "replay", status="failed")
+    row = BulkOperation.objects.get()
+    assert (row.kind, row.state, row.total) == ("replay", "draft", 101)
+    assert bulk.get(row.pk).selection == FAILED
+    assert "Replay 101 jobs?" in page.text
+    assert QueuedJob.objects.count() == 0
+
+
+@pytest.mark.parametrize("verb", ["cancel", "run_now", "reschedule"])
+def test_all_queued_jobs_that_match_become_a_draft(anna: Client, verb: str) -> None:
+    QueuedJob.objects.bulk_create(
+        QueuedJob(id=uuid4(), job_type_id=ADD) for _ in range(101)
+    )
+    choose_all(anna, "queuedjob", verb, q=f"type:{ADD}")
+    row = BulkOperation.objects.get()
+    assert (row.kind, row.state, row.total) == (verb, "draft", 101)
+    assert bulk.get(row.pk).selection == WAITING
+
+
+def test_a_few_are_done_in_the_request(anna: Client) -> None:
+    many(100)
+    page = choose_all(anna, "archivedjob", "replay", status="failed")
+    assert "Replay 100 jobs?" in page.text
+    assert BulkOperation.objects.count() == 0
+
+
+def test_all_that_match_need_the_right_to_start_bulk_operations(log_in: LogIn) -> None:
+    many(1_001)
+    client = log_in(*RIGHTS, "replay_archivedjob")
+    page = choose_all(client, "archivedjob", "replay", status="failed")
+    assert "At most 1000 can be selected at once." in page.text
+    assert BulkOperation.objects.count() == 0
+
+
+def test_a_filter_that_is_not_understood_selects_nothing(anna: Client) -> None:
+    many(150)
+    page = choose_all(anna, "archivedjob", "replay", finished_at__range__gte_0="soon")
+    assert BulkOperation.objects.count() == 0
+    assert QueuedJob.objects.count() == 0
+    assert "Replay 150 jobs?" not in page.text
+
+
+def test_only_those_who_may_are_offered_all(anna: Client, log_in: LogIn) -> None:
+    many(1_001)
+    client = log_in(*RIGHTS, "replay_archivedjob")
+    assert "at most 1000 at once" in get(client, list_of("archivedjob")).text
+    assert "at most 1000 at once" not in get(anna, list_of("archivedjob")).text

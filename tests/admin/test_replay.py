@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from tests.admin import scene as rows
+from tests.admin.conftest import LogIn
 from tests.admin.pages import (
     Page,
     confirm,
@@ -96,7 +97,8 @@ def test_the_question_says_how_many_of_what(anna: Client, scene: Scene) -> None:
         assert text in page.text
 
 
-def test_all_that_match_are_selected_across_pages(anna: Client, db: None) -> None:
+def test_all_that_match_are_selected_across_pages(log_in: LogIn) -> None:
+    anna = log_in("view_archivedjob", "replay_archivedjob", name="anna")
     for _ in range(120):
         rows.archived(FAIL, "failed")
     rows.archived(FAIL, "succeeded")
@@ -116,7 +118,8 @@ def test_all_that_match_are_selected_across_pages(anna: Client, db: None) -> Non
     assert len(replays()) == 120
 
 
-def test_more_than_a_thousand_are_refused_as_a_whole(anna: Client, db: None) -> None:
+def test_more_than_a_thousand_need_a_bulk_operation(log_in: LogIn) -> None:
+    anna = log_in("view_archivedjob", "replay_archivedjob", name="anna")
     ArchivedJob.objects.bulk_create(
         ArchivedJob(job_type_id=FAIL, status="failed") for _ in range(1_001)
     )
