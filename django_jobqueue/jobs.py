@@ -32,6 +32,7 @@ LONGEST_REST: Final = 1.0  # seconds that keep a slot; for longer ones there is 
     name=JOB_TYPE,
     priority=PRIORITY,
     max_attempts=10,
+    max_crashes=20,  # whoever crashes the worker, it is not this job
     timeout=None,
     takes_context=True,
 )
