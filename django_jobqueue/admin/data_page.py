@@ -17,7 +17,7 @@ from django_jobqueue.admin import catalogue
 from django_jobqueue.admin.data_changes import MOST, Change, changes
 from django_jobqueue.admin.job_views import JobView, JobViews
 from django_jobqueue.admin.locked_data import LockedData, plain
-from django_jobqueue.admin.moments import MomentField
+from django_jobqueue.admin.moments import MomentsForm
 from django_jobqueue.admin.stored_json import stored, value_of
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import InvalidArguments, JobQueueError
@@ -27,7 +27,7 @@ LARGEST: Final = 256 * 1024  # characters that an editor takes
 SALT: Final = "django_jobqueue.admin.data_page"
 
 
-class DataForm(forms.Form):
+class DataForm(MomentsForm):
     """The data, and what the page knew of them when it asked."""
 
     new_data = forms.CharField(
@@ -56,9 +56,7 @@ class DataForm(forms.Form):
         self.locked = locked
         self.changes: list[Change] = []
         self.plain: dict[str, Any] = {}
-        for one in self.fields.values():
-            if isinstance(one, MomentField):
-                one.name_zone()
+        self.name_zones()
 
     @property
     def digest(self) -> str:

@@ -16,7 +16,6 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue, depths, display, overrides, policies
-from django_jobqueue.admin.actions import OperatedAdmin
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.job_type_page import (
     handler_cell,
@@ -24,6 +23,7 @@ from django_jobqueue.admin.job_type_page import (
     running_text,
 )
 from django_jobqueue.admin.lines import finished_cell, last_day
+from django_jobqueue.admin.new_job import NewJobs
 from django_jobqueue.admin.pause import Pause, Resume
 from django_jobqueue.admin.run_times import at_most
 from django_jobqueue.admin.verbs import Verb
@@ -44,7 +44,7 @@ class Around:
 
 
 @register(JobType)
-class JobTypeAdmin(OperatedAdmin):
+class JobTypeAdmin(NewJobs):
     """What the code declares, and what operators say instead."""
 
     change_form_template = "admin/jobqueue/job_type.html"

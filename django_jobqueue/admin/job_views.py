@@ -111,14 +111,24 @@ class JobViews(OperatedAdmin):
     ) -> TemplateResponse:
         """A page of this site about this job."""
         name = display.visible(str(job.job_type_id))
-        request.current_app = self.admin_site.name
-        shown = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "flat_crumbs": VERSION < (6, 1),
-            "media": self.media,
-            "above": f"{name} {display.short_id(job.pk)}",
-            "above_url": self._url(job),
-            **context,
-        }
-        return TemplateResponse(request, f"admin/jobqueue/{template}", shown)
+        above = f"{name} {display.short_id(job.pk)}"
+        url = self._url(job)
+        return page_below(
+            self, request, template, above=above, above_url=url, **context
+        )
+
+
+def page_below(
+    model_admin: OperatedAdmin, request: HttpRequest, template: str, **context: Any
+) -> TemplateResponse:
+    """A page below that of an object, which ``above`` names and ``above_url`` is."""
+    site = model_admin.admin_site
+    request.current_app = site.name
+    shown = {
+        **site.each_context(request),
+        "opts": model_admin.opts,
+        "flat_crumbs": VERSION < (6, 1),
+        "media": model_admin.media,
+        **context,
+    }
+    return TemplateResponse(request, f"admin/jobqueue/{template}", shown)

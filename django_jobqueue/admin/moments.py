@@ -23,3 +23,22 @@ class MomentField(forms.DateTimeField):
         zone = gettext("Time zone: %(name)s.")
         zone %= {"name": timezone.get_current_timezone_name()}
         self.help_text = f"{self.help_text} {zone}"
+
+
+class MomentsForm(forms.Form):
+    """A form with moments: when a job runs, and when it expires."""
+
+    def name_zones(self) -> None:
+        """Say of each field in which time zone it is."""
+        for one in self.fields.values():
+            if isinstance(one, MomentField):
+                one.name_zone()
+
+    def clean(self) -> dict[str, Any]:
+        """A job cannot expire before it would run."""
+        said = super().clean() or {}
+        expires_at = said.get("expires_at")
+        starts = said.get("run_after") or timezone.now()
+        if expires_at is not None and expires_at <= starts:
+            self.add_error("expires_at", gettext("This is before the job would run."))
+        return said

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue
-from django_jobqueue.admin.moments import MomentField
+from django_jobqueue.admin.moments import MomentField, MomentsForm
 from django_jobqueue.policy import PRIORITIES
 
 EXPIRIES: Final = [
@@ -22,7 +22,7 @@ EXPIRIES: Final = [
 ]
 
 
-class ReplayOptions(forms.Form):
+class ReplayOptions(MomentsForm):
     """The choices; a new job keeps what the old one had where nothing is said."""
 
     run_after = MomentField(label=_("Run at"), help_text=_("Empty: now."))
@@ -79,14 +79,11 @@ class ReplayOptions(forms.Form):
             expiry.initial = "none"
 
     def clean(self) -> dict[str, Any]:
-        """A new moment needs one, and it must be later than the start."""
-        said = super().clean() or {}
+        """The choice of a new moment needs one."""
+        said = super().clean()
         expires_at = said.get("expires_at")
         if said.get("expiry") == "new" and "expires_at" in said and expires_at is None:
             self.add_error("expires_at", _now("Say when."))
-        starts = said.get("run_after")
-        if expires_at is not None and starts is not None and expires_at <= starts:
-            self.add_error("expires_at", _now("This is before the job would run."))
         return said
 
 

@@ -7,6 +7,7 @@ business.
 
 from django_jobqueue.triage import bulk as bulk
 from django_jobqueue.triage.editing import edit_data
+from django_jobqueue.triage.enqueueing import enqueue
 from django_jobqueue.triage.finding import get_job
 from django_jobqueue.triage.groups import assign, ignore, note, reopen, resolve
 from django_jobqueue.triage.overrides import override
@@ -24,6 +25,7 @@ __all__ = [
     "assign",
     "cancel",
     "edit_data",
+    "enqueue",
     "get_job",
     "ignore",
     "note",

@@ -49,6 +49,7 @@ ARCHIVING = {
     "store/finish.py SUCCEED": ALWAYS | STARTED | {"result"},
     "store/finish.py END": ALWAYS | STARTED | ERROR,
     "store/rescue.py RESCUE": ALWAYS | STARTED | ERROR,
+    "store/rescue.py TAKE_OVER": ALWAYS | STARTED | ERROR,
     "store/cancel.py CANCEL": ALWAYS | {"error_message"},
     "store/release.py RELEASE": ALWAYS | {"error_message"},
     "store/release.py RECOVER": ALWAYS | {"error_message"},

@@ -1,0 +1,41 @@
+"""Enqueue by hand: an operator makes a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django_jobqueue import handler
+from django_jobqueue.store.rows import Job
+from django_jobqueue.triage.telling import tell
+
+
+def enqueue(
+    job_type: str,
+    data: Mapping[str, Any],
+    *,
+    run_after: datetime | None = None,
+    expires_at: datetime | None = None,
+    priority: int | None = None,
+    queue: str | None = None,
+    id: UUID | None = None,
+    by: str = "",
+) -> Job:
+    """Enqueue a job by the name of its type, as an operator does by hand.
+
+    The options, and the errors, are those of ``django_jobqueue.enqueue``.
+    """
+    job = handler.enqueue(
+        job_type,
+        data,
+        run_after=run_after,
+        expires_at=expires_at,
+        priority=priority,
+        queue=queue,
+        id=id,
+        enqueued_by=by or None,
+    )
+    tell("enqueue", by, 1, {"id": str(job.id), "job_type": job.job_type})
+    return job

@@ -1,0 +1,286 @@
+"""New jobs by hand: a form from the handler's signature, checked as enqueue checks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Literal
+from uuid import UUID
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
+from django.test import Client
+from django.urls import reverse
+
+from django_jobqueue import job
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.registry import registry
+from tests.admin.conftest import LogIn
+from tests.admin.pages import Page, get, list_of, page_of, post
+from tests.admin.scene import ADD, LEAK, SECRET
+
+SHIP = "tests.admin.test_new_job.ship"
+
+
+class Size(Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+PARAMETERS = (
+    *("order", "weight", "on", "size", "at", "customer", "note", "speed", "factor"),
+    *("fragile", "gift", "lines", "options", "anything", "password"),
+)
+
+
+def ship(
+    order: int,
+    weight: Decimal,
+    on: date,
+    size: Size,
+    at: datetime | None = None,
+    customer: UUID | None = None,
+    note: str = "with <b>care</b>",
+    speed: Literal["slow", "fast", 3] = "fast",
+    factor: float = 1.5,
+    fragile: bool = True,
+    gift: bool | None = None,
+    lines: list[dict[str, int]] | None = None,
+    options: dict[str, Any] = {"a": [1]},  # noqa: B006
+    anything=7,  # type: ignore[no-untyped-def]
+    password: str = "",
+    **more: Any,
+) -> None:
+    """Ship an order.
+
+    It is <i>sent</i>.
+    """
+
+
+@pytest.fixture(autouse=True)
+def shipping(db: None) -> Iterator[None]:
+    """A job type with a parameter of each kind."""
+    job(name=SHIP, queue="parcels")(ship)
+    JobType.objects.create(name=SHIP, queue="parcels", handler="x:ship")
+    yield
+    registry.remove(SHIP)
+
+
+def form_of(name: str) -> str:
+    """The address of the form."""
+    return reverse("admin:jobqueue_jobtype_new", args=[quote(name)])
+
+
+def enqueue(client: Client, name: str, raw: bool = False, **said: Any) -> Page:
+    """Fill the form that is shown, and send it."""
+    address = form_of(name) + ("?raw=1" if raw else "")
+    page = get(client, address.partition("?")[0], **({"raw": 1} if raw else {}))
+    (id,) = [box["value"] for box in page.all("input", name="id")]
+    return post(client, address, {"id": id, **said})
+
+
+def arguments(**values: Any) -> dict[str, Any]:
+    """Fields of arguments."""
+    return {f"argument_{name}": value for name, value in values.items()}
+
+
+REQUIRED = arguments(order="9007199254740993", weight="1.10", on="2026-11-22", size="1")
+UNCHANGED = arguments(
+    note="with <b>care</b>",
+    speed="1",
+    factor="1.5",
+    fragile="on",
+    gift="unknown",
+    options='{"a": [1]}',
+    anything="7",
+)
+
+
+def test_the_form_has_a_field_for_each_parameter(anna: Client) -> None:
+    page = get(anna, form_of(SHIP))
+    names = [
+        str(attrs["name"])
+        for tag, attrs in page.elements
+        if tag in ("input", "select", "textarea")
+        and "argument_" in str(attrs.get("name"))
+    ]
+    assert names == [f"argument_{name}" for name in PARAMETERS]
+    assert "It is <i>sent</i>." in page.text
+    assert "parcels, as the job type says" in page.text
+    (box,) = page.all("input", name="argument_note")
+    assert box["value"] == "with <b>care</b>"
+    (box,) = page.all("input", name="argument_password")
+    assert box["type"] == "password"
+
+
+def test_what_is_left_as_it_was_is_left_out(
+    anna: Client, operated: list[dict[str, Any]]
+) -> None:
+    page = enqueue(anna, SHIP, **REQUIRED, **UNCHANGED, reason="OPS-12")
+    assert "This is the new job." in page.text
+    made = QueuedJob.objects.get()
+    assert made.data == {
+        "order": 9007199254740993,
+        "weight": "1.10",
+        "on": "2026-11-22",
+        "size": "l",
+    }
+    assert (made.queue, made.enqueued_by) == ("parcels", "anna")
+    entry = LogEntry.objects.get()
+    assert (entry.object_id, entry.get_change_message()) == (
+        str(made.pk),
+        "Enqueued by hand. OPS-12",
+    )
+    assert [(one["verb"], one["by"]) for one in operated] == [("enqueue", "anna")]
+
+
+def test_every_kind_of_value_arrives_as_json(anna: Client) -> None:
+    customer = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+    said = arguments(
+        at="2026-11-22T10:30",
+        customer=customer,
+        note="",
+        speed="2",
+        factor="2",
+        gift="true",
+        lines='[{"sku": 1}]',
+        options="{}",
+        anything='"text"',
+        password=SECRET,
+    )
+    page = enqueue(anna, SHIP, **REQUIRED, **said, rest='{"extra": null}')
+    assert SECRET not in page.html
+    made = QueuedJob.objects.get()
+    assert made.data == {
+        "order": 9007199254740993,
+        "weight": "1.10",
+        "on": "2026-11-22",
+        "size": "l",
+        "at": "2026-11-22T10:30:00+00:00",
+        "customer": customer,
+        "note": "",
+        "speed": 3,
+        "factor": 2.0,
+        "fragile": False,
+        "gift": True,
+        "lines": [{"sku": 1}],
+        "options": {},
+        "anything": "text",
+        "password": SECRET,
+        "extra": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("order", "", "This field is required."),
+        ("order", "x", "Enter a whole number."),
+        ("weight", "x", "Enter a number."),
+        ("on", "soon", "Enter a valid date."),
+        ("size", "9", "Select a valid choice."),
+        ("lines", "[1", "This is not JSON."),
+        ("lines", "[NaN]", "This is not JSON."),
+        ("lines", "[" * 100_000, "This is not JSON."),
+        ("customer", "x", "Enter a valid UUID."),
+        ("note", "x\x00y", "Null characters are not allowed."),
+        ("options", '{"a": "\\u0000"}', "NUL character"),
+        ("factor", "1e300", "which would come back as another number"),
+    ],
+)
+def test_what_does_not_fit_is_said_at_its_field(
+    anna: Client, name: str, value: str, problem: str
+) -> None:
+    said = {**REQUIRED, **UNCHANGED, **arguments(**{name: value, "password": SECRET})}
+    page = enqueue(anna, SHIP, **said)
+    assert problem in page.text
+    row = page.html[: page.html.index(f'name="argument_{name}"')].rpartition("form-row")
+    assert "errorlist" in row[2]
+    assert SECRET not in page.html
+    assert not QueuedJob.objects.exists()
+
+
+def test_when_where_and_how_urgently(anna: Client) -> None:
+    said = {
+        "run_after": "2031-01-02T03:04",
+        "expires_at": "2031-01-03T00:00",
+        "priority": "9",
+        "queue": "default",
+    }
+    enqueue(anna, ADD, **arguments(a="1", b="0"), **said)
+    made = QueuedJob.objects.get()
+    assert (made.priority, made.queue, made.data) == (9, "default", {"a": 1})
+    assert made.run_after.isoformat() == "2031-01-02T03:04:00+00:00"
+    assert made.expires_at is not None
+    assert made.expires_at.isoformat() == "2031-01-03T00:00:00+00:00"
+
+
+def test_a_job_that_would_be_expired_is_refused(anna: Client) -> None:
+    page = enqueue(anna, ADD, **arguments(a="1"), expires_at="2020-01-01T00:00")
+    assert "This is before the job would run." in page.text
+    assert not QueuedJob.objects.exists()
+
+
+def test_a_form_that_is_sent_twice_makes_one_job(anna: Client) -> None:
+    page = get(anna, form_of(ADD))
+    (id,) = [box["value"] for box in page.all("input", name="id")]
+    sent = {"id": id, **arguments(a="1", b="0")}
+    post(anna, form_of(ADD), sent)
+    again = anna.post(form_of(ADD), sent)
+    assert again.headers["Location"] == page_of("queuedjob", UUID(id))
+    assert QueuedJob.objects.count() == 1
+    QueuedJob.objects.all().delete()
+    ArchivedJob.objects.create(id=id, job_type_id=ADD, status="succeeded")
+    again = anna.post(form_of(ADD), sent)
+    assert again.headers["Location"] == page_of("archivedjob", UUID(id))
+
+
+def test_data_can_be_written_as_json(anna: Client) -> None:
+    page = enqueue(anna, ADD, raw=True, rest='{"c": 1}')
+    assert "has no parameter 'c'" in page.text
+    page = enqueue(anna, ADD, raw=True, rest="[1]")
+    assert "The data of a job are an object" in page.text
+    enqueue(anna, ADD, raw=True, rest='{"a": [1]}')
+    assert QueuedJob.objects.get().data == {"a": [1]}
+
+
+def test_a_type_without_a_handler_here_takes_json(anna: Client) -> None:
+    JobType.objects.create(name="elsewhere.ship/_x", queue="default")
+    page = get(anna, form_of("elsewhere.ship/_x"))
+    assert "This process knows no handler of this job type" in page.text
+    enqueue(anna, "elsewhere.ship/_x", rest=json.dumps({"x": [1, None]}))
+    assert QueuedJob.objects.get().data == {"x": [1, None]}
+
+
+def test_secrets_that_were_sent_are_not_shown_again(anna: Client) -> None:
+    page = enqueue(anna, LEAK, **arguments(token=SECRET), priority="x")
+    assert SECRET not in page.html
+    page = enqueue(anna, LEAK, **arguments(token=SECRET))
+    assert SECRET not in page.html
+    assert QueuedJob.objects.get().data == {"token": SECRET}
+
+
+@pytest.mark.parametrize("missing", ["view_jobtype", "enqueue_job"])
+def test_enqueueing_needs_two_rights(log_in: LogIn, missing: str) -> None:
+    rights = {"view_jobtype", "enqueue_job"}
+    client = log_in(*rights - {missing})
+    assert client.get(form_of(ADD)).status_code == 403
+    assert client.post(form_of(ADD), arguments(a="1")).status_code == 403
+    client = log_in(*rights, name="all")
+    page = enqueue(client, ADD, **arguments(a="1", b="0"))
+    assert "The job was enqueued." in page.text
+
+
+def test_the_way_to_the_form_is_shown_to_who_may(anna: Client, viewer: Client) -> None:
+    assert form_of(ADD) in get(anna, page_of("jobtype", ADD)).links
+    assert form_of(ADD) not in get(viewer, page_of("jobtype", ADD)).links
+    assert "New job" in get(anna, list_of("queuedjob")).text
+    assert "New job" not in get(viewer, list_of("queuedjob")).text
+
+
+def test_a_type_that_is_not_there_is_not_found(anna: Client) -> None:
+    assert anna.get(form_of("no.such")).status_code == 404
