@@ -107,6 +107,51 @@ class RestartWorkers(AskWorkers):
     facts = _("It finishes what runs and ends; a successor starts at once.")
 
 
+class AskWhere(Verb):
+    """Have them tell the stacks of their jobs and threads."""
+
+    name = "where"
+    label = _("Ask selected %(verbose_name_plural)s where they are now")
+    button = _("Where is it now?")
+    permission = "control"
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what is alive."""
+        return row.state in ALIVE
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """What it means."""
+        text = ngettext(
+            "Ask %(count)d worker where it is now?",
+            "Ask %(count)d workers where they are now?",
+            len(rows),
+        )
+        facts = [
+            gettext(
+                "Within a second or two, or with its next heartbeat, the worker writes "
+                "down where in the code its jobs and threads are. It goes on "
+                "meanwhile. No values of variables are written."
+            )
+        ]
+        return Question(text % {"count": len(rows)}, facts)
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Ask them."""
+        by = request.user.get_username()
+        asked = set(triage.ask_where([row.pk for row in rows], by=by))
+        text = ngettext(
+            "%(count)d worker was asked; its page shows the answer.",
+            "%(count)d workers were asked; their pages show the answers.",
+            len(asked),
+        )
+        return Done(
+            text % {"count": len(asked)} if asked else "",
+            _deaf(len(rows) - len(asked)),
+            [row for row in rows if row.pk in asked],
+            gettext("Asked where it is now."),
+        )
+
+
 def is_drained(worker: Any) -> bool:
     """Whether it claims nothing, or is asked to."""
     return bool(worker.state == WorkerState.DRAINING or worker.desired == "drain")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.contrib.admin import display as column
 from django.contrib.admin import register
-from django.db.models import F
+from django.db.models import Count, F, Q, Window
+from django.db.models.functions import RowNumber
+from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
@@ -18,17 +20,61 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin import display
 from django_jobqueue.admin.actions import OperatedAdmin
 from django_jobqueue.admin.ask_workers import (
+    AskWhere,
     DrainWorkers,
     RestartWorkers,
     ResumeWorkers,
     StopWorkers,
 )
 from django_jobqueue.admin.base import may, may_view
+from django_jobqueue.admin.filters import ChoiceFilter
 from django_jobqueue.admin.verbs import Verb
+from django_jobqueue.admin.worker_page import fate_of, is_done, page_of
 from django_jobqueue.models import QueuedJob, Worker
-from django_jobqueue.states import ALIVE, QueuedStatus
+from django_jobqueue.states import ALIVE, QueuedStatus, WorkerState
 
-MOST_JOBS = 100
+JOBS_SHOWN: Final = 2  # of each worker, in the list
+MOST_CHOICES: Final = 1_000  # workers, whose hosts and releases are offered
+
+
+class WorkerStateFilter(ChoiceFilter):
+    """Workers by their state as a person sees it."""
+
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The states, and that of a worker that should live and does not renew."""
+        return [*WorkerState.choices, ("lapsed", _("lapsed"))]
+
+    def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """The workers in this state."""
+        lapsed = Q(state__in=ALIVE, lease_until__lt=timezone.now())
+        if value == "lapsed":
+            return queryset.filter(lapsed)
+        return queryset.filter(~lapsed, state=value)
+
+
+class HostFilter(ChoiceFilter):
+    """Workers of one host."""
+
+    title = _("host")
+    parameter_name = "host"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The hosts of the newest workers."""
+        return _choices(request, 0)
+
+
+class ReleaseFilter(ChoiceFilter):
+    """Workers of one release of the project."""
+
+    title = _("release")
+    parameter_name = "release"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The releases of the newest workers."""
+        return _choices(request, 1)
 
 
 @register(Worker)
@@ -41,24 +87,40 @@ class WorkerAdmin(OperatedAdmin):
         ResumeWorkers(),
         StopWorkers(),
         RestartWorkers(),
+        AskWhere(),
     )
     verb_columns = ("id", "name", "state", "running", "desired")
     ordering = (F("stopped_at").desc(nulls_first=True), "-id")
     list_display = (
         "worker_name",
         "doing",
+        "release_name",
         "queue_names",
         "busy",
+        "jobs_now",
         "lease",
         "started",
         "memory",
-        "release_name",
     )
     list_display_links = ("worker_name",)
+    list_filter = (WorkerStateFilter, HostFilter, ReleaseFilter)
+
+    class Media:
+        css: ClassVar[dict[str, Any]] = {
+            "all": ["django_jobqueue/traceback.css", "django_jobqueue/machines.css"]
+        }
 
     def has_control_permission(self, request: HttpRequest) -> bool:
         """Whether the user may ask workers for something."""
         return may(request, "control_worker")
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """What each runs now, in one query."""
+        jobs = _first_jobs([row.pk for row in rows if row.state in ALIVE])
+        sees = may_view(request, QueuedJob)
+        for row in rows:
+            row.jobs = [_job_cell(job, sees) for job in jobs.get(row.pk, [])]
+        return rows
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -67,7 +129,7 @@ class WorkerAdmin(OperatedAdmin):
         worker = context["original"]
         context["state"] = state_of(worker)
         context["summary"] = _summary(worker)
-        context["jobs"] = _jobs(request, worker)
+        context["page"] = page_of(request, worker)
         context["buttons"] = self.buttons(request, worker)
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -91,6 +153,12 @@ class WorkerAdmin(OperatedAdmin):
         """Running jobs, of how many slots."""
         return f"{worker.running} / {worker.threads + worker.async_slots}"
 
+    @column(description=_("jobs now"))
+    def jobs_now(self, worker: Any) -> Any:
+        """What it runs, or what became of it."""
+        said = worker.jobs if worker.state in ALIVE else fate_of(worker)
+        return display.lines(said) if said else display.NOTHING
+
     @column(description=_("lease"))
     def lease(self, worker: Worker) -> Any:
         """Until when its claims hold."""
@@ -113,13 +181,14 @@ class WorkerAdmin(OperatedAdmin):
 
 
 def state_of(worker: Worker) -> Any:
-    """What it does; a worker that does not renew its lease is lapsed."""
+    """What it does, and what it is asked to do and does not yet; a worker that does not
+    renew its lease is lapsed."""
     if worker.state not in ALIVE:
         return display.pill(worker.state, worker.get_state_display())
     if worker.lease_until < timezone.now():
         return display.pill("lapsed", pgettext("worker", "lapsed"))
     state = display.pill(worker.state, worker.get_state_display())
-    if not worker.desired:
+    if is_done(worker):
         return state
     text = gettext("asked to %(what)s") % {"what": display.visible(worker.desired)}
     return format_html("{} {}", state, display.pill("asked", text))
@@ -153,22 +222,47 @@ def _summary(worker: Worker) -> list[tuple[Any, Any]]:
     ]
 
 
-def _jobs(request: HttpRequest, worker: Worker) -> list[dict[str, Any]]:
-    """What it runs now, by the jobs' own rows."""
-    sees = may_view(request, QueuedJob)
-    found = (
-        QueuedJob.objects.filter(worker_id=worker.pk, status=QueuedStatus.RUNNING)
-        .only("id", "job_type", "started_at", "attempts")
-        .order_by("started_at", "id")[:MOST_JOBS]
+def _first_jobs(workers: list[int]) -> dict[Any, list[Any]]:
+    """The longest running jobs of each worker, which know how many run beside them."""
+    if not workers:
+        return {}
+    each = [F("worker_id")]
+    running = (
+        QueuedJob.objects.filter(worker_id__in=workers, status=QueuedStatus.RUNNING)
+        .annotate(
+            place=Window(RowNumber(), each, ["started_at", "id"]),
+            together=Window(Count("*"), each),
+        )
+        .filter(place__lte=JOBS_SHOWN)
+        .values("worker_id", "id", "job_type", "started_at", "place", "together")
+        .order_by("worker_id", "place")
     )
-    return [
-        {
-            "job": display.link("queuedjob", job.pk, display.short_id(job.pk))
-            if sees
-            else display.short_id(job.pk),
-            "job_type": display.visible(job.job_type_id),
-            "attempt": job.attempts,
-            "since": display.full_moment(job.started_at),
-        }
-        for job in found
-    ]
+    found: dict[Any, list[Any]] = {}
+    for job in running:
+        found.setdefault(job["worker_id"], []).append(job)
+    return found
+
+
+def _job_cell(job: dict[str, Any], sees: bool) -> Any:
+    """A job's type and for how long it runs; the last one tells how many more do."""
+    name = display.visible(job["job_type"])
+    cell = format_html(
+        "{} ({})",
+        display.link("queuedjob", job["id"], name) if sees else name,
+        display.moment(job["started_at"]),
+    )
+    left = job["together"] - job["place"]
+    if job["place"] < JOBS_SHOWN or not left:
+        return cell
+    return format_html("{} {}", cell, f"+{left}")
+
+
+def _choices(request: HttpRequest, place: int) -> list[tuple[str, Any]]:
+    """The hosts, or the releases, of the newest workers; read once a request."""
+    known = getattr(request, "_jobqueue_hosts", None)
+    if known is None:
+        newest = Worker.objects.order_by("-id").values_list("host", "release")
+        known = set(newest[:MOST_CHOICES])
+        request._jobqueue_hosts = known  # type: ignore[attr-defined]
+    names = sorted({pair[place] for pair in known} - {""})
+    return [(name, display.visible(name)) for name in names]

@@ -181,7 +181,7 @@ def queries(client: Client, address: str) -> int:
         ("failuregroup", 9),
         ("jobtype", 11),
         ("queue", 12),
-        ("worker", 5),
+        ("worker", 9),
     ],
 )
 def test_queries_of_a_list_do_not_grow_with_its_rows(

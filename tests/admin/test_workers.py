@@ -1,0 +1,280 @@
+"""Workers: what each runs and for how long, where it is, what became of its jobs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from django_jobqueue import triage
+from django_jobqueue.admin import worker_page
+from django_jobqueue.models import JobType, QueuedJob, Worker
+from tests.admin.conftest import VIEWS, LogIn
+from tests.admin.pages import Page, confirm, get, list_of, page_of
+from tests.admin.scene import ADD, FAIL, Scene, archived, queued, worker
+from tests.admin.test_job_types import queries, row_of
+
+MINUTE = timedelta(minutes=1)
+STACK = '  File "/srv/shop/jobs.py", line 7, in charge\n    gateway.post(card)\n'
+
+
+def running(id: int, count: int = 1, job_type: str = ADD, **columns: Any) -> list[Any]:
+    """Running jobs of a worker, the first one for the longest time."""
+    now = timezone.now()
+    return [
+        queued(
+            job_type,
+            worker_id=id,
+            status="running",
+            attempts=1,
+            started_at=columns.get("started_at", now - (9 - number) * MINUTE),
+        )
+        for number in range(count)
+    ]
+
+
+def answered(id: int, *stacks: dict[str, Any], inquiry: int = 1, **more: Any) -> None:
+    """What a worker said when it was asked where it is."""
+    said = {"inquiry": inquiry, "stacks": stacks, "left_out": 0, **more}
+    at = {"at": timezone.now().isoformat()}
+    Worker.objects.filter(pk=id).update(answer={**at, **said})
+
+
+def test_the_list_tells_what_each_worker_runs(anna: Client, scene: Scene) -> None:
+    QueuedJob.objects.all().delete()
+    busy = worker("web-2:7", release="r8", running=5, async_slots=6)
+    ids = running(busy, 5)
+    idle = worker("web-2:8")
+    page = get(anna, list_of("worker"))
+    said = row_of(page, "web-2:7")
+    assert said.startswith("running r8 every queue 5 / 10 ")
+    assert f"{ADD} ( 9 m ago ) {ADD} ( 8 m ago ) +3 in 59 s" in said
+    assert [page_of("queuedjob", id) in page.links for id in ids] == [
+        *[True] * 2,
+        *[False] * 3,
+    ]
+    assert row_of(page, "web-2:8").startswith("running – every queue 0 / 4 –")
+    assert page_of("worker", idle) in page.links
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ({"state": "running"}, ["running"]),
+        ({"state": "draining"}, ["draining"]),
+        ({"state": "lapsed"}, ["lapsed"]),
+        ({"state": "lost"}, ["lost"]),
+        ({"host": "web-1", "state": "stopped"}, ["stopped"]),
+        ({"host": "web-2"}, ["other"]),
+        ({"release": "r8"}, ["other"]),
+        ({"release": "r8", "state": "lost"}, []),
+        ({"host": "\x00"}, []),
+    ],
+)
+def test_workers_are_found_by_state_host_and_release(
+    anna: Client, scene: Scene, query: dict[str, str], shown: list[str]
+) -> None:
+    scene.workers["other"] = worker("web-2:7", host="web-2", release="r8")
+    Worker.objects.filter(pk=scene.workers["other"]).update(
+        state="stopped", stopped_at=timezone.now()
+    )
+    if query.get("state") == "stopped":
+        assert "other" not in shown
+    page = get(anna, list_of("worker"), **query)
+    assert page.rows == [str(scene.workers[name]) for name in shown]
+
+
+def test_a_worker_that_died_tells_what_became_of_its_jobs(
+    anna: Client, scene: Scene
+) -> None:
+    lost = scene.workers["lost"]
+    Worker.objects.filter(pk=lost).update(rescued={"queued": 3, "failed": 1})
+    fate = "3 jobs queued again 1 job failed"
+    assert fate in row_of(get(anna, list_of("worker")), "web-1:5")
+    assert f"When it ended: {fate}" in get(anna, page_of("worker", lost)).text
+
+
+def test_the_page_tells_for_how_long_each_job_runs(anna: Client, scene: Scene) -> None:
+    JobType.objects.filter(pk=ADD).update(timeout_override=timedelta(minutes=30))
+    JobType.objects.filter(pk=FAIL).update(timeout_override=timedelta(0))
+    id = worker("web-2:7")
+    running(id, 2)
+    running(id, 1, FAIL, started_at=timezone.now() - 40 * MINUTE)
+    page = get(anna, page_of("worker", id))
+    assert "40 m, without a timeout" in page.text
+    assert "9 m of 30 m" in page.text
+    bars = page.all("progress")
+    assert [bar["max"] for bar in bars] == ["1800000", "1800000"]
+    assert 540_000 <= int(bars[0]["value"] or 0) < 560_000
+
+
+def test_the_page_has_the_last_jobs_of_this_worker(
+    anna: Client, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = timezone.now()
+    id = worker("web-2:7", started_at=now - 60 * MINUTE)
+    mine = [
+        archived(worker="web-2:7", finished_at=now - number * MINUTE, run_ms=1_500)
+        for number in range(3)
+    ]
+    older = archived(worker="web-2:7", finished_at=now - 90 * MINUTE)
+    for number in range(5):
+        archived(worker="web-3:1", finished_at=now - (number + 1.5) * MINUTE)
+    page = get(anna, page_of("worker", id))
+    shown = [page_of("archivedjob", job) in page.links for job in (*mine, older)]
+    assert shown == [True, True, True, False]
+    assert "Among the" not in page.text
+    assert "succeeded 1 m ago 1.5 s" in page.text
+
+    monkeypatch.setattr(worker_page, "WINDOW", 2)
+    page = get(anna, page_of("worker", id))
+    assert "Among the 2 newest jobs of the archive" in page.text
+    shown = [page_of("archivedjob", job) in page.links for job in mine]
+    assert shown == [True, False, False]
+
+
+def test_no_page_of_a_worker_reads_the_archive_without_a_limit(
+    anna: Client, scene: Scene
+) -> None:
+    with connection.execute_wrapper(_limited):
+        get(anna, page_of("worker", scene.workers["running"]))
+
+
+def _limited(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+    if "jobqueue_archivedjob" in sql:
+        assert " LIMIT " in sql
+    return execute(sql, params, many, context)
+
+
+def test_a_request_is_followed_from_the_question_to_its_end(
+    anna: Client, scene: Scene
+) -> None:
+    id = worker("web-2:7", running=1)
+    address = page_of("worker", id)
+    confirm(anna, "worker", "drain", id)
+    text = get(anna, address).text
+    assert "running asked to drain" in text
+    assert "Heard not yet Done not yet: 1 job runs" in text
+
+    said = Worker.objects.get(pk=id).request
+    heard = {**said, "heard_at": timezone.now().isoformat()}
+    Worker.objects.filter(pk=id).update(request=heard, state="draining")
+    text = get(anna, address).text
+    assert "asked to drain" not in text
+    assert "0 s ago) Done not yet: 1 job runs" in text
+
+    Worker.objects.filter(pk=id).update(running=0)
+    assert "Done yes" in get(anna, address).text
+    assert "anna Asked: Drain." in get(anna, address).text
+
+
+def test_where_is_it_now(anna: Client, scene: Scene) -> None:
+    id = worker("web-2:7")
+    (job,) = running(id)
+    address = page_of("worker", id)
+    assert "Nobody has asked." in get(anna, address).text
+    page = confirm(anna, "worker", "where", id)
+    assert "1 worker was asked; its page shows the answer." in page.text
+    assert "has not answered yet." in get(anna, address).text
+    assert [entry.object_id for entry in LogEntry.objects.all()] == [str(id)]
+
+    inquiry = Worker.objects.get(pk=id).request["inquiry"]
+    told = {"job_id": str(job), "job_type": ADD, "seconds": 240.5, "stack": STACK}
+    answered(id, told, {"thread": "completer", "stack": ""}, inquiry=inquiry)
+    page = get(anna, address)
+    assert "has not answered yet." not in page.text
+    assert f"{ADD} ran for 4 m 00 s" in page.text
+    assert "/srv/shop/jobs.py:7 in charge" in page.text
+    assert "gateway.post(card)" in page.text
+    assert "Thread completer" in page.text
+
+    confirm(anna, "worker", "where", id)
+    page = get(anna, address)
+    assert "has not answered yet." in page.text
+    assert "gateway.post(card)" in page.text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [],
+        "x",
+        {"stacks": "x", "at": "soon", "left_out": "many"},
+        {"stacks": [1, {}, {"job_id": "x"}, {"seconds": "x", "stack": 7}]},
+        {"at": "2026-99-01T00:00:00Z"},
+    ],
+)
+def test_an_answer_that_is_none_harms_no_page(
+    anna: Client, scene: Scene, answer: Any
+) -> None:
+    Worker.objects.update(answer=answer, request=answer, rescued=answer)
+    for id in (*scene.workers.values(),):
+        get(anna, page_of("worker", id))
+    get(anna, list_of("worker"))
+    get(anna, page_of("queuedjob", scene.queued["running"]))
+
+
+def test_what_an_answer_says_stays_text(anna: Client, scene: Scene) -> None:
+    hostile = "<script>alert(1)</script>"
+    id = scene.workers["running"]
+    before = get(anna, page_of("worker", id))
+    stack = f'  File "{hostile}", line 1, in {hostile}\n    {hostile}\n'
+    said = {"job_id": hostile, "job_type": hostile, "seconds": 1, "stack": stack}
+    answered(id, said, {"thread": hostile, "stack": hostile})
+    page = get(anna, page_of("worker", id))
+    assert len(page.all("script")) == len(before.all("script"))
+    assert hostile in page.text
+
+
+def test_only_who_controls_workers_may_ask_where_they_are(
+    log_in: LogIn, scene: Scene
+) -> None:
+    id = scene.workers["running"]
+    client = log_in(*VIEWS)
+    assert not [
+        link for link in get(client, page_of("worker", id)).links if "/where/" in link
+    ]
+    said = {"keys": str(id), "confirmed": "1"}
+    assert client.post("/admin/jobqueue/worker/where/", said).status_code == 403
+    assert Worker.objects.get(pk=id).request is None
+
+    client = log_in(*VIEWS, "control_worker", name="carl")
+    assert client.get("/admin/jobqueue/worker/where/", said).status_code == 200
+    assert Worker.objects.get(pk=id).request is None
+    assert client.post("/admin/jobqueue/worker/where/", said).status_code == 302
+    assert "inquiry" in Worker.objects.get(pk=id).request
+
+
+def test_a_worker_that_ended_is_not_asked(anna: Client, scene: Scene) -> None:
+    id = scene.workers["stopped"]
+    assert triage.ask_where([id]) == []
+    page = confirm(anna, "worker", "where", id)
+    assert "1 worker had ended already." in page.text
+
+
+def test_who_may_see_only_workers_is_shown_no_jobs(log_in: LogIn, scene: Scene) -> None:
+    client = log_in("view_worker")
+    pages: list[Page] = [get(client, list_of("worker"))]
+    pages += [get(client, page_of("worker", id)) for id in scene.workers.values()]
+    for page in pages:
+        assert not [link for link in page.links if "job" in link.rpartition("/job")[0]]
+        assert "Last finished jobs" not in page.text
+
+
+def test_pages_cost_the_same_however_much_there_is(anna: Client, scene: Scene) -> None:
+    id = scene.workers["running"]
+    running(id)
+    addresses = (list_of("worker"), page_of("worker", id))
+    before = [queries(anna, address) for address in addresses]
+    for number in range(20):
+        other = worker(f"web-9:{number}", host=f"web-{number}", release=f"r{number}")
+        running(other, 3)
+        running(id, 2, FAIL)
+        archived(worker="web-1:1")
+    assert [queries(anna, address) for address in addresses] == before
+    assert max(before) <= 12
