@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib.admin import display as column
 from django.contrib.admin import register
+from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import URLPattern
 from django.utils import timezone
@@ -39,6 +40,7 @@ from django_jobqueue.admin.reschedule import RescheduleJobs
 from django_jobqueue.admin.reveal import Reveal
 from django_jobqueue.admin.run_now import RunJobsNow
 from django_jobqueue.admin.verbs import Verb
+from django_jobqueue.admin.why import why, why_not
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
@@ -46,6 +48,7 @@ from django_jobqueue.models import (
     QueuedJob,
     Worker,
 )
+from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.selection import RUNNING, Selection, Table
 from django_jobqueue.states import ALIVE, AttemptEnd, QueuedStatus
 
@@ -61,6 +64,7 @@ class Around:
     worker: Worker | None = None
     error: Failure | None = None
     sees_workers: bool = False
+    why: list[str] = field(default_factory=list)  # it is not running, in words
 
 
 @register(QueuedJob)
@@ -92,11 +96,13 @@ class QueuedJobAdmin(JobAdmin):
         "started_at",
         "worker_id",
         "cancel_requested_at",
+        "alone",
     )
     list_display = (
         "job",
         "state",
         "due",
+        "reasons",
         "tries",
         "priority",
         "queue_name",
@@ -140,6 +146,7 @@ class QueuedJobAdmin(JobAdmin):
         """Job types, queues, workers and last errors: a query each."""
         types, queues = catalogue.job_types(request), catalogue.queues(request)
         workers = _workers({row.worker_id for row in rows if row.worker_id})
+        reasons = why_not(request, rows, workers.values())
         errors = _last_errors([row.pk for row in rows if row.attempts or row.crashes])
         sees_workers = may_view(request, Worker)
         for row in rows:
@@ -150,6 +157,7 @@ class QueuedJobAdmin(JobAdmin):
                 workers.get(row.worker_id),
                 errors.get(row.pk),
                 sees_workers,
+                reasons[row.pk],
             )
         return rows
 
@@ -168,6 +176,11 @@ class QueuedJobAdmin(JobAdmin):
         if job.status == QueuedStatus.RUNNING:
             return display.moment(job.started_at)
         return display.moment(job.run_after)
+
+    @column(description=_("why not running?"))
+    def reasons(self, job: Any) -> Any:
+        """What it waits for."""
+        return why(job)
 
     @column(description=_("attempts"))
     def tries(self, job: Any) -> Any:
@@ -219,9 +232,18 @@ def _running_state(job: Any, around: Around) -> Any:
 
 
 def _workers(ids: set[int]) -> dict[int, Worker]:
-    if not ids:
-        return {}
-    found = Worker.objects.filter(pk__in=ids).only("name", "state", "lease_until")
+    """Those that live, and these."""
+    alive = Q(state__in=ALIVE, lease_until__gt=ClockTimestamp())
+    found = Worker.objects.filter(alive | Q(pk__in=ids)).only(
+        "name",
+        "state",
+        "lease_until",
+        "queues",
+        "job_types",
+        "running",
+        "threads",
+        "async_slots",
+    )
     return {worker.pk: worker for worker in found}
 
 

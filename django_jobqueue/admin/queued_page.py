@@ -13,6 +13,7 @@ from django_jobqueue.admin.job_attempts import Attempt
 from django_jobqueue.admin.job_page import JobPage, Reader
 from django_jobqueue.admin.jobs import tries_of, type_link
 from django_jobqueue.admin.timeline import Step, timeline
+from django_jobqueue.admin.why import why
 from django_jobqueue.states import QueuedStatus
 
 
@@ -43,6 +44,7 @@ def _summary(request: HttpRequest, job: Any) -> list[tuple[Any, Any]]:
         (_("Id"), display.whole_id(job.pk)),
         (_("Job type"), type_link(request, job)),
         (_("Queue"), display.visible(job.queue)),
+        (_("Why not running?"), why(job)),
         (_("Priority"), job.priority),
         (_("Attempts"), tries_of(job, limit)),
         (_("Expires"), display.full_moment(job.expires_at)),

@@ -1,0 +1,47 @@
+"""How many jobs a claim takes before others of their lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.rows import Lane
+
+# A part of the index that claims read, and no more of it than is told.
+AHEAD: Final = """
+SELECT given.id,
+       (SELECT count(*)
+          FROM (SELECT FROM jobqueue_queuedjob AS other
+                 WHERE other.status = 'queued' AND NOT other.alone
+                   AND other.queue = given.queue AND other.priority = given.priority
+                   AND other.job_type = given.job_type
+                   AND (other.run_after, other.id) < (given.run_after, given.id)
+                 LIMIT %(most)s) AS few)
+  FROM unnest(%(ids)s::uuid[], %(queues)s::text[], %(priorities)s::smallint[],
+              %(job_types)s::text[], %(times)s::timestamptz[])
+       AS given (id, queue, priority, job_type, run_after)
+"""
+
+
+class Place(NamedTuple):
+    """Where a job waits."""
+
+    id: UUID
+    lane: Lane
+    run_after: datetime
+
+
+def ahead(db: Database, places: Sequence[Place], most: int) -> dict[UUID, int]:
+    """How many jobs come before each in its lane; ``most`` is that many or more."""
+    params = {
+        "most": most,
+        "ids": [place.id for place in places],
+        "queues": [place.lane.queue for place in places],
+        "priorities": [place.lane.priority for place in places],
+        "job_types": [place.lane.job_type for place in places],
+        "times": [place.run_after for place in places],
+    }
+    return dict(db.fetch(AHEAD, params))

@@ -1,0 +1,160 @@
+"""Why a queued job is not running, in words, in the list and on its page."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.contrib.admin import site
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
+from django_jobqueue.states import WorkerState
+from tests.admin import scene as rows
+from tests.admin.pages import get, list_of, page_of
+from tests.admin.scene import ADD, FAIL
+
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def reasons(rf: Any, admin_user: Any) -> Any:
+    """What the list says of a job."""
+
+    def reasons(id: UUID) -> list[str]:
+        request = rf.get("/")
+        request.user = admin_user
+        job = QueuedJob.objects.select_related("job_type").get(pk=id)
+        (dressed,) = site._registry[QueuedJob].dress(request, [job])
+        found: list[str] = dressed.around.why
+        return found
+
+    return reasons
+
+
+@pytest.fixture(autouse=True)
+def worker(db: None) -> int:
+    """One that lives, serves every queue and has room."""
+    return rows.worker()
+
+
+def test_nothing_is_in_the_way(reasons: Any) -> None:
+    assert reasons(rows.queued()) == ["it is about to be claimed"]
+
+
+def test_every_slot_is_taken(reasons: Any) -> None:
+    Worker.objects.update(running=4)
+    assert reasons(rows.queued()) == ["it waits for a free slot"]
+
+
+def test_others_of_its_lane_come_first(reasons: Any) -> None:
+    Worker.objects.update(running=4)
+    before = timezone.now() - MINUTE
+    rows.queued(run_after=before, priority=5)
+    rows.queued(FAIL, run_after=before)
+    rows.queued(run_after=before)
+    mine = rows.queued()
+    assert reasons(mine)[0] == "1 job of its type comes first"
+    for _ in range(100):
+        rows.queued(run_after=before)
+    assert reasons(mine) == [
+        "at least 100 jobs of its type come first",
+        "it waits for a free slot",
+    ]
+
+
+def test_it_is_not_due(reasons: Any) -> None:
+    later = rows.queued(run_after=timezone.now() + 5.5 * MINUTE)
+    assert reasons(later) == ["it is not due for another 5 m"]
+
+
+def test_its_type_or_queue_is_paused(reasons: Any) -> None:
+    until = timezone.now() + MINUTE
+    JobType.objects.filter(name=ADD).update(paused=True, paused_by="carl")
+    Queue.objects.create(name="mail", paused=True, resume_at=until)
+    said = reasons(rows.queued(queue="mail"))
+    assert said[0] == "carl paused its job type"
+    assert said[1].startswith("its queue is paused until 20")
+    JobType.objects.update(paused=True, resume_at=timezone.now() - MINUTE)
+    assert reasons(rows.queued()) == ["it is about to be claimed"]
+
+
+def test_its_type_is_at_its_limit(reasons: Any, worker: int) -> None:
+    JobType.objects.filter(name=ADD).update(concurrency=5, concurrency_override=1)
+    mine = rows.queued()
+    assert reasons(mine) == ["it is about to be claimed"]
+    rows.queued(status="running", worker_id=worker, started_at=timezone.now())
+    assert reasons(mine) == ["its job type is at its limit: 1 of 1 run"]
+    JobType.objects.update(concurrency_override=-1)
+    assert reasons(mine) == ["it is about to be claimed"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"queues": ["other"]}, "no living worker serves its queue"),
+        ({"job_types": [FAIL]}, "no living worker knows its job type"),
+        ({"state": WorkerState.LOST}, "no worker is alive"),
+        ({"lease_until": timezone.now() - MINUTE}, "no worker is alive"),
+        (
+            {"state": WorkerState.DRAINING},
+            "the workers that could run it take no new jobs",
+        ),
+    ],
+)
+def test_no_worker_can_run_it(reasons: Any, columns: dict[str, Any], why: str) -> None:
+    Worker.objects.update(**columns)
+    assert reasons(rows.queued()) == [why]
+
+
+def test_one_serves_the_queue_and_another_knows_the_type(reasons: Any) -> None:
+    Worker.objects.update(queues=["other"])
+    rows.worker("web-2:1", job_types=[FAIL])
+    why = "no living worker serves its queue and knows its type"
+    assert reasons(rows.queued()) == [why]
+
+
+def test_it_was_set_aside_to_run_alone(reasons: Any) -> None:
+    why = "it waits for a process of its own, because its workers died"
+    assert reasons(rows.queued(alone=True, crashes=1)) == [why]
+
+
+def test_it_has_expired(reasons: Any) -> None:
+    expired = rows.queued(expires_at=timezone.now() - MINUTE)
+    assert reasons(expired) == ["it has expired and is about to be archived"]
+
+
+def test_what_runs_needs_no_reason_unless_it_is_in_trouble(
+    reasons: Any, worker: int
+) -> None:
+    running = {"status": "running", "started_at": timezone.now()}
+    assert reasons(rows.queued(worker_id=worker, **running)) == []
+    asked = rows.queued(worker_id=worker, cancel_requested_at=timezone.now(), **running)
+    assert reasons(asked) == ["it was asked to stop and has not stopped yet"]
+    gone = rows.queued(worker_id=0, **running)
+    assert reasons(gone) == ["its worker is gone; it will be rescued"]
+
+
+def test_it_is_told_in_the_list_and_on_the_page(anna: Client) -> None:
+    JobType.objects.filter(name=ADD).update(paused=True, paused_by="<b>carl")
+    mine = rows.queued()
+    for address in (list_of("queuedjob"), page_of("queuedjob", mine)):
+        assert "<b>carl paused its job type" in get(anna, address).text
+
+
+def test_the_number_of_queries_does_not_grow_with_the_jobs(anna: Client) -> None:
+    JobType.objects.update(concurrency=1)
+    counts = []
+    for number in (1, 20):
+        for _ in range(number):
+            rows.queued()
+            rows.queued(FAIL, attempts=1)
+        with CaptureQueriesContext(connection) as captured:
+            get(anna, list_of("queuedjob"))
+        counts.append(len(captured))
+    assert counts[0] == counts[1]
