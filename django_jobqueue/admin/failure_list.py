@@ -131,6 +131,16 @@ def dress(rows: list[Any]) -> list[Any]:
     return rows
 
 
+def job_counts(request: HttpRequest, fingerprint: UUID, figures: Figures) -> list[Any]:
+    """How many jobs of each kind, as links to them."""
+    archived = archived_cell(request, fingerprint, figures)
+    waiting = waiting_cell(request, fingerprint, figures)
+    return [
+        display.short(format_html(_("{} archived"), archived)),
+        display.short(format_html(_("{} waiting"), waiting)),
+    ]
+
+
 def archived_cell(request: HttpRequest, fingerprint: UUID, figures: Figures) -> Any:
     """How many archived jobs, as a link to them."""
     count = figures.archived

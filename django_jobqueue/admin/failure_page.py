@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -100,24 +100,32 @@ def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
 
 def summary(request: HttpRequest, group: FailureGroup) -> list[tuple[Any, Any]]:
     """What there is to know in short."""
-    database = DjangoDatabase()
-    figures = failure_figures.figures(database, [group.pk])[group.pk]
+    figures = failure_figures.figures(DjangoDatabase(), [group.pk])[group.pk]
     return [
         (_("Class"), display.visible(group.error_class)),
         (_("Message"), display.shown_text(group.template) or display.NOTHING),
         (_("Place"), display.visible(group.frame)),
         (_("Archived jobs"), archived_cell(request, group.pk, figures)),
         (_("Waiting jobs"), waiting_cell(request, group.pk, figures)),
+        (_("Assignee"), display.visible(group.assignee) or display.NOTHING),
         (_("First seen"), display.full_moment(group.first_seen)),
         (_("Last seen"), display.full_moment(group.last_seen)),
-        (_("Assignee"), display.visible(group.assignee) or display.NOTHING),
-        (_("Resolved"), display.full_moment(group.resolved_at)),
-        (_("Regressed"), display.full_moment(group.regressed_at)),
-        (_("Not reopened by releases"), display.names(group.excused) or _("none")),
-        (_("Changed"), display.full_moment(group.changed_at)),
-        (_("Changed by"), display.visible(group.changed_by) or display.NOTHING),
+        *_decided(group),
         (_("Fingerprint"), display.whole_id(group.pk)),
     ]
+
+
+def _decided(group: FailureGroup) -> Iterator[tuple[Any, Any]]:
+    """What was decided, as far as anything was."""
+    if group.resolved_at is not None:
+        yield _("Resolved"), display.full_moment(group.resolved_at)
+    if group.excused:
+        yield _("Not reopened by releases"), display.names(group.excused)
+    if group.regressed_at is not None:
+        yield _("Regressed"), display.full_moment(group.regressed_at)
+    if group.changed_at is not None:
+        yield _("Changed"), display.full_moment(group.changed_at)
+        yield _("Changed by"), display.visible(group.changed_by) or display.NOTHING
 
 
 def _sample(group: FailureGroup) -> Sample | None:

@@ -52,8 +52,8 @@ def state_now(group: FailureGroup) -> str:
     return str(group.state)
 
 
-def pill(group: FailureGroup) -> Any:
-    """The state of a group, and until when or in which release."""
+def pill(group: FailureGroup, *, with_assignee: bool = False) -> Any:
+    """The state of a group, until when or in which release, and perhaps whose it is."""
     state = state_now(group)
     match state:
         case "regressed":
@@ -66,7 +66,8 @@ def pill(group: FailureGroup) -> Any:
                 state if known else "unknown",
                 GroupState(state).label if known else display.visible(state),
             )
-    return display.lines([shown, *_notes(group, state)])
+    whose = [display.visible(group.assignee)] if with_assignee else []
+    return display.lines([shown, *_notes(group, state), *filter(None, whose)])
 
 
 def quiet(text: object) -> SafeString:

@@ -81,12 +81,9 @@ class FailureGroupAdmin(OperatedAdmin):
     list_display = (
         "failure",
         "decided",
-        "trend",
-        "archived",
-        "waiting",
+        "jobs",
         "seen",
         "affected",
-        "assignee_name",
     )
     list_display_links = ("failure",)
     list_filter = (
@@ -196,27 +193,18 @@ class FailureGroupAdmin(OperatedAdmin):
 
     @column(description=_("state"))
     def decided(self, group: FailureGroup) -> Any:
-        """What was decided, and whether it came back."""
-        return failure_states.pill(group)
+        """What was decided, whether it came back, and who looks after it."""
+        return failure_states.pill(group, with_assignee=True)
 
     @column(description=_("24 hours"))
-    def trend(self, group: Any) -> Any:
-        """How often it failed, hour by hour."""
-        return sparkline(group.around.spark)
+    def jobs(self, group: Any) -> Any:
+        """How often it failed, hour by hour; how many jobs were archived with it, and
+        how many wait for another attempt."""
+        about = group.around
+        counts = failure_list.job_counts(group.request, group.pk, about.figures)
+        return display.lines([sparkline(about.spark), *counts])
 
-    @column(description=_("archived jobs"))
-    def archived(self, group: Any) -> Any:
-        """How many, as a link to them."""
-        figures = group.around.figures
-        return failure_list.archived_cell(group.request, group.pk, figures)
-
-    @column(description=_("waiting"))
-    def waiting(self, group: Any) -> Any:
-        """How many jobs failed so and will be tried again, as a link to them."""
-        figures = group.around.figures
-        return failure_list.waiting_cell(group.request, group.pk, figures)
-
-    @column(description=_("last and first seen"))
+    @column(description=_("seen"))
     def seen(self, group: Any) -> Any:
         """When it failed so last, and first."""
         first = failure_states.quiet(display.moment(group.first_seen))
@@ -226,11 +214,6 @@ class FailureGroupAdmin(OperatedAdmin):
     def affected(self, group: Any) -> Any:
         """Of its newest failures."""
         return failure_list.names_cell(group.around.figures)
-
-    @column(description=_("assignee"))
-    def assignee_name(self, group: FailureGroup) -> str:
-        """Who looks after it."""
-        return display.visible(group.assignee) or display.NOTHING
 
     def _resolve(self, request: HttpRequest, group: FailureGroup) -> bool:
         """Resolve it, unless it regressed since the page was made."""
