@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin import catalogue, display, related
+from django_jobqueue.admin import catalogue, display, related, where
 from django_jobqueue.admin.job_attempts import Attempt
 from django_jobqueue.admin.job_page import JobPage, Reader
 from django_jobqueue.admin.jobs import tries_of, type_link
@@ -31,7 +31,7 @@ def page_of(
         current=_running(job),
         data=read.data(),
         lately=related.lately(request, job),
-        buttons=buttons,
+        buttons=[*buttons, *where.question_button(request, job)],
         history=read.history(),
         downloads=read.downloads(),
         reveal=read.reveal(),
@@ -71,11 +71,16 @@ def _running(job: Any) -> Attempt | None:
     """The attempt that goes on now."""
     if job.status != QueuedStatus.RUNNING:
         return None
-    worker = job.around.worker
+    worker, place = job.around.worker, where.place_of(job)
+    note = ""
+    if place is not None:
+        note = gettext("Where it was %(ago)s:") % {"ago": display.ago(place.at)}
     return Attempt(
         number=job.attempts,
         kind="running",
         end=gettext("running"),
         started_at=job.started_at,
         worker=display.visible(worker.name) if worker else "",
+        note=note,
+        traceback=place.traceback if place else None,
     )

@@ -34,6 +34,14 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a running job was, and when."""
+
+    traceback: Traceback
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a worker said last, and whether it still owes an answer."""
 
@@ -66,9 +74,9 @@ def answer_of(request: HttpRequest, worker: Worker) -> Answer:
     )
 
 
-def place_of(job: QueuedJob) -> tuple[Traceback, datetime] | None:
-    """Where a running job was when its worker answered last, and when that was; None
-    if it did not answer since the job started."""
+def place_of(job: QueuedJob) -> Place | None:
+    """Where a running job was when its worker answered last; None if it did not answer
+    since the job started."""
     found = Worker.objects.filter(pk__in=[job.worker_id]).values_list("answer")
     answer = _object(next(iter(found), (None,))[0])
     at = moment_in(answer, "at")
@@ -77,7 +85,7 @@ def place_of(job: QueuedJob) -> tuple[Traceback, datetime] | None:
     for said in _said(answer):
         if said.get("job_id") == str(job.pk):
             traceback = _traceback(said)
-            return None if traceback is None else (traceback, at)
+            return None if traceback is None else Place(traceback, at)
     return None
 
 

@@ -199,6 +199,26 @@ def test_where_is_it_now(anna: Client, scene: Scene) -> None:
     assert "gateway.post(card)" in page.text
 
 
+def test_the_page_of_a_running_job_tells_where_it_was(
+    anna: Client, scene: Scene
+) -> None:
+    id = worker("web-2:7")
+    job, other = running(id, 2)
+    page = get(anna, page_of("queuedjob", job))
+    (question,) = [link for link in page.links if "/worker/where/" in link]
+    assert f"keys={id}&" in question
+    assert "Where it was" not in page.text
+    told = {"job_id": str(job), "job_type": ADD, "seconds": 240.5, "stack": STACK}
+    answered(id, told)
+    text = get(anna, page_of("queuedjob", job)).text
+    assert "Where it was 0 s ago:" in text
+    assert "/srv/shop/jobs.py:7 in charge" in text
+    assert "Where it was" not in get(anna, page_of("queuedjob", other)).text
+
+    QueuedJob.objects.filter(pk=job).update(started_at=timezone.now() + MINUTE)
+    assert "Where it was" not in get(anna, page_of("queuedjob", job)).text
+
+
 @pytest.mark.parametrize(
     "answer",
     [
