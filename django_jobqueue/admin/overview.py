@@ -98,7 +98,7 @@ def page(request: HttpRequest) -> Page:
 
 def _cards(request: HttpRequest, found: Overview) -> list[Card]:
     line = total(found)
-    depths, jobs = line.depths, address_of(request, "queuedjob")
+    depths = line.depths
     alive = [worker for worker in found.now.present.workers if is_alive(worker)]
     slots = sum(worker.threads + worker.async_slots for worker in alive)
     minutes = (found.past.end - found.past.start).total_seconds() / 60
@@ -108,18 +108,18 @@ def _cards(request: HttpRequest, found: Overview) -> list[Card]:
         Card(
             _("Ready"),
             overview_tables.count(depths, "ready"),
-            url=_list(jobs, state="ready"),
+            url=_list(request, "queuedjob", state="ready"),
         ),
         Card(
             _("Running"),
             number_text(depths.running),
             _("of %(count)s slots") % {"count": number_text(slots)},
-            _list(jobs, state="running"),
+            _list(request, "queuedjob", state="running"),
         ),
         Card(
             _("Retrying"),
             overview_tables.count(depths, "retrying"),
-            url=_list(jobs, state="retrying"),
+            url=_list(request, "queuedjob", state="retrying"),
         ),
         Card(
             _("Oldest ready"),
@@ -131,7 +131,7 @@ def _cards(request: HttpRequest, found: Overview) -> list[Card]:
             _("Failed"),
             overview_tables.percent(share),
             window,
-            _list(address_of(request, "archivedjob"), status="failed"),
+            _list(request, "archivedjob", status="failed"),
             is_bad=share is not None and 100 * share > conf.alert_failed,
         ),
         _workers_card(request, found, len(alive)),
@@ -148,7 +148,7 @@ def _workers_card(request: HttpRequest, found: Overview, alive: int) -> Card:
         _("Workers alive"),
         number_text(alive),
         note,
-        address_of(request, "worker"),
+        _list(request, "worker"),
         is_bad=not alive or lapsed > 0,
     )
 
@@ -161,8 +161,12 @@ def _rate(number: float) -> str:
     return number_text(round(number)) if number >= 10 else f"{number:.1f}"
 
 
-def _list(address: str, **query: str) -> str:
-    return f"{address}?{urlencode(query)}" if address else ""
+def _list(request: HttpRequest, model: str, **query: str) -> str:
+    """A list, if the user may see it and it is on this site."""
+    if not overview_tables.may_follow(request, model):
+        return ""
+    address = address_of(request, model)
+    return f"{address}?{urlencode(query)}" if query else address
 
 
 def _pointer(request: HttpRequest, concern: Concern) -> Pointer:
@@ -180,9 +184,9 @@ def _pointer(request: HttpRequest, concern: Concern) -> Pointer:
 
 
 def _place(request: HttpRequest, concern: Concern) -> str:
-    """Where to look at it, if the user may and the page is on this site."""
-    if not concern.model or not overview_tables.may_follow(request, concern.model):
+    """Where to look at it."""
+    if not concern.model:
         return ""
-    if concern.key is not None:
-        return display.url_of(concern.model, concern.key)
-    return _list(address_of(request, concern.model), **concern.query)
+    if concern.key is None or not overview_tables.may_follow(request, concern.model):
+        return _list(request, concern.model, **concern.query)
+    return display.url_of(concern.model, concern.key)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from django_jobqueue.admin import display
 from django_jobqueue.admin.base import may_view
-from django_jobqueue.admin.tabs import address_of
+from django_jobqueue.admin.tabs import tabs
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
 
 LONGEST = 200  # characters of what somebody looks for
@@ -45,13 +45,13 @@ def job(request: HttpRequest, id: UUID) -> HttpResponse:
 
 def jump(request: HttpRequest) -> HttpResponse:
     """Go to the job, failure group or job type of this id or name; if there is none,
-    back to where the user came from, and say so."""
+    to the first page that the user may see, and say so. Raises PermissionDenied."""
     text = request.GET.get("to", "").strip()[:LONGEST].replace("\x00", "")
     address = _found(request, text)
     if address:
         return HttpResponseRedirect(address)
-    back = address_of(request, "overview") or address_of(request, "queuedjob")
-    if not back:
+    back = next((tab.url for tab in tabs(request, "")), None)
+    if back is None:
         raise PermissionDenied
     if text:
         said = _(

@@ -9,6 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
+from django_jobqueue.figures import overview
 from tests.admin.scene import Scene, build
 
 VIEWS = (
@@ -21,6 +22,12 @@ VIEWS = (
 )
 
 LogIn = Callable[..., Client]
+
+
+@pytest.fixture(autouse=True)
+def fresh_figures() -> None:
+    """The overview keeps nothing of an earlier test."""
+    overview.forget()
 
 
 @pytest.fixture

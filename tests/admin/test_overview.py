@@ -1,0 +1,272 @@
+"""The overview: what it shows, to whom, and what it costs."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.db import connection
+from django.template import engines
+from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
+
+from django_jobqueue import triage
+from django_jobqueue.figures import overview
+from django_jobqueue.models import BulkOperation, JobType
+from tests.admin import scene as rows
+from tests.admin.conftest import LogIn
+from tests.admin.pages import Page, get, list_of, page_of
+from tests.admin.scene import ADD, FAIL, Scene
+from tests.figures.rows import ago, histogram, queued, rollup
+
+FRONT = "/admin/jobqueue/"
+HOSTILE = '"><img src=x onerror=alert(1)>\u202e'
+
+
+def front(client: Client, **query: Any) -> Page:
+    """The overview with figures of now."""
+    overview.forget()
+    return get(client, FRONT, **query)
+
+
+def region(page: Page, name: str) -> str:
+    """The text of a region of the page."""
+    start = page.html.index(f'data-jq-region="{name}"')
+    end = page.html.find("data-jq-region=", start + 20)
+    found = Page("<p " + page.html[start : end if end > 0 else None])
+    return found.text
+
+
+def drawings(page: Page) -> list[ElementTree.Element]:
+    """Every drawing of the page. Each is well-formed XML."""
+    found = re.findall(r"<svg role=.*?</svg>|<svg class=.*?</svg>", page.html, re.S)
+    return [ElementTree.fromstring(text) for text in found]
+
+
+def test_it_is_the_front_page_of_the_job_queue(anna: Client, scene: Scene) -> None:
+    page = front(anna)
+    for text in ("Needs attention", "Job types", "Queues", "Workers", ADD, "web-1:3"):
+        assert text in page.text
+    assert page.all("a", **{"aria-current": "true"}) == [
+        {"href": "?window=1h", "aria-current": "true"}
+    ]
+
+
+def test_the_cards_say_what_waits_and_runs(anna: Client, scene: Scene) -> None:
+    queued(10_001, run_after=ago(minutes=90))
+    rollup(ago(minutes=1), succeeded=1_170, failed=30)
+    text = region(front(anna), "cards")
+    for expected in (
+        "Ready 10,001+",
+        "Running 4 of 8 slots",
+        "Retrying 1",
+        "Oldest ready 1 h 30 m !",
+        "Finished 20 a minute, last hour",
+        "Failed 2.5 % last hour",
+        "Workers alive 2 ! 1 lapsed",
+    ):
+        assert expected in text
+
+
+def test_numbers_lead_to_the_lists_of_their_jobs(anna: Client, scene: Scene) -> None:
+    rollup(ago(minutes=1), failed=30)
+    links = front(anna).links
+    jobs, archive = list_of("queuedjob"), list_of("archivedjob")
+    assert f"{jobs}?state=ready" in links
+    assert f"{jobs}?job_type={ADD}&state=ready" in links
+    assert f"{jobs}?queue=default&state=retrying" in links
+    assert f"{archive}?job_type={ADD}&status=failed" in links
+    assert page_of("jobtype", ADD) in links
+    assert page_of("worker", scene.workers["lapsed"]) in links
+    get(anna, f"{jobs}?job_type={ADD}&state=ready")
+
+
+def test_what_needs_attention_leads_to_where_it_is(anna: Client, scene: Scene) -> None:
+    operation = BulkOperation.objects.create(
+        kind="cancel", state="failed", selection={}, created_by="ben"
+    )
+    links = front(anna).links
+    assert page_of("failuregroup", scene.group) in links
+    assert page_of("bulkoperation", operation.pk) in links
+    assert "A bulk operation (cancel) of ben failed." in front(anna).text
+
+
+def test_where_all_is_well_it_says_so(anna: Client, db: None) -> None:
+    rows.worker()
+    page = front(anna)
+    assert "Nothing. All is well." in page.text
+    assert "Nothing waits, nothing runs, and nothing finished." in page.text
+
+
+@pytest.mark.parametrize(
+    ("window", "label", "finished"),
+    [
+        ("1h", "last hour", "Finished 0.2"),
+        ("24h", "last 24 hours", "Finished 0.0"),
+        ("7d", "last 7 days", "Finished 0.0"),
+        ("nonsense", "last hour", "Finished 0.2"),
+    ],
+)
+def test_every_number_states_its_window(
+    anna: Client, db: None, window: str, label: str, finished: str
+) -> None:
+    rollup(ago(minutes=1), succeeded=10)
+    page = front(anna, window=window)
+    assert f"{finished} a minute, {label}" in region(page, "cards")
+    assert f"as a table, {label}" in page.text
+    assert f"is of the {label}" in page.text
+
+
+def test_a_row_has_the_figures_of_its_job_type(anna: Client, db: None) -> None:
+    JobType.objects.filter(name=ADD).update(concurrency=50)
+    queued(3, run_after=ago(minutes=2))
+    queued(2, status="running")
+    queued(1, run_after=ago(hours=-1), attempts=1)
+    rollup(
+        ago(minutes=3),
+        succeeded=95,
+        failed=5,
+        run_histogram=histogram(*[0.05] * 90, *[2.0] * 10),
+        wait_histogram=histogram(*[0.009] * 100),
+    )
+    text = region(front(anna), "types")
+    expected = f"{ADD} 3 1 1 2 / 50 2 m 100 5.0 % 10 ms 63 ms 2.5 s"
+    assert expected in text
+    assert "100 finished, 5 of them failed, last hour" in front(anna).html
+
+
+def test_idle_job_types_are_counted_not_shown(anna: Client, db: None) -> None:
+    total = JobType.objects.count()
+    queued(1)
+    triage.pause([FAIL], by="anna")
+    text = region(front(anna), "types")
+    assert f"{total - 2} more had no job (last hour)." in text
+    assert f"{FAIL} paused" in text
+
+
+def test_the_charts_are_well_formed_and_say_what_they_show(
+    anna: Client, db: None
+) -> None:
+    rollup(ago(minutes=10), succeeded=40, failed=4, other=2)
+    rollup(ago(minutes=5), succeeded=8, run_histogram=histogram(0.3))
+    finished, times, *sparks = drawings(front(anna))
+    assert finished.attrib["role"] == times.attrib["role"] == "img"
+    assert finished.attrib["aria-label"] == (
+        "Jobs that ended, last hour: 48 succeeded, 4 failed, 2 ended otherwise."
+    )
+    first, second = finished.findall("g")
+    parts = [part for part in first.findall("rect") if part.get("class") != "jq-spot"]
+    kinds = [part.attrib["class"] for part in parts]
+    assert kinds == ["jq-is-failed", "jq-is-other", "jq-is-succeeded"]
+    heights = [float(part.attrib["height"]) for part in parts]
+    assert heights == [8.0, 4.0, 80.0]
+    assert float(parts[0].attrib["y"]) == 92.0
+    title = second.find("title")
+    assert title is not None
+    assert (title.text or "").endswith(": 8 succeeded, 0 failed, 0 other")
+    assert len(times.findall("path")) > 2
+    assert len(sparks) == 2
+    assert not [one for one in finished.iter() if "style" in one.attrib]
+
+
+def test_the_figures_of_the_charts_stand_in_a_table(anna: Client, db: None) -> None:
+    assert "No job ended." in region(front(anna), "charts")
+    rollup(
+        ago(minutes=10), succeeded=1_040, failed=4, wait_histogram=histogram(2.0, 0.1)
+    )
+    text = region(front(anna), "charts")
+    assert re.search(r"\d\d:\d\d 1,040 4 0 0 2\.5 s – –", text)
+
+
+def test_without_the_right_it_is_the_plain_list_of_pages(
+    log_in: LogIn, scene: Scene
+) -> None:
+    page = get(log_in("view_queuedjob"), FRONT)
+    assert "Needs attention" not in page.text
+    assert list_of("queuedjob") in page.links
+    assert FRONT not in [one["href"] for one in page.all("a") if "data-jq-key" in one]
+
+
+def test_links_lead_only_where_the_user_may_go(log_in: LogIn, scene: Scene) -> None:
+    rollup(ago(minutes=1), failed=30)
+    rows.archived()
+    page = front(log_in("view_overview", "view_queue"))
+    assert ADD in page.text
+    models = ("archivedjob", "failuregroup", "jobtype", "queuedjob", "worker")
+    content = page.html.partition('class="jq jq-overview"')[2]
+    assert not [model for model in models if f"/jobqueue/{model}/" in content]
+
+
+def test_it_reads_little_and_nothing_of_the_archive(anna: Client, scene: Scene) -> None:
+    def statements(window: str) -> list[str]:
+        overview.forget()
+        with CaptureQueriesContext(connection) as captured:
+            get(anna, FRONT, window=window)
+        return [query["sql"] for query in captured.captured_queries]
+
+    few = len(statements("7d"))
+    for number in range(60):
+        JobType.objects.create(name=f"etl.step_{number:02}")
+        queued(2, job_type_id=f"etl.step_{number:02}", run_after=ago(minutes=9))
+        rollup(ago(minutes=number), f"etl.step_{number:02}", failed=30)
+        rows.worker(f"web-{number}:1")
+    for window in ("1h", "24h", "7d"):
+        found = statements(window)
+        assert len(found) == few <= 22
+        assert not [text for text in found if "jobqueue_archivedjob" in text]
+    assert len(statements("1h")) == few
+    with CaptureQueriesContext(connection) as captured:
+        get(anna, FRONT)  # session and user; the figures are kept for a moment
+    assert len(captured) == 2
+
+
+def test_hostile_names_are_inert(anna: Client, db: None) -> None:
+    JobType.objects.create(name=HOSTILE[:100])
+    queued(2, job_type_id=HOSTILE, queue=HOSTILE, run_after=ago(hours=1))
+    rollup(ago(minutes=1), HOSTILE, queue=HOSTILE, succeeded=1, failed=40)
+    rows.worker(HOSTILE, lease_until=ago(minutes=1), release=HOSTILE, queues=[HOSTILE])
+    rows.worker(queues=["elsewhere"])
+    triage.pause([HOSTILE], queues=True, by=HOSTILE)
+    BulkOperation.objects.create(
+        kind="cancel", state="failed", selection={}, created_by=HOSTILE
+    )
+    page = front(anna)
+    assert not page.all("img")
+    assert "\u202e" not in page.text
+    assert "\\u202e" in page.text
+    assert not [attrs for tag, attrs in page.elements if "onerror" in attrs]
+    assert drawings(page)
+
+
+def test_there_is_nothing_inline(anna: Client, scene: Scene) -> None:
+    rollup(ago(minutes=1), succeeded=1)
+    page = front(anna)
+    assert not page.all("style")
+    assert [attrs for tag, attrs in page.elements if "style" in attrs] == []
+    ours = [one for one in page.all("script") if "jobqueue" in (one.get("src") or "")]
+    assert len(ours) == 2
+    assert all("defer" in one for one in ours)
+
+
+def test_with_a_nonce_our_files_carry_it() -> None:
+    template = engines["django"].get_template("admin/jobqueue/media.html")
+    page = Page(template.render({"csp_nonce": "abc"}))
+    assert [attrs.get("nonce") for tag, attrs in page.elements] == ["abc"] * 4
+    assert "nonce" not in template.render({})
+
+
+def test_every_region_has_a_name_of_its_own(anna: Client, scene: Scene) -> None:
+    names = [attrs.get("data-jq-region") for _, attrs in front(anna).elements]
+    found = [name for name in names if name]
+    assert len(found) == len(set(found)) >= 6
+
+
+@override_settings(USE_TZ=True, TIME_ZONE="Asia/Kolkata")
+def test_spans_are_told_in_the_time_zone_of_the_page(anna: Client, db: None) -> None:
+    at = ago(minutes=10)
+    rollup(at, succeeded=1)
+    local = at + timedelta(hours=5, minutes=30)
+    assert f"{local:%H:%M}: 1 succeeded" in front(anna).html
