@@ -36,8 +36,7 @@ def queue_names(request: HttpRequest) -> list[str]:
 
 def queue_names_in_use(request: HttpRequest) -> list[str]:
     """The same, and those that queued jobs wait in: a loose scan of an index."""
-    waiting = {lane.queue for lane in lanes.look(DjangoDatabase(), []).new}
-    return sorted({*waiting, *queue_names(request)})
+    return sorted({*lanes.queues(DjangoDatabase()), *queue_names(request)})
 
 
 def is_paused(row: JobType | Queue | None) -> bool:

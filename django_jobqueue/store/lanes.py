@@ -95,6 +95,25 @@ SELECT queue, priority, job_type, due_in
   FROM ({HEADS}) AS heads (queue, priority, job_type, due_in)
 """
 
+# One index probe a queue, however many lanes it has.
+QUEUES: Final = """
+WITH RECURSIVE lane AS (
+  (SELECT job.queue
+     FROM jobqueue_queuedjob AS job
+    WHERE job.status = 'queued' AND NOT job.alone
+    ORDER BY job.queue
+    LIMIT 1)
+  UNION ALL
+  SELECT (SELECT job.queue
+            FROM jobqueue_queuedjob AS job
+           WHERE job.status = 'queued' AND NOT job.alone AND job.queue > lane.queue
+           ORDER BY job.queue
+           LIMIT 1)
+    FROM lane
+   WHERE lane.queue IS NOT NULL)
+SELECT queue FROM lane WHERE queue IS NOT NULL
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -126,3 +145,8 @@ def look(db: Database, known: Sequence[Lane]) -> Look:
         new=[Lane(q, p, t) for q, p, t, seconds in rows if seconds is None],
         due_in={Lane(q, p, t): s for q, p, t, s in rows if s is not None},
     )
+
+
+def queues(db: Database) -> list[str]:
+    """The queues that jobs wait in."""
+    return [queue for (queue,) in db.fetch(QUEUES)]

@@ -97,7 +97,8 @@ def _error(term: Term, table: Table) -> Part:
         "(SELECT failure.error_class FROM jobqueue_failure AS failure"
         " WHERE failure.job_id = {table}.id ORDER BY failure.id DESC LIMIT 1)"
     )
-    return named.format(column=last), [term.value]
+    tried = "({table}.attempts > 0 OR {table}.crashes > 0)"  # spares a look for each
+    return f"{tried} AND {named.format(column=last)}", [term.value]
 
 
 def _group(term: Term, table: Table) -> Part:
@@ -141,8 +142,10 @@ def _tag(term: Term, table: Table) -> Part:
 
 
 def _replayed(term: Term, table: Table) -> Part:
+    """Not EXISTS, of which the planner may make a scan of the whole table."""
     found = " OR ".join(
-        f"EXISTS (SELECT FROM {name} AS again WHERE again.replay_of = {{table}}.id)"
+        f"(SELECT true FROM {name} AS again WHERE again.replay_of = {{table}}.id"
+        " LIMIT 1) IS NOT NULL"
         for name in TABLES.values()
     )
     return (found if term.value else f"NOT ({found})"), []

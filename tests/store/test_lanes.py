@@ -102,3 +102,10 @@ def test_a_lane_with_many_jobs_is_found_once(own: OwnConnection) -> None:
     make_many(500)
 
     assert lanes.look(own, []).new == [Lane("default", 0, ADD)]
+
+
+def test_the_queues_of_all_lanes_are_found_once(own: OwnConnection) -> None:
+    assert lanes.queues(own) == []
+    fill(*PLACES)
+
+    assert lanes.queues(own) == sorted({place.queue for place in PLACES})
