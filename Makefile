@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-once test lint types check-migrations wheel docs bench clean
+.PHONY: help demo demo-once test lint types check-migrations wheel docs bench screenshots clean
 
 help: ## Print this.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -45,6 +45,9 @@ docs: $(VENV)/.docs ## Build the documentation in docs/_build/html.
 bench: $(VENV)/.test ## Run the benchmarks; BENCH_ARGS.
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
+screenshots: $(VENV)/.browser ## Take pictures of the admin for the documentation; needs Chromium.
+	$(BIN)/python -m testproject.screenshots
+
 clean: ## Stop embedded servers and remove all that was made here.
 	@if [ -e $(VENV)/.demo ] || [ -e $(VENV)/.test ]; then $(BIN)/python -m testproject.demo --clean; fi
 	rm -rf $(VENV) .venv-bench .demo .cache .hypothesis .import_linter_cache .mypy_cache \
@@ -54,8 +57,9 @@ clean: ## Stop embedded servers and remove all that was made here.
 $(VENV)/.demo: EXTRAS := demo
 $(VENV)/.test: EXTRAS := test,lint
 $(VENV)/.docs: EXTRAS := docs
+$(VENV)/.browser: EXTRAS := browser
 
-$(VENV)/.demo $(VENV)/.test $(VENV)/.docs: pyproject.toml $(VENV)/.made
+$(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.browser: pyproject.toml $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"
 	@touch $@
 

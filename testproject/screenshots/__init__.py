@@ -1,0 +1,1 @@
+"""``make screenshots``: every page of the admin, from a scene of seeded rows."""

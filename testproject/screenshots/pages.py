@@ -1,0 +1,68 @@
+"""The pages that pictures are taken of."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib.admin.utils import quote
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from testproject.screenshots import figures
+from testproject.screenshots import scene as rows
+from testproject.screenshots.scene import Scene
+
+
+def prepare() -> tuple[Scene, str]:
+    """The scene, and the session of anna, who may do everything."""
+    call_command("migrate", verbosity=0)
+    anna = get_user_model().objects.create_superuser("anna", "anna@harbour.example")
+    scene = rows.build(timezone.now())
+    figures.build(scene)
+    client = Client()
+    client.force_login(anna)
+    return scene, client.cookies[settings.SESSION_COOKIE_NAME].value
+
+
+def addresses(scene: Scene) -> dict[str, str]:
+    """Where each page is."""
+    keys = scene.keys
+    return {
+        "overview": reverse("admin:app_list", args=["jobqueue"]),
+        "queued-jobs": _list("queuedjob"),
+        "archived-jobs": _list("archivedjob"),
+        "search": _list("archivedjob", q="error:ConnectError finished:>-2h"),
+        "failures": _list("failuregroup"),
+        "failure-group": _page("failuregroup", keys["group refused"]),
+        "job-failed": _page("archivedjob", keys["refused"]),
+        "job-waiting": _page("queuedjob", keys["ready"]),
+        "replay": _verb("archivedjob", "replay", keys["refused"], keys["order"]),
+        "job-types": _list("jobtype"),
+        "job-type": _page("jobtype", keys["jobtype"]),
+        "pause": _verb("jobtype", "pause", keys["jobtype"]),
+        "queues": _list("queue"),
+        "workers": _list("worker"),
+        "worker": _page("worker", keys["worker"]),
+        "operations": _list("bulkoperation"),
+        "operation": _page("bulkoperation", keys["operation"]),
+        "draft": _page("bulkoperation", keys["draft"]),
+    }
+
+
+def _list(model: str, **query: str) -> str:
+    address = reverse(f"admin:jobqueue_{model}_changelist")
+    return f"{address}?{urlencode(query)}" if query else address
+
+
+def _page(model: str, key: Any) -> str:
+    return reverse(f"admin:jobqueue_{model}_change", args=[quote(str(key))])
+
+
+def _verb(model: str, verb: str, *keys: Any) -> str:
+    address = reverse(f"admin:jobqueue_{model}_{verb}")
+    return f"{address}?{urlencode({'keys': chr(10).join(map(str, keys))})}"
