@@ -33,6 +33,17 @@ _INDEXED: Final = {
     Table.QUEUED: frozenset({"id"}),
 }
 
+# Plans must not depend on statistics: the queue may have been empty when it was last
+# analysed, and then each chunk would read all that those before it have inserted.
+PIN: Final = """
+SELECT set_config('enable_seqscan', 'off', true),
+       set_config('enable_bitmapscan', 'off', true),
+       set_config('enable_hashjoin', 'off', true),
+       set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true),
+       set_config('statement_timeout', %(limit)s, true)
+"""
+LIMIT: Final = "30000"  # milliseconds of a statement
+
 # The oldest first. The rows of a window come in the order of an index, and the rest of
 # the conditions is asked only of them.
 ARCHIVED: Final = """
@@ -63,23 +74,28 @@ QUEUED_POSITION: Final = "id > %(cursor_0)s::uuid"
 ONE_REPLAY_AT_A_TIME: Final = """
 SELECT pg_advisory_xact_lock(hashtext('jobqueue'), hashtext('bulk replay'))::text
 """
+# IN, not EXISTS: of that the planner makes a scan of the whole table, for each chunk.
 JUDGE: Final = """
-SELECT old.id,
-       CASE WHEN type.name IS NULL THEN 'type_gone'
-            WHEN %(skip_at_most_once)s AND type.delivery = 'at_most_once'
-                 THEN 'at_most_once'
-            WHEN %(skip_replayed)s <> 'none' AND EXISTS (
-                 SELECT FROM jobqueue_archivedjob AS again
-                  WHERE again.replay_of = old.id
-                    AND (again.status = 'succeeded' OR %(skip_replayed)s = 'any'))
-                 THEN 'replayed'
-            WHEN %(skip_replayed)s = 'any' AND EXISTS (
-                 SELECT FROM jobqueue_queuedjob AS again
-                  WHERE again.replay_of = old.id)
-                 THEN 'replayed' END
-  FROM jobqueue_archivedjob AS old
-  LEFT JOIN jobqueue_jobtype AS type ON type.name = old.job_type
- WHERE old.id = ANY (%(ids)s::uuid[])
+WITH again AS MATERIALIZED (
+  SELECT replay_of FROM jobqueue_archivedjob
+   WHERE replay_of = ANY (%(ids)s::uuid[])
+     AND (%(skip_replayed)s = 'any'
+          OR (%(skip_replayed)s = 'succeeded' AND status = 'succeeded'))
+  UNION ALL
+  SELECT replay_of FROM jobqueue_queuedjob
+   WHERE replay_of = ANY (%(ids)s::uuid[]) AND %(skip_replayed)s = 'any'
+)
+SELECT id, reason
+  FROM (SELECT old.id,
+               CASE WHEN type.name IS NULL THEN 'type_gone'
+                    WHEN %(skip_at_most_once)s AND type.delivery = 'at_most_once'
+                         THEN 'at_most_once'
+                    WHEN old.id IN (SELECT replay_of FROM again) THEN 'replayed'
+               END AS reason
+          FROM jobqueue_archivedjob AS old
+          LEFT JOIN jobqueue_jobtype AS type ON type.name = old.job_type
+         WHERE old.id = ANY (%(ids)s::uuid[])) AS judged
+ WHERE reason IS NOT NULL
 """
 
 # Between the look and now a worker may have taken one: what is changed is what is
@@ -134,6 +150,7 @@ def chunk(
 
     ``look``: how many rows are looked at; ``most``: how many jobs are handled.
     """
+    db.fetch(PIN, {"limit": LIMIT})
     window = _window(db, operation, look, look if most is None else most)
     changed, skipped = 0, Counter[str]()
     if window.wanted:
@@ -210,7 +227,8 @@ def _replay(db: Database, operation: Operation, ids: list[UUID]) -> Acted:
         "skip_replayed": options.skip_replayed,
         "skip_at_most_once": options.skip_at_most_once,
     }
-    chosen, skipped = _sorted_out(db.fetch(JUDGE, params), len(ids))
+    left_out = dict(db.fetch(JUDGE, params))
+    chosen = [id for id in ids if id not in left_out]
     how = Replay(
         run_after=options.run_after,
         queue=options.queue,
@@ -220,6 +238,7 @@ def _replay(db: Database, operation: Operation, ids: list[UUID]) -> Acted:
         bulk_operation_id=operation.id,
     )
     made = replay(db, chosen, how) if chosen else {}
+    skipped = Counter(left_out.values())
     return len(made), _with_rest(skipped, len(chosen) - len(made))
 
 

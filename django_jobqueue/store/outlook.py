@@ -37,8 +37,10 @@ SELECT job.status, count(*), min(job.at), max(job.at),
        count(*) FILTER (WHERE type.delivery = 'at_most_once'),
        count(*) FILTER (WHERE job.expires_at <= clock_timestamp()),
        count(*) FILTER (WHERE {archived} AND (
-         EXISTS (SELECT FROM jobqueue_queuedjob AS q WHERE q.replay_of = job.id)
-         OR EXISTS (SELECT FROM jobqueue_archivedjob AS a WHERE a.replay_of = job.id))),
+         (SELECT true FROM jobqueue_queuedjob AS q
+           WHERE q.replay_of = job.id LIMIT 1) IS NOT NULL
+         OR (SELECT true FROM jobqueue_archivedjob AS a
+              WHERE a.replay_of = job.id LIMIT 1) IS NOT NULL)),
        array_agg(DISTINCT job.job_type)
   FROM (SELECT id, status, job_type, expires_at, {moment} AS at {from_} LIMIT {most})
        AS job

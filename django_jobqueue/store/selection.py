@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
+from uuid import UUID
 
 from django_jobqueue.selection import Selection, Table, Term
 
@@ -102,10 +103,14 @@ def _error(term: Term, table: Table) -> Part:
 
 
 def _group(term: Term, table: Table) -> Part:
-    """Of a queued job, by its last failure. The first look finds the few by an index,
-    the second one drops those that failed otherwise since."""
+    """One failure group, or any of some. Of a queued job, by its last failure: the
+    first look finds the few by an index, the second one drops those that failed
+    otherwise since."""
+    one = isinstance(term.value, UUID)
+    is_meant = "= {}" if one else "= ANY ({}::uuid[])"
+    value = term.value if one else list(term.value)
     if table is Table.ARCHIVED:
-        return "{table}.fingerprint = {}", [term.value]
+        return f"{{table}}.fingerprint {is_meant}", [value]
     last = (
         "(SELECT failure.fingerprint FROM jobqueue_failure AS failure"
         " WHERE failure.job_id = {table}.id"
@@ -114,8 +119,8 @@ def _group(term: Term, table: Table) -> Part:
     )
     return (
         "{table}.id IN (SELECT of_group.job_id FROM jobqueue_failure AS of_group"
-        f" WHERE of_group.fingerprint = {{}}) AND {last} = {{}}",
-        [term.value, term.value],
+        f" WHERE of_group.fingerprint {is_meant}) AND {last} {is_meant}",
+        [value, value],
     )
 
 
@@ -156,6 +161,7 @@ _SPECIAL: Final[dict[str, Callable[[Term, Table], Part]]] = {
     "state": _state,
     "error": _error,
     "group": _group,
+    "groups": _group,
     "worker": _worker,
     "data": _data,
     "tag": _tag,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Final
 from uuid import UUID
 
 from django.db import transaction
@@ -13,13 +12,10 @@ from django.db import transaction
 from django_jobqueue.ids import new_id
 from django_jobqueue.states import BulkState
 from django_jobqueue.store import bulk, operations
-from django_jobqueue.store.budget import limit_time
 from django_jobqueue.store.bulk import Chunk
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.throttle import Throttle
 from django_jobqueue.triage.bulk import enqueue_job, get, tell_of
-
-LONGEST: Final = 30_000  # milliseconds of a statement
 
 
 def step(
@@ -32,7 +28,6 @@ def step(
     """
     db = DjangoDatabase()
     with transaction.atomic(using=db.alias):
-        limit_time(db, LONGEST)
         operation = operations.lock(db, id)
         if operation is None or operation.state not in operations.ACTIVE:
             return None

@@ -1,0 +1,169 @@
+"""Chunks on several connections at once, and the plans of their statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from uuid import UUID
+
+import pytest
+from django.db import connection, transaction
+
+from django_jobqueue.ids import new_id
+from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
+from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.store import bulk as store_bulk
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.triage import bulk, bulk_steps
+from tests.store.meanwhile import Background, open_transaction, together, until_waiting
+from tests.store.rows import ADD, ago, make_many
+
+FAILED = Selection(Table.ARCHIVED, (Term("status", "failed"),))
+
+
+def replaying(count: int) -> UUID:
+    """Archive failed jobs, and start to replay them."""
+    ArchivedJob.objects.bulk_create(
+        ArchivedJob(
+            id=new_id(),
+            job_type_id=ADD,
+            status="failed",
+            finished_at=ago(10_000 - number),
+        )
+        for number in range(count)
+    )
+    id = bulk.draft("replay", FAILED).id
+    assert bulk.start(id)
+    return id
+
+
+def to_the_end(id: UUID, look: int) -> int:
+    """All chunks; returns how many jobs were changed by this caller."""
+    changed = 0
+    while (done := bulk_steps.step(id, look=look)) is not None:
+        changed += done.changed
+    return changed
+
+
+def copies() -> list[UUID | None]:
+    found = QueuedJob.objects.exclude(replay_of=None)
+    return list(found.values_list("replay_of", flat=True))
+
+
+@contextmanager
+def rolled_back(own: OwnConnection) -> Iterator[None]:
+    """A transaction that comes to nothing, as that of a client that was killed."""
+    with own.raw() as raw, raw.transaction(force_rollback=True):
+        yield
+
+
+def test_two_that_work_on_one_operation_share_its_jobs(transactional_db: None) -> None:
+    id = replaying(300)
+    changed = together([partial(to_the_end, id, 7), partial(to_the_end, id, 11)])
+    assert sum(changed) == 300
+    assert len(set(copies())) == len(copies()) == 300
+    row = BulkOperation.objects.get()
+    assert (row.state, row.changed, row.seen) == ("done", 300, 300)
+
+
+def test_two_operations_on_the_same_jobs_replay_each_once(
+    transactional_db: None,
+) -> None:
+    one, two = replaying(200), replaying(0)
+    together([partial(to_the_end, one, 7), partial(to_the_end, two, 9)])
+    assert len(set(copies())) == len(copies()) == 200
+    left_out = [row.skipped.get("replayed", 0) for row in BulkOperation.objects.all()]
+    assert sum(left_out) == 200
+
+
+def test_a_pause_waits_for_the_chunk_at_hand(
+    own: OwnConnection, background: Background
+) -> None:
+    id = replaying(20)
+    with open_transaction(own) as db:
+        operation = store_bulk.operations.lock(db, id)
+        assert operation is not None
+        store_bulk.chunk(db, operation, look=5)
+        pausing = background(partial(bulk.pause, id))
+        until_waiting()
+    assert pausing.result(30)
+    row = BulkOperation.objects.get()
+    assert (row.state, row.changed, len(copies())) == ("paused", 5, 5)
+
+
+def test_a_chunk_that_is_not_committed_never_was(own: OwnConnection) -> None:
+    id = replaying(20)
+    with rolled_back(own), open_transaction(own) as db:
+        operation = store_bulk.operations.lock(db, id)
+        assert operation is not None
+        assert store_bulk.chunk(db, operation, look=5).changed == 5
+    row = BulkOperation.objects.get()
+    assert (row.state, row.changed, row.cursor) == ("queued", 0, None)
+    assert copies() == []
+
+
+def test_a_job_that_is_being_claimed_is_waited_for_only_to_cancel_it(
+    own: OwnConnection, background: Background
+) -> None:
+    held, free = make_many(2)
+    waiting = Selection(Table.QUEUED, (Term("type", ADD),))
+    now, cancel = bulk.draft("run_now", waiting).id, bulk.draft("cancel", waiting).id
+    assert bulk.start(now)
+    assert bulk.start(cancel)
+    with open_transaction(own) as db:
+        db.run(
+            "UPDATE jobqueue_queuedjob SET status = 'running', attempts = 1 "
+            "WHERE id = %(id)s",
+            {"id": held},
+        )
+        to_the_end(now, 100)
+        cancelling = background(partial(to_the_end, cancel, 100))
+        until_waiting()
+    assert cancelling.result(30) == 2
+    assert BulkOperation.objects.get(pk=now).skipped == {"changed": 1}
+    assert QueuedJob.objects.get(id=held).cancel_requested_at is not None
+    assert ArchivedJob.objects.get(id=free).status == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("statement", "params"),
+    [
+        (
+            store_bulk.JUDGE,
+            {"skip_replayed": "any", "skip_at_most_once": True},
+        ),
+        (
+            store_bulk.ARCHIVED.format(
+                position=store_bulk.ARCHIVED_POSITION,
+                indexed="jobqueue_archivedjob.status = 'failed'",
+                rest="true",
+            ),
+            {
+                "cutoff": ago(0),
+                "cursor_0": ago(9_000).isoformat(),
+                "cursor_1": str(new_id()),
+                "internal": "jobqueue.bulk",
+                "prune": False,
+                "look": 100,
+            },
+        ),
+    ],
+    ids=["judge", "window"],
+)
+def test_no_statement_reads_a_whole_table_or_sorts_it(
+    db: None, statement: str, params: dict[str, object]
+) -> None:
+    """Also with statistics of a time when the tables were empty."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE jobqueue_queuedjob, jobqueue_archivedjob")
+    replaying(3_000)
+    to_the_end(BulkOperation.objects.get().pk, 1_000)
+    ids = list(ArchivedJob.objects.values_list("pk", flat=True)[:500])
+    with transaction.atomic(), connection.cursor() as cursor:
+        DjangoDatabase().fetch(store_bulk.PIN, {"limit": store_bulk.LIMIT})
+        cursor.execute(f"EXPLAIN {statement}", {**params, "ids": ids})
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "Seq Scan on jobqueue_queuedjob" not in plan
+    assert "Seq Scan on jobqueue_archivedjob" not in plan
+    assert "Sort" not in plan
