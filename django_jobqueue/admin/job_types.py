@@ -10,7 +10,7 @@ from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponse
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -62,7 +62,6 @@ class JobTypeAdmin(NewJobs):
         "finished",
         "run_time",
         "known",
-        "overridden",
     )
     list_display_links = ("type_name",)
 
@@ -141,11 +140,8 @@ class JobTypeAdmin(NewJobs):
         """The way to the form that enqueues one by hand."""
         if not may(request, "enqueue_job"):
             return []
-        try:
-            name = f"{self._namespace}:jobqueue_jobtype_new"
-            address = reverse(name, args=[quote(job_type.pk)])
-        except NoReverseMatch:
-            return []
+        name = f"{self._namespace}:jobqueue_jobtype_new"
+        address = reverse(name, args=[quote(job_type.pk)])
         return [{"label": gettext("New job"), "url": address, "danger": False}]
 
     @column(description=_("name"))
@@ -155,8 +151,11 @@ class JobTypeAdmin(NewJobs):
 
     @column(description=_("state"))
     def state(self, job_type: JobType) -> Any:
-        """Whether it is claimed."""
-        return state_of(job_type)
+        """Whether it is claimed, and how many of its values operators said."""
+        count = sum(row.is_overridden for row in policies.rows_of(job_type))
+        text = ngettext("%(count)d override", "%(count)d overrides", count)
+        overridden = [text % {"count": count}] if count else []
+        return display.lines([state_of(job_type), *overridden])
 
     @column(description=_("queue"))
     def queue_name(self, job_type: JobType) -> str:
@@ -187,15 +186,6 @@ class JobTypeAdmin(NewJobs):
     def known(self, job_type: Any) -> Any:
         """Who could run it."""
         return job_type.around.handler
-
-    @column(description=_("overrides"))
-    def overridden(self, job_type: JobType) -> str:
-        """How many values operators said."""
-        count = sum(row.is_overridden for row in policies.rows_of(job_type))
-        if not count:
-            return display.NOTHING
-        text = ngettext("%(count)d override", "%(count)d overrides", count)
-        return text % {"count": count}
 
 
 def state_of(row: Any) -> Any:

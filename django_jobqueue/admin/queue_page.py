@@ -27,6 +27,7 @@ class QueuePage:
     """All of it."""
 
     job_types: Sequence[dict[str, Any]]
+    idle: Sequence[Any]  # job types that declare this queue, and no more
     workers: Sequence[Any]
     history: Sequence[LogEntry]
     links: Sequence[tuple[str, Any]]
@@ -34,8 +35,24 @@ class QueuePage:
 
 def page_of(request: HttpRequest, queue: Queue) -> QueuePage:
     """Read it, in a fixed number of queries."""
+    found = {d.job_type: d for d in depths.depths(request) if d.queue == queue.name}
+    past = last_day(
+        lambda recent: recent.job_type if recent.queue == queue.name else ""
+    )
+    active = sorted({*found, *past} - {""})
+    types = catalogue.job_types(request).values()
+    idle = sorted({t.name for t in types if t.queue == queue.name} - {*active})
     return QueuePage(
-        job_types=_job_types(request, queue.name),
+        job_types=[
+            _row(
+                request,
+                name,
+                found.get(name) or Depth(queue.name, name),
+                past.get(name) or Line(name),
+            )
+            for name in active
+        ],
+        idle=[_name(request, name) for name in idle],
         workers=worker_links(request, fleet(request).serving(queue.name)),
         history=entries(Queue, queue.pk),
         links=_links(request, queue.name),
@@ -47,36 +64,21 @@ def served_cell(request: HttpRequest, queue: str) -> Any:
     return workers_cell(fleet(request).serving(queue), _("no living worker serves it"))
 
 
-def _job_types(request: HttpRequest, queue: str) -> list[dict[str, Any]]:
-    """Those that say this queue, have jobs in it, or had some."""
-    found = {d.job_type: d for d in depths.depths(request) if d.queue == queue}
-    past = last_day(lambda recent: recent.job_type if recent.queue == queue else "")
-    past.pop("", None)
-    declared = {
-        t.name for t in catalogue.job_types(request).values() if t.queue == queue
-    }
-    return [
-        _row(
-            request,
-            name,
-            found.get(name) or Depth(queue, name),
-            past.get(name) or Line(name),
-        )
-        for name in sorted({*declared, *found, *past})
-    ]
-
-
 def _row(request: HttpRequest, name: str, depth: Depth, line: Line) -> dict[str, Any]:
-    known = name in catalogue.job_types(request) and may_view(request, JobType)
-    shown = display.visible(name)
     return {
-        "name": display.link("jobtype", name, shown) if known else shown,
+        "name": _name(request, name),
         "ready": depths.count_text(depth.ready),
         "oldest": depths.age_text(depth.oldest),
         "later": depths.count_text(depth.later),
         "running": depths.count_text(depth.running),
         "finished": finished_cell(line),
     }
+
+
+def _name(request: HttpRequest, name: str) -> Any:
+    known = name in catalogue.job_types(request) and may_view(request, JobType)
+    shown = display.visible(name)
+    return display.link("jobtype", name, shown) if known else shown
 
 
 def _links(request: HttpRequest, queue: str) -> list[tuple[str, Any]]:

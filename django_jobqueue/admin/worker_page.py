@@ -59,6 +59,7 @@ class WorkerPage:
     finished: Finished | None
     steps: Sequence[tuple[Any, Any]]
     history: Sequence[LogEntry]
+    job_types: Sequence[Any]
 
 
 def page_of(request: HttpRequest, worker: Worker) -> WorkerPage:
@@ -71,6 +72,7 @@ def page_of(request: HttpRequest, worker: Worker) -> WorkerPage:
         finished=_finished(request, worker) if sees_archive else None,
         steps=_steps(worker),
         history=entries(Worker, worker.pk),
+        job_types=_job_types(request, worker),
     )
 
 
@@ -98,6 +100,13 @@ def is_done(worker: Worker) -> bool:
         case "resume":
             return worker.state == WorkerState.RUNNING
     return not worker.desired or worker.state not in ALIVE
+
+
+def _job_types(request: HttpRequest, worker: Worker) -> list[Any]:
+    """Those that it has handlers for."""
+    types = catalogue.job_types(request)
+    names = sorted(map(str, worker.job_types))
+    return [type_link(request, name, name in types) for name in names]
 
 
 def _count(counts: dict[str, Any], name: str) -> int:

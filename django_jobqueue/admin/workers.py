@@ -94,13 +94,10 @@ class WorkerAdmin(OperatedAdmin):
     list_display = (
         "worker_name",
         "doing",
-        "release_name",
-        "queue_names",
         "busy",
         "jobs_now",
-        "lease",
-        "started",
-        "memory",
+        "serves",
+        "since",
     )
     list_display_links = ("worker_name",)
     list_filter = (WorkerStateFilter, HostFilter, ReleaseFilter)
@@ -140,13 +137,12 @@ class WorkerAdmin(OperatedAdmin):
 
     @column(description=_("state"))
     def doing(self, worker: Worker) -> Any:
-        """What it does, and what is asked of it."""
-        return state_of(worker)
-
-    @column(description=_("queues"))
-    def queue_names(self, worker: Worker) -> str:
-        """Where it claims from."""
-        return _queues(worker)
+        """What it does, what is asked of it, and until when its claims hold."""
+        state = state_of(worker)
+        if worker.state not in ALIVE:
+            return state
+        text = gettext("lease %(until)s") % {"until": display.ago(worker.lease_until)}
+        return display.lines([state, display.short(text)])
 
     @column(description=_("busy"))
     def busy(self, worker: Worker) -> str:
@@ -159,25 +155,19 @@ class WorkerAdmin(OperatedAdmin):
         said = worker.jobs if worker.state in ALIVE else fate_of(worker)
         return display.lines(said) if said else display.NOTHING
 
-    @column(description=_("lease"))
-    def lease(self, worker: Worker) -> Any:
-        """Until when its claims hold."""
-        return display.moment(worker.lease_until) if worker.state in ALIVE else "–"
+    @column(description=_("queues, release"))
+    def serves(self, worker: Worker) -> Any:
+        """Where it claims from, and the version of the project that it runs."""
+        release = display.visible(worker.release)
+        return display.lines(part for part in (_queues(worker), release) if part)
 
-    @column(description=_("started"))
-    def started(self, worker: Worker) -> Any:
-        """Since when."""
-        return display.moment(worker.started_at)
-
-    @column(description=_("memory"))
-    def memory(self, worker: Worker) -> str:
-        """Resident memory."""
-        return filesizeformat(worker.rss) if worker.rss else display.NOTHING
-
-    @column(description=_("release"))
-    def release_name(self, worker: Worker) -> str:
-        """The version of the project that it runs."""
-        return display.visible(worker.release) or display.NOTHING
+    @column(description=_("started, memory"))
+    def since(self, worker: Worker) -> Any:
+        """Since when it runs, and its resident memory."""
+        parts = [display.moment(worker.started_at)]
+        if worker.rss:
+            parts.append(display.short(filesizeformat(worker.rss)))
+        return display.lines(parts)
 
 
 def state_of(worker: Worker) -> Any:
@@ -218,7 +208,6 @@ def _summary(worker: Worker) -> list[tuple[Any, Any]]:
         (_("Stopped"), display.full_moment(worker.stopped_at)),
         (_("How it ended"), display.visible(worker.end) or display.NOTHING),
         (_("Versions"), display.visible(versions) or display.NOTHING),
-        (_("Job types"), display.names(worker.job_types)),
     ]
 
 

@@ -52,13 +52,13 @@ def test_the_list_tells_what_each_worker_runs(anna: Client, scene: Scene) -> Non
     idle = worker("web-2:8")
     page = get(anna, list_of("worker"))
     said = row_of(page, "web-2:7")
-    assert said.startswith("running r8 every queue 5 / 10 ")
-    assert f"{ADD} ( 9 m ago ) {ADD} ( 8 m ago ) +3 in 59 s" in said
+    assert said.startswith("running lease in 59 s 5 / 10 ")
+    assert f"{ADD} ( 9 m ago ) {ADD} ( 8 m ago ) +3 every queue r8" in said
     assert [page_of("queuedjob", id) in page.links for id in ids] == [
         *[True] * 2,
         *[False] * 3,
     ]
-    assert row_of(page, "web-2:8").startswith("running – every queue 0 / 4 –")
+    assert row_of(page, "web-2:8").startswith("running lease in 59 s 0 / 4 – ")
     assert page_of("worker", idle) in page.links
 
 
