@@ -67,7 +67,7 @@ def made(number: int) -> None:
             status="running",
             attempts=1,
             worker_id=worker,
-            started_at=rows.timezone.now(),
+            started_at=timezone.now(),
         )
 
 
