@@ -78,6 +78,7 @@ FIELDS: Final = {
         # The failure group that it was archived with; of a queued job, that of its
         # last failure. By the fingerprint.
         Field("group", Kind.ID, BOTH),
+        Field("groups", Kind.IDS, BOTH),  # any of these
         Field("state", Kind.TEXT, QUEUED),  # as a person sees it
         Field("status", Kind.TEXT, ARCHIVED),
         Field("finished", Kind.MOMENT, ARCHIVED),

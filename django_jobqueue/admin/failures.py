@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import messages
+from django.contrib.admin import AdminSite, register
 from django.contrib.admin import display as column
-from django.contrib.admin import register
 from django.contrib.admin.utils import quote, unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
@@ -34,7 +34,7 @@ from django_jobqueue.admin.failure_filters import (
     GroupStateFilter,
     SeenRangeFilter,
 )
-from django_jobqueue.admin.failure_jobs import OPERATIONS, GroupOperation
+from django_jobqueue.admin.failure_jobs import OPERATIONS, GroupOperation, action
 from django_jobqueue.admin.failure_list import FailureGroupChangeList
 from django_jobqueue.admin.failure_page import page_of, summary
 from django_jobqueue.admin.failure_verbs import (
@@ -49,6 +49,7 @@ from django_jobqueue.admin.positions import Key
 from django_jobqueue.admin.sparkline import sparkline
 from django_jobqueue.admin.verbs import Verb
 from django_jobqueue.models import FailureGroup
+from django_jobqueue.states import BulkKind
 
 
 @register(FailureGroup)
@@ -106,6 +107,23 @@ class FailureGroupAdmin(OperatedAdmin):
             ]
         }
 
+    def __init__(self, model: type[FailureGroup], admin_site: AdminSite) -> None:
+        super().__init__(model, admin_site)
+        operations = (action(one) for one in OPERATIONS if one.of_selected)
+        self.actions = [*(self.actions or ()), *operations]
+
+    def has_replay_many_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may replay all jobs of a group."""
+        return drafts.may_draft(request, BulkKind.REPLAY)
+
+    def has_cancel_many_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may cancel all jobs of a group."""
+        return drafts.may_draft(request, BulkKind.CANCEL)
+
+    def has_prune_many_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may prune all jobs of a group."""
+        return drafts.may_draft(request, BulkKind.PRUNE)
+
     def has_decide_permission(self, request: HttpRequest) -> bool:
         """Whether the user may decide about groups."""
         return may(request, "change_failuregroup")
@@ -139,7 +157,19 @@ class FailureGroupAdmin(OperatedAdmin):
         back = display.url_of("failuregroup", group.pk)
         if operation.resolves and not self._resolve(request, group):
             return HttpResponseRedirect(back)
-        selection = operation.selection(group.pk)
+        selection = operation.selection([group.pk])
+        return drafts.draft(request, operation.kind, selection, back=back)
+
+    def draft_of_selected(
+        self, request: HttpRequest, operation: GroupOperation, queryset: QuerySet[Any]
+    ) -> HttpResponse | None:
+        """The same for what is selected in the list; nothing for too many groups."""
+        keys = list(queryset.values_list("pk", flat=True)[: self.most_selected + 1])
+        if len(keys) > self.most_selected:
+            self._refuse(request)
+            return None
+        selection = operation.selection(keys)
+        back = request.get_full_path()
         return drafts.draft(request, operation.kind, selection, back=back)
 
     def may_draft(self, request: HttpRequest, operation: GroupOperation) -> bool:

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any, Final
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import display
@@ -84,6 +84,8 @@ def phrases(selection: Selection) -> list[str]:
 def phrase(term: Term) -> str:
     """One condition in words: "finished before 2026-11-21 10:00:00 UTC"."""
     kind = FIELDS[term.field].kind
+    if term.field == "groups":
+        return _groups(len(term.value))
     if kind is Kind.IDS:
         return _ids(term.value)
     if kind is Kind.FLAG:
@@ -100,6 +102,11 @@ def _ids(ids: tuple[Any, ...]) -> str:
     if len(ids) > MOST_IDS:
         return gettext("%(count)d jobs by their ids") % {"count": len(ids)}
     return gettext("id: %(ids)s") % {"ids": display.names(ids)}
+
+
+def _groups(count: int) -> str:
+    text = ngettext("%(count)d failure group", "%(count)d failure groups", count)
+    return text % {"count": count}
 
 
 def _value(term: Term, kind: Kind) -> str:

@@ -83,7 +83,7 @@ def _field(token: Token, table: Table) -> Field:
     if name in STATE_OF.values():
         name = STATE_OF[table]
     field = FIELDS.get(name)
-    if field is None:
+    if field is None or field.kind is Kind.IDS:
         raise SearchError(_unknown(token, table))
     if table not in field.tables:
         raise SearchError(_elsewhere(name, table))

@@ -476,7 +476,38 @@ def test_the_page_offers_what_makes_sense(anna: Client) -> None:
     assert offered(state="ignored") == {"resolve", "reopen", "assign", "note"}
 
 
-# All jobs of a group.
+# All jobs of a group, or of some.
+
+
+def test_all_jobs_of_selected_groups_are_one_operation(anna: Client) -> None:
+    one, two, three = (group() for _ in range(3))
+    for fingerprint in (one, two, three):
+        archived(FAIL, "failed", fingerprint=fingerprint)
+        failure(fingerprint, queued(FAIL, attempts=1))
+    for name, of_what in (
+        ("replay_jobs", "2 failure groups · status: failed"),
+        ("prune_jobs", "2 failure groups"),
+        ("cancel_jobs", "2 failure groups"),
+    ):
+        page = select(anna, "failuregroup", name, one, two)
+        assert of_what in page.text
+        draft = BulkOperation.objects.latest("created_at")
+        assert (draft.state, draft.total) == ("draft", 2)
+        assert name == f"{draft.kind}_jobs"
+        terms = Selection.from_json(draft.selection).terms
+        assert set(terms[0].value) == {one, two}
+    assert ArchivedJob.objects.count() == 3
+    page = select(anna, "failuregroup", "replay_jobs", three)
+    assert f"failure group: {three}" in page.text
+
+
+def test_the_menu_offers_what_the_user_may_do(log_in: LogIn) -> None:
+    group()
+    client = log_in(*DECIDES, "start_bulkoperation", "cancel_queuedjob")
+    offered = {option.get("value") for option in get(client, LIST).all("option")}
+    assert {"cancel_jobs", "resolve"} <= offered
+    assert not {"replay_jobs", "prune_jobs"} & offered
+
 
 OPERATIONS = {
     "replay-jobs": ("replay", Table.ARCHIVED, "replay_archivedjob"),
