@@ -112,12 +112,6 @@ def code_text(job_type: JobType, option: str) -> str:
     return ", ".join(map(_retention, others))
 
 
-def effective_priority(job_type: JobType) -> int:
-    """The priority that new jobs get."""
-    override = job_type.priority_override
-    return job_type.priority if override is None else override
-
-
 def effective_max_attempts(job_type: JobType, own: int | None = None) -> int | None:
     """How many attempts a job of this type has; None is without end."""
     return attempts_in_force(

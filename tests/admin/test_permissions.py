@@ -39,6 +39,7 @@ VERBS = [
     ("worker", "restart", "control_worker"),
     ("worker", "resume", "control_worker"),
     ("worker", "stop", "control_worker"),
+    ("worker", "where", "control_worker"),
 ]
 TABLES = (ArchivedJob, FailureGroup, JobType, Queue, QueuedJob, Worker, LogEntry)
 
@@ -199,9 +200,9 @@ def test_offered_verbs_are_those_that_apply(anna: Client, scene: Scene) -> None:
     assert offered("queuedjob", scene.queued["running"]) == {"cancel"}
     assert offered("archivedjob", scene.archived["succeeded"]) == {"replay"}
     assert offered("worker", scene.workers["stopped"]) == set()
-    assert offered("worker", scene.workers["running"]) == {"drain", "stop", "restart"}
-    resumable = {"resume", "stop", "restart"}
-    assert offered("worker", scene.workers["draining"]) == resumable
+    always = {"restart", "stop", "where"}
+    assert offered("worker", scene.workers["running"]) == {"drain", *always}
+    assert offered("worker", scene.workers["draining"]) == {"resume", *always}
     assert offered("jobtype", FAIL) == {"pause"}
     assert offered("queue", "mail") == {"resume"}
 
