@@ -43,6 +43,11 @@ class JobViews(OperatedAdmin):
 
     views: ClassVar[Sequence[JobView]] = ()
 
+    class Media:
+        css: ClassVar[dict[str, Any]] = {
+            "all": ["django_jobqueue/traceback.css", "django_jobqueue/job.css"]
+        }
+
     def get_urls(self) -> list[URLPattern]:
         """An address for each, before Django's own."""
         own = [

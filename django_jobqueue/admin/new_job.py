@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib import messages
@@ -115,6 +115,9 @@ class NewJobForm(MomentsForm):
 
 class NewJobs(OperatedAdmin):
     """Job types whose pages lead to a form for a new job."""
+
+    class Media:
+        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/job.css"]}
 
     def get_urls(self) -> list[URLPattern]:
         """The address of the form, before those of the objects."""

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob
+from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, page_of
@@ -307,7 +307,10 @@ def test_a_replay_of_a_replay_leads_to_both(anna: Client, scene: Scene) -> None:
     assert "the first of the line" in page.text
 
 
-def test_what_is_live_is_marked_for_scripts(anna: Client, scene: Scene) -> None:
+def test_what_changes_is_marked_for_scripts(anna: Client, scene: Scene) -> None:
+    """What is over changes no more."""
+    live = {"data-jq-region": "job"}
     page = get(anna, page_of("queuedjob", scene.queued["running"]))
-    assert page.all("div", **{"data-jq-region": "job"})
-    assert JobType.objects.filter(name=ADD).exists()
+    assert page.all("div", **live)
+    page = get(anna, page_of("archivedjob", scene.archived["failed"]))
+    assert not page.all("div", **live)

@@ -218,7 +218,7 @@ def test_a_list_of_jobs_reads_no_data_and_counts_no_table(
     assert not [text for text in statements if "COUNT(" in text]
 
 
-@pytest.mark.parametrize(("model", "most"), [("archivedjob", 13), ("queuedjob", 13)])
+@pytest.mark.parametrize(("model", "most"), [("archivedjob", 13), ("queuedjob", 16)])
 def test_queries_of_a_job_with_many_attempts_and_replays(
     anna: Client, scene: Scene, model: str, most: int
 ) -> None:

@@ -104,6 +104,10 @@
         redirect: "manual",
         headers: { "X-Requested-With": "fetch" },
       });
+      if (answer.type === "opaqueredirect" && document.querySelector('[data-jq-region="job"]')) {
+        location.reload(); // the job is over, and in the archive
+        return;
+      }
       if (answer.type === "opaqueredirect" || answer.status === 403) {
         ended = true;
         return;
