@@ -97,10 +97,10 @@ class _Reasons:
             yield text % {"count": before}
         if job.alone:
             yield gettext("it waits for a process of its own, because its workers died")
-        elif any(_has_room(worker) for worker in self._able(job)):
-            yield gettext("it is about to be claimed")
-        else:
+        elif not any(_has_room(worker) for worker in self._able(job)):
             yield gettext("it waits for a free slot")
+        elif not before:
+            yield gettext("it is about to be claimed")
 
     def _of_run(self, job: Any) -> Iterator[str]:
         worker = self.workers.get(job.worker_id)
