@@ -20,6 +20,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from django_jobqueue.management.jobqueue.roles import ROLES
+from tests.conftest import eventually
 
 CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 WIDE = {"width": 1280, "height": 900}
@@ -63,6 +64,16 @@ class Screen:
     def shows(self, text: str) -> None:
         """Wait until the page shows this text."""
         self.page.get_by_text(text).first.wait_for()
+
+    def comes(self, text: str) -> None:
+        """Look at the page again and again until it shows this text."""
+
+        def look() -> bool:
+            if text not in self.text:
+                self.page.reload()
+            return text in self.text
+
+        eventually(look, what=f"{text!r} on {self.path}")
 
     def _listen(self, message: Any) -> None:
         address = message.location["url"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from django.contrib.admin.models import LogEntry
 
-from django_jobqueue.models import JobType, QueuedJob
+from django_jobqueue.models import FailureGroup, JobType, QueuedJob
 from tests.admin.pages import list_of, page_of
 from tests.browser.conftest import Screen, See
 from tests.conftest import RunWorkers, archived, eventually, queued
@@ -15,7 +17,51 @@ from tests.sample.jobs import notes
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
 
+OVERVIEW = "/admin/jobqueue/"
+WRITE = "tests.sample.write"
 Run = Callable[..., RunWorkers]
+
+
+def test_a_flood_of_failures_is_seen_understood_replayed_resolved_and_regresses(
+    screen: Screen, runworkers: Run, tmp_path: Path
+) -> None:
+    runworkers("--threads", "4").started()
+    folder = tmp_path / "not-mounted"
+    calls = [{"journal": str(folder / "journal"), "word": str(n)} for n in range(30)]
+    JobType.objects.filter(pk=WRITE).update(max_attempts_override=1)
+    jobs.write.enqueue_many(calls)
+    eventually(lambda: len(archived(status="failed")) == 30, what="the flood")
+
+    screen.open(OVERVIEW)
+    screen.comes("A new failure: FileNotFoundError")
+    screen.page.get_by_text("A new failure:").click()
+    screen.shows("No such file or directory")
+    screen.shows("tests.sample.jobs:note")
+    screen.shows("descriptor = os.open(journal")  # the line of code that failed
+
+    folder.mkdir()  # somebody mounts the disk
+    screen.press("Replay its failed jobs")
+    screen.shows("Replay 30 jobs?")
+    screen.page.get_by_label("Reason").fill("the disk is mounted again")
+    screen.press("Replay 30 jobs")
+    screen.comes("30 of 30")
+    eventually(lambda: len(archived(status="succeeded", job_type=WRITE)) == 30)
+    assert len(archived(status="failed")) == 30
+
+    group = page_of("failuregroup", FailureGroup.objects.get().pk)
+    screen.open(group)
+    screen.press("Resolve")
+    screen.press("Resolve")
+    screen.shows("resolved")
+    assert FailureGroup.objects.get().state == "resolved"
+    assert LogEntry.objects.filter(user__username="anna").count() >= 2
+
+    jobs.write.enqueue(str(tmp_path / "gone" / "journal"))
+    eventually(lambda: FailureGroup.objects.get().regressed_at, what="the regression")
+    screen.open(group)
+    screen.shows("regressed")
+    screen.open(OVERVIEW)
+    screen.comes("A resolved failure is back: FileNotFoundError")
 
 
 def test_a_running_job_is_cancelled(
