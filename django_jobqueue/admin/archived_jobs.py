@@ -28,6 +28,7 @@ from django_jobqueue.admin.filters import (
 )
 from django_jobqueue.admin.job_page import JobPage
 from django_jobqueue.admin.jobs import JobAdmin, tries_of
+from django_jobqueue.admin.prune import PruneJobs
 from django_jobqueue.admin.ranges import CreatedRangeFilter, TimeRangeFilter
 from django_jobqueue.admin.related import by_original, replay_cell, replays_of
 from django_jobqueue.admin.replay import ReplayJobs
@@ -51,7 +52,7 @@ class Around:
 class ArchivedJobAdmin(JobAdmin):
     """Jobs that are over."""
 
-    verbs: ClassVar[Sequence[Verb]] = (ReplayJobs(),)
+    verbs: ClassVar[Sequence[Verb]] = (ReplayJobs(), PruneJobs())
     views = (ReplayEdited(), Download(), Reveal())
     verb_columns = ("id", "job_type", "status", "expires_at")
     table = Table.ARCHIVED
@@ -97,6 +98,10 @@ class ArchivedJobAdmin(JobAdmin):
     def has_replay_permission(self, request: HttpRequest) -> bool:
         """Whether the user may replay jobs."""
         return may(request, "replay_archivedjob")
+
+    def has_prune_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may prune jobs."""
+        return may(request, "prune_archivedjob")
 
     def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Job types and replays: a query each."""

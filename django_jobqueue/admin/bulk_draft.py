@@ -103,7 +103,7 @@ def _title(draft: Draft) -> str:
         BulkKind.CANCEL: lambda: gettext("Cancel %(jobs)s?"),
         BulkKind.RUN_NOW: lambda: gettext("Run %(jobs)s now?"),
         BulkKind.RESCHEDULE: lambda: gettext("Reschedule %(jobs)s?"),
-        BulkKind.PRUNE: lambda: gettext("Delete %(jobs)s for ever?"),
+        BulkKind.PRUNE: lambda: gettext("Prune %(jobs)s?"),
     }
     return titles[draft.operation.kind]() % {"jobs": jobs_text(draft.count)}
 
@@ -147,7 +147,11 @@ def _warnings(request: HttpRequest, draft: Draft, seen: Outlook) -> list[str]:
         text = gettext("What runs is asked to stop, and what it did stays.")
         found.append(text)
     if kind == BulkKind.PRUNE:
-        found.append(gettext("Deleted jobs, and their failures, do not come back."))
+        found.append(
+            gettext(
+                "What is pruned is deleted, with its failures, and does not come back."
+            )
+        )
     if draft.is_unbounded:
         found.append(_unbounded(request))
     return found

@@ -218,6 +218,6 @@ def _start_label(draft: Draft) -> str:
         BulkKind.CANCEL: gettext("Cancel %(jobs)s"),
         BulkKind.RUN_NOW: gettext("Run %(jobs)s now"),
         BulkKind.RESCHEDULE: gettext("Reschedule %(jobs)s"),
-        BulkKind.PRUNE: gettext("Delete %(jobs)s"),
+        BulkKind.PRUNE: gettext("Prune %(jobs)s"),
     }
     return labels[draft.operation.kind] % {"jobs": jobs_text(draft.count)}

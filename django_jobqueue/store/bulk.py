@@ -271,7 +271,7 @@ def _reschedule(db: Database, operation: Operation, ids: list[UUID]) -> Acted:
 
 
 def _prune(db: Database, operation: Operation, ids: list[UUID]) -> Acted:
-    changed = prune_ids(db, ids)
+    changed = len(prune_ids(db, ids))
     return changed, _with_rest(Counter(), len(ids) - changed)
 
 

@@ -71,7 +71,7 @@ WITH gone AS (
    USING gone
    WHERE failure.job_id = gone.id
 )
-SELECT count(*) FROM gone
+SELECT id FROM gone
 """
 
 # Groups without a failure left, that nobody has decided anything about.
@@ -160,10 +160,9 @@ def prune(db: Database, rule: Rule) -> Iterator[int]:
         yield gone
 
 
-def prune_ids(db: Database, ids: Sequence[UUID]) -> int:
-    """Delete these archived jobs and their failures; return how many there were."""
-    gone: int = db.fetch(PRUNE_IDS, {"ids": list(ids)})[0][0]
-    return gone
+def prune_ids(db: Database, ids: Sequence[UUID]) -> list[UUID]:
+    """Delete these archived jobs and their failures; return those that there were."""
+    return [id for (id,) in db.fetch(PRUNE_IDS, {"ids": list(ids)})]
 
 
 def count(db: Database, rule: Rule) -> int:

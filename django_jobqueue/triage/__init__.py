@@ -12,7 +12,7 @@ from django_jobqueue.triage.finding import get_job
 from django_jobqueue.triage.groups import assign, ignore, note, reopen, resolve
 from django_jobqueue.triage.overrides import override
 from django_jobqueue.triage.pausing import pause, resume
-from django_jobqueue.triage.pruning import prune, prune_rules
+from django_jobqueue.triage.pruning import prune, prune_jobs, prune_rules
 from django_jobqueue.triage.releasing import release
 from django_jobqueue.triage.replaying import replay, replay_many
 from django_jobqueue.triage.revealing import reveal
@@ -32,6 +32,7 @@ __all__ = [
     "override",
     "pause",
     "prune",
+    "prune_jobs",
     "prune_rules",
     "reopen",
     "release",

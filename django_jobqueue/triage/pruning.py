@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from datetime import timedelta
+from uuid import UUID
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import InvalidArguments
@@ -11,6 +12,7 @@ from django_jobqueue.states import ArchivedStatus
 from django_jobqueue.store import prune as store_prune
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.prune import Rule
+from django_jobqueue.triage.checks import Ids, keys_of
 from django_jobqueue.triage.telling import tell
 
 
@@ -34,6 +36,16 @@ def prune_rules(
     retention = {s: conf.retention[s] for s in statuses}
     found = store_prune.rules(DjangoDatabase(), retention, only_type=job_type)
     return [rule for rule in found if rule.status in statuses]
+
+
+def prune_jobs(ids: Ids, *, by: str = "") -> list[UUID]:
+    """Delete these archived jobs, with their failures; returns those that there were.
+
+    Raises InvalidArguments.
+    """
+    gone = store_prune.prune_ids(DjangoDatabase(), keys_of(ids))
+    tell("prune", by, len(gone), {})
+    return gone
 
 
 def prune(rules: Iterable[Rule], *, by: str = "") -> Generator[tuple[Rule, int]]:

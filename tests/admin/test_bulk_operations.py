@@ -16,7 +16,16 @@ from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJo
 from django_jobqueue.selection import Selection, Table, Term
 from django_jobqueue.triage import bulk, bulk_steps
 from tests.admin.conftest import LogIn
-from tests.admin.pages import Page, get, list_of, page_of, post
+from tests.admin.pages import (
+    Page,
+    confirm,
+    get,
+    list_of,
+    page_of,
+    post,
+    select,
+    verb_of,
+)
 from tests.admin.scene import ADD, ONCE, archived, queued, worker
 
 pytestmark = pytest.mark.django_db
@@ -144,7 +153,7 @@ def test_many_jobs_need_their_number_to_be_typed(anna: Client) -> None:
 def test_deleting_always_needs_the_number(anna: Client) -> None:
     many(2)
     id = drafted("prune")
-    assert "Deleted jobs, and their failures, do not come back." in (
+    assert "What is pruned is deleted, with its failures, and does not come back." in (
         get(anna, page_of(MODEL, id)).text
     )
     start(anna, id)
@@ -452,3 +461,30 @@ def test_only_those_who_may_are_offered_all(anna: Client, log_in: LogIn) -> None
     client = log_in(*RIGHTS, "replay_archivedjob")
     assert "at most 1000 at once" in get(client, list_of("archivedjob")).text
     assert "at most 1000 at once" not in get(anna, list_of("archivedjob")).text
+
+
+def test_a_few_jobs_are_pruned_from_the_list(anna: Client) -> None:
+    gone, kept = archived(status="failed"), archived()
+    page = select(anna, "archivedjob", "prune", gone)
+    assert "Prune 1 job?" in page.text
+    assert "does not come back" in page.text
+    done = confirm(anna, "archivedjob", "prune", gone)
+    assert "1 job was pruned." in done.text
+    assert [job.pk for job in ArchivedJob.objects.all()] == [kept]
+    assert LogEntry.objects.get().get_change_message() == "Pruned."
+
+
+def test_all_that_match_are_pruned_by_a_bulk_operation(anna: Client) -> None:
+    many(101)
+    page = choose_all(anna, "archivedjob", "prune", status="failed")
+    assert "Type 101 to confirm." in page.text
+    assert BulkOperation.objects.get().kind == "prune"
+
+
+def test_pruning_has_a_right_of_its_own(log_in: LogIn) -> None:
+    job = archived()
+    client = log_in("view_archivedjob", "replay_archivedjob")
+    assert "Prune" not in get(client, list_of("archivedjob")).text
+    data = {"keys": str(job), "confirmed": "1"}
+    assert client.post(verb_of("archivedjob", "prune"), data).status_code == 403
+    assert ArchivedJob.objects.count() == 1

@@ -1,0 +1,79 @@
+"""Selections as people read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.utils import translation
+
+from django_jobqueue.admin.selection_words import in_words, phrases
+from django_jobqueue.selection import FIELDS, Kind, Selection, Table, Term
+
+MOMENT = datetime(2026, 11, 21, 10, tzinfo=UTC)
+ID = UUID(int=7)
+VALUES: dict[Kind, Any] = {
+    Kind.TEXT: "some",
+    Kind.NUMBER: 3,
+    Kind.MOMENT: MOMENT,
+    Kind.MILLISECONDS: 20_200,
+    Kind.ID: ID,
+    Kind.IDS: (ID,),
+    Kind.FLAG: True,
+    Kind.JSON: 7,
+}
+
+
+@pytest.fixture(autouse=True)
+def _english() -> Any:
+    with translation.override("en"):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("term", "words"),
+    [
+        (Term("status", "failed"), "status: failed"),
+        (Term("type", "shop.charge"), "type: shop.charge"),
+        (Term("attempts", 3, ">="), "attempts at least 3"),
+        (Term("finished", MOMENT, "<"), "finished before 2026-11-21 10:00:00 UTC"),
+        (Term("finished", MOMENT, ">="), "finished from 2026-11-21 10:00:00 UTC on"),
+        (Term("ran", 20_200, ">"), "ran above 20.2 s"),
+        (Term("replayed", False), "not replayed"),
+        (Term("id", (ID,)), f"id: {ID}"),
+        (Term("id", (ID,) * 5), "5 jobs by their ids"),
+        (Term("data", "x", path=("order", "note")), 'data.order.note: "x"'),
+        (Term("data", "x", path=("user", "password")), 'data.user.password: "••••"'),
+        (Term("tag", "a\u202eb"), "tag: a\\u202eb"),
+        (Term("by", "token=abc123 Bearer abcdefgh12"), "enqueued by: token=abc123 "),
+    ],
+)
+def test_a_term_in_words(term: Term, words: str) -> None:
+    (said,) = phrases(Selection(Table.ARCHIVED, (term,)))
+    assert said.startswith(words)
+
+
+@pytest.mark.parametrize("table", Table)
+def test_everything_that_can_be_selected_by_has_words(table: Table) -> None:
+    for field in FIELDS.values():
+        if table not in field.tables:
+            continue
+        value = "ready" if field.name == "state" else VALUES[field.kind]
+        path = ("order",) if field.kind is Kind.JSON else ()
+        for operator in field.operators:
+            (said,) = phrases(
+                Selection(table, (Term(field.name, value, operator, path),))
+            )
+            assert said, field.name
+
+
+def test_a_selection_in_words() -> None:
+    failed = Selection(
+        Table.ARCHIVED, (Term("status", "failed"), Term("replayed", True))
+    )
+    assert in_words(failed) == "status: failed · replayed"
+    assert in_words(Selection(Table.ARCHIVED)) == "all archived jobs"
+    assert in_words(Selection(Table.QUEUED)) == "all queued jobs"
+    assert in_words(failed.none()) == "no jobs, because a filter is not understood"
