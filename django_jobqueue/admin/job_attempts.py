@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any, Final
@@ -24,6 +24,7 @@ LONGEST_TRACEBACK: Final = 64 * 1024  # characters shown of one
 LONGEST_LOG: Final = 16 * 1024
 LONGEST_MESSAGE: Final = 4_000
 MOST_TRACEBACKS: Final = 256 * 1024  # characters of all those on a page
+MOST_READ: Final = 5  # tracebacks shown frame by frame; the others are text
 LARGE: Final = ("traceback", "log_tail", "error_message", "reason", "frames")
 
 
@@ -42,11 +43,10 @@ class Attempt:
     error_class: str = ""
     message: str = ""
     traceback: Traceback | None = None
+    text: str = ""  # of a traceback that is not shown frame by frame
     log: str = ""
     note: str = ""  # what is not shown
     group: Any = ""
-    id: int = 0  # of the recorded failure
-    likeness: tuple[Any, ...] = ()
 
     @property
     def when(self) -> Any:
@@ -122,6 +122,7 @@ class Shown:
         self.text = text
         self.group = group
         self.left = MOST_TRACEBACKS
+        self.unread = MOST_READ
 
 
 def attempts_of(job_id: UUID, before: int | None, shown: Shown) -> Attempts:
@@ -132,18 +133,18 @@ def attempts_of(job_id: UUID, before: int | None, shown: Shown) -> Attempts:
     failures, more = found[:INLINE], len(found) > INLINE
     first = rows.order_by("pk").first() if more else None
     return Attempts(
-        runs=folded(_attempt(one, shown) for one in failures),
-        first=None if first is None else _attempt(first, shown),
+        runs=list(_runs(failures, shown)),
+        first=None if first is None else _told(first, shown),
         older=failures[-1].pk if more else None,
         is_newest=before is None,
     )
 
 
-def folded(attempts: Iterable[Attempt]) -> list[Run]:
-    """Those in a row that ended alike, as one."""
-    return [
-        Run(list(run)) for _likeness, run in groupby(attempts, key=lambda a: a.likeness)
-    ]
+def _runs(failures: Iterable[Any], shown: Shown) -> Iterator[Run]:
+    """Those in a row that ended alike, as one that the newest speaks for."""
+    for _likeness, run in groupby(failures, key=_likeness_of):
+        newest, *others = run
+        yield Run([_told(newest, shown), *(_attempt(one, shown) for one in others)])
 
 
 def _rows(job_id: UUID) -> QuerySet[Failure]:
@@ -162,12 +163,11 @@ def _rows(job_id: UUID) -> QuerySet[Failure]:
 
 
 def _attempt(failure: Any, shown: Shown) -> Attempt:
+    """When, where and how it ended."""
     ran = None
     if failure.started_at is not None:
         lasted = failure.finished_at - failure.started_at
         ran = round(lasted.total_seconds() * 1_000)
-    message = shown.text(failure.shown_message or failure.shown_reason)
-    traceback, note = _traceback(failure, shown)
     return Attempt(
         number=failure.number,
         kind=failure.end,
@@ -177,38 +177,48 @@ def _attempt(failure: Any, shown: Shown) -> Attempt:
         ran_ms=ran,
         worker=display.visible(failure.worker),
         release=display.visible(failure.release),
+    )
+
+
+def _told(failure: Any, shown: Shown) -> Attempt:
+    """The same, and what went wrong."""
+    traceback, text, note = _traceback(failure, shown)
+    return replace(
+        _attempt(failure, shown),
         error_class=display.visible(failure.error_class),
-        message=message,
+        message=shown.text(failure.shown_message or failure.shown_reason),
         traceback=traceback,
+        text=text,
         note=note,
         log=shown.text(failure.shown_log),
         group=shown.group(failure.fingerprint),
-        id=failure.pk,
-        likeness=_likeness(failure, message),
     )
 
 
-def _likeness(failure: Failure, message: str) -> tuple[Any, ...]:
+def _likeness_of(failure: Any) -> tuple[Any, ...]:
     """What is the same in attempts that ended alike."""
     if failure.fingerprint is not None:
         return failure.end, failure.fingerprint
+    message = failure.shown_message or failure.shown_reason
     return failure.end, failure.error_class, message
 
 
-def _traceback(failure: Any, shown: Shown) -> tuple[Traceback | None, str]:
-    """The traceback, and what is left out of it."""
+def _traceback(failure: Any, shown: Shown) -> tuple[Traceback | None, str, str]:
+    """The traceback by its frames, or as text, and what is left out of it."""
     text = failure.shown_traceback[:LONGEST_TRACEBACK]
     if not text:
-        return None, ""
+        return None, "", ""
     if len(text) > shown.left:
-        return None, _("The traceback is not shown, because others fill the page.")
+        left_out = _("The traceback is not shown, because others fill the page.")
+        return None, "", left_out
     shown.left -= len(text)
-    failure.traceback, failure.frames = text, _frames(failure.frames_text)
+    shown.unread -= 1
     cut = len(failure.shown_traceback) > len(text)
-    return (
-        traceback_of(failure, shown.text),
-        _("Only the beginning of the traceback is shown.") if cut else "",
-    )
+    note = _("Only the beginning of the traceback is shown.") if cut else ""
+    if shown.unread < 0:
+        return None, shown.text(text), note
+    failure.traceback, failure.frames = text, _frames(failure.frames_text)
+    return traceback_of(failure, shown.text), "", note
 
 
 def _frames(text: str) -> list[Any]:
