@@ -88,7 +88,7 @@ def test_the_ends_of_time_give_a_page(
         ("queuedjob", "data__token"),
         ("queuedjob", "fence"),
         ("jobtype", "paused_reason__regex"),
-        ("worker", "host"),
+        ("worker", "supervisor"),
         ("failuregroup", "notes__contains"),
     ],
 )
