@@ -77,6 +77,17 @@
       ?.focus({ preventScroll: true });
   };
 
+  /* Django's own script knows only the check boxes that were there at the start. */
+  const renewActions = (page) => {
+    const counter = document.querySelector("span.action-counter");
+    const now = page.querySelector("span.action-counter");
+    if (counter && now) {
+      counter.dataset.actionsIcnt = now.dataset.actionsIcnt;
+      counter.textContent = now.textContent;
+    }
+    window.Actions?.(document.querySelectorAll("tr input.action-select"));
+  };
+
   const fresh = new Map(); // the last copy of each region, to tell what changed
   const replace = (page) => {
     let rows = false;
@@ -92,8 +103,7 @@
       rows ||= Boolean(next.querySelector("#action-toggle"));
       next.dispatchEvent(new CustomEvent("jobqueue:replaced", { bubbles: true }));
     }
-    // Django's own script knows only the check boxes that were there at the start.
-    if (rows) window.Actions?.(document.querySelectorAll("tr input.action-select"));
+    if (rows) renewActions(page);
   };
 
   const look = async () => {

@@ -1,0 +1,126 @@
+"""Pages that refresh themselves, and keys, in a browser."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.sessions.models import Session
+
+from django_jobqueue.figures import overview
+from tests.admin import scene as rows
+from tests.admin.pages import list_of, page_of
+from tests.admin.scene import Scene, build
+from tests.browser.conftest import Screen, See
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+FRONT = "/admin/jobqueue/"
+
+
+@pytest.fixture
+def scene(transactional_db: None) -> Scene:
+    """Rows of every state."""
+    overview.forget()
+    return build()
+
+
+def often(screen: Screen) -> None:
+    """Refresh as often as can be chosen, beginning now."""
+    screen.page.get_by_label("Refresh").select_option("5")
+    screen.page.evaluate("document.activeElement.blur()")
+
+
+def card(screen: Screen) -> str:
+    """How many jobs are ready, as the first card says."""
+    text: str = screen.page.locator(".jq-card dd").first.inner_text()
+    return text
+
+
+def test_regions_are_replaced_and_what_was_opened_stays_open(
+    see: See, scene: Scene
+) -> None:
+    screen = see()
+    screen.open(FRONT)
+    assert card(screen) == "3"
+    screen.page.locator("#jq-figures summary").click()
+    often(screen)
+    screen.page.locator("[data-jq-region=types] tbody a").first.focus()
+    before = screen.page.evaluate("document.activeElement.href")
+    rows.queued()
+    overview.forget()
+    first = screen.page.locator(".jq-card").first
+    first.get_by_text("4", exact=True).wait_for()
+    assert screen.page.locator("#jq-figures").get_attribute("open") is not None
+    assert screen.page.evaluate("document.activeElement.href") == before
+    assert "window" not in screen.page.url
+
+
+def test_the_choice_is_remembered(see: See, scene: Scene) -> None:
+    screen = see()
+    screen.open(FRONT)
+    assert screen.page.get_by_label("Refresh").input_value() == "10"
+    often(screen)
+    screen.open(list_of("queuedjob"))
+    assert screen.page.get_by_label("Refresh").input_value() == "5"
+
+
+def test_nothing_is_replaced_while_a_row_is_selected(see: See, scene: Scene) -> None:
+    screen = see()
+    screen.open(list_of("queuedjob"))
+    often(screen)
+    screen.page.locator("input.action-select").first.check()
+    screen.shows("waiting while you read or select")
+    screen.page.locator("input.action-select").first.uncheck()
+    screen.page.evaluate("document.activeElement.blur()")
+    id = rows.queued()
+    screen.page.locator(f'a[href^="{page_of("queuedjob", id)}"]').first.wait_for()
+    screen.page.locator("#action-toggle").check()
+    count = screen.page.locator("input.action-select").count()
+    assert f"{count} of {count} selected" in screen.text
+
+
+def test_at_the_end_of_the_session_it_stops_and_says_so(see: See, scene: Scene) -> None:
+    screen = see()
+    screen.open(FRONT)
+    often(screen)
+    Session.objects.all().delete()
+    screen.shows("you are logged out")
+    assert card(screen) == "3"
+
+
+def test_without_scripts_there_is_no_choice_and_all_figures(
+    see: See, scene: Scene
+) -> None:
+    screen = see(java_script_enabled=False)
+    screen.open(FRONT)
+    assert not screen.page.get_by_label("Refresh").is_visible()
+    assert card(screen) == "3"
+    screen.page.get_by_placeholder("Job id, type or fingerprint").fill(rows.ADD)
+    screen.press("Go")
+    assert screen.path == page_of("jobtype", rows.ADD)
+
+
+def test_keys_lead_to_tabs_rows_and_the_search(see: See, scene: Scene) -> None:
+    screen = see()
+    page = screen.open(FRONT)
+    page.keyboard.press("g")
+    page.keyboard.press("q")
+    page.wait_for_url(f"**{list_of('queuedjob')}", wait_until="domcontentloaded")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    second = page.locator("input.action-select").nth(1)
+    assert second.is_checked()
+    page.keyboard.press("x")
+    page.keyboard.press("k")
+    page.keyboard.press("/")
+    page.keyboard.type("gq?")
+    assert page.locator("#searchbar").input_value() == "gq?"
+    assert screen.path == list_of("queuedjob")
+    page.locator("#searchbar").fill("")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog", name="Keys").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/change/**", wait_until="commit")
