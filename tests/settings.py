@@ -1,6 +1,7 @@
 """Settings of the test suite, on a server that it starts itself.
 
 ``JOBQUEUE_POSTGRES`` chooses the version (18); ``DATABASE_URL`` another server.
+``JOBQUEUE_THEME`` is an app that changes the looks of the admin, such as ``unfold``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ DATABASES["default"]["TEST"] = {"NAME": os.environ.get("JOBQUEUE_TEST_DB")}
 SECRET_KEY = "tests"
 USE_TZ = True
 TIME_ZONE = "UTC"
+THEME = os.environ.get("JOBQUEUE_THEME")
 INSTALLED_APPS = [
+    *([THEME] if THEME else []),
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",

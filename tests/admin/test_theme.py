@@ -1,0 +1,38 @@
+"""Every page is whole, also under the theme that JOBQUEUE_THEME names."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.staticfiles import finders
+from django.test import Client
+
+from tests.admin.endpoints import ALL, Endpoint, Keys, keys_of, said
+from tests.admin.pages import Page
+from tests.admin.scene import Scene
+
+SHEET = "/static/django_jobqueue/admin.css"
+BY_DJANGO = ("<path:object_id>/history/", "<path:object_id>/")
+
+
+@pytest.fixture
+def keys(scene: Scene) -> Keys:
+    """A row of each model."""
+    return keys_of(scene)
+
+
+@pytest.mark.parametrize("endpoint", ALL, ids=str)
+def test_a_page_is_whole(anna: Client, keys: Keys, endpoint: Endpoint) -> None:
+    query = {} if endpoint.is_list else said(endpoint, keys)
+    response = anna.get(endpoint.address(keys), query)
+    assert response.status_code in (200, 301, 302, 403, 405)
+    if response.status_code != 200 or endpoint.route in BY_DJANGO:
+        return
+    if "html" not in response.headers["Content-Type"]:
+        return
+    page = Page(response.content.decode())
+    sheets = [str(link.get("href")) for link in page.all("link", rel="stylesheet")]
+    assert SHEET in sheets
+    classes = [str(attrs.get("class")).split() for _tag, attrs in page.elements]
+    assert any("jq" in found for found in classes)
+    own = [sheet for sheet in sheets if "django_jobqueue" in sheet]
+    assert all(finders.find(sheet.removeprefix("/static/")) for sheet in own)
