@@ -77,7 +77,10 @@ class Slice:
     def _work(self) -> None:
         now = self._clock()
         end = now + SLICE
-        throttle = Throttle(triage.bulk.get(self._id).per_minute, now)
+        operation = triage.bulk.get(self._id)
+        if operation.total is None and operation.cursor is None:
+            bulk_steps.measure(operation)
+        throttle = Throttle(operation.per_minute, now)
         while True:
             self._context.check_cancelled()
             began = self._clock()

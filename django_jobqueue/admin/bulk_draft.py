@@ -12,7 +12,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
 from django_jobqueue.admin import catalogue, display
-from django_jobqueue.admin.base import may
+from django_jobqueue.admin.base import VIEW_DATA, may
 from django_jobqueue.admin.bulk_forms import FORMS, TYPED_ABOVE, BulkForm
 from django_jobqueue.admin.selection_words import in_words
 from django_jobqueue.admin.verbs import Question
@@ -59,10 +59,10 @@ class Draft:
 def draft_of(operation: Operation) -> Draft:
     """Count its jobs, unless that was done when it was drafted."""
     db, selection = DjangoDatabase(), operation.selection
-    count = outlook.count(db, selection, operation.cutoff)
-    if operation.total is not None:
-        count.number, count.exact = operation.total, True
-    return Draft(operation, count)
+    if operation.total is None:
+        return Draft(operation, outlook.count(db, selection, operation.cutoff))
+    of_table = outlook.rows_of(db, selection.table)
+    return Draft(operation, Count(operation.total, True, of_table))
 
 
 def number_text(number: int) -> str:
@@ -86,7 +86,8 @@ def question_of(request: HttpRequest, draft: Draft) -> tuple[Question, Outlook]:
     seen = outlook.look(DjangoDatabase(), operation.selection, operation.cutoff)
     question = Question(_title(draft))
     question.facts.append(
-        gettext("Which: %(filter)s.") % {"filter": in_words(operation.selection)}
+        gettext("Which: %(filter)s.")
+        % {"filter": in_words(operation.selection, data=may(request, VIEW_DATA))}
     )
     question.facts.append(_frozen(operation))
     if not seen.in_time:

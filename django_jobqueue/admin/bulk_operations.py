@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
 from django_jobqueue.admin import display
-from django_jobqueue.admin.base import may
+from django_jobqueue.admin.base import VIEW_DATA, may
 from django_jobqueue.admin.bulk_draft import (
     UNBOUNDED,
     Draft,
@@ -67,6 +67,13 @@ class BulkOperationAdmin(SteeredAdmin):
 
     class Media:
         css = {"all": ["django_jobqueue/bulk.css"]}  # noqa: RUF012
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """Which jobs, in words that this user may read."""
+        data = may(request, VIEW_DATA)
+        for row in rows:
+            row.words = selection_text(row, data=data)
+        return rows
 
     def change_view(
         self,
@@ -157,7 +164,7 @@ class BulkOperationAdmin(SteeredAdmin):
         said = gettext("Started: %(kind)s, %(jobs)s. Which: %(filter)s. %(reason)s") % {
             "kind": found.get_kind_display(),
             "jobs": jobs_text(draft.count),
-            "filter": selection_text(found),
+            "filter": selection_text(found, data=False),
             "reason": form.cleaned_data["reason"],
         }
         self.log_change(request, found, said.strip())
@@ -192,9 +199,9 @@ class BulkOperationAdmin(SteeredAdmin):
         return display.lines([text, format_html(bar + "</progress>", percent)])
 
     @column(description=_("which jobs"))
-    def which(self, operation: BulkOperation) -> str:
+    def which(self, operation: Any) -> str:
         """The filter in words."""
-        return selection_text(operation)
+        return str(operation.words)
 
     @column(description=_("by"))
     def by(self, operation: BulkOperation) -> str:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
 from django_jobqueue.admin import catalogue, display
-from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.base import VIEW_DATA, may, may_view
 from django_jobqueue.admin.bulk_draft import number_text
 from django_jobqueue.admin.fleet import fleet
 from django_jobqueue.admin.selection_words import in_words
@@ -117,10 +117,10 @@ def done_text(operation: BulkOperation) -> str:
     return gettext("%(seen)s of %(total)s (%(percent)d %%)") % values
 
 
-def selection_text(operation: BulkOperation) -> str:
-    """Which jobs, in words."""
+def selection_text(operation: BulkOperation, *, data: bool) -> str:
+    """Which jobs, in words; values of job data only with ``data``."""
     try:
-        return in_words(Selection.from_json(operation.selection))
+        return in_words(Selection.from_json(operation.selection), data=data)
     except SelectionError:
         return gettext("not readable")
 
@@ -128,7 +128,7 @@ def selection_text(operation: BulkOperation) -> str:
 def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
     """All of the page."""
     progress = Progress(operation)
-    progress.facts = _facts(operation)
+    progress.facts = _facts(operation, data=may(request, VIEW_DATA))
     progress.skipped = [
         (str(SKIPPED.get(reason, reason)), number_text(count))
         for reason, count in sorted(operation.skipped.items())
@@ -140,9 +140,9 @@ def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
     return progress
 
 
-def _facts(operation: BulkOperation) -> list[tuple[Any, Any]]:
+def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
     facts: list[tuple[Any, Any]] = [
-        (_("Which"), selection_text(operation)),
+        (_("Which"), selection_text(operation, data=data)),
         (_("Frozen at"), display.full_moment(operation.cutoff)),
         (_("Changed"), number_text(operation.changed)),
         (_("By"), display.visible(operation.created_by) or display.NOTHING),

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import display
-from django_jobqueue.redaction import mask_at
+from django_jobqueue.redaction import MASK, mask_at
 from django_jobqueue.selection import FIELDS, Kind, Selection, Table, Term
 
 MOST_IDS: Final = 3  # named; of others the number
@@ -64,24 +64,24 @@ _MOMENTS: Final = {
 }
 
 
-def in_words(selection: Selection) -> str:
+def in_words(selection: Selection, *, data: bool = True) -> str:
     """The whole of it in a line: "status: failed · type: shop.charge". Plain text, to
-    be escaped like any other."""
+    be escaped like any other. Without ``data`` values of job data are masked."""
     if selection.nothing:
         return gettext("no jobs, because a filter is not understood")
     if not selection.terms:
         if selection.table is Table.ARCHIVED:
             return gettext("all archived jobs")
         return gettext("all queued jobs")
-    return " · ".join(phrases(selection))
+    return " · ".join(phrases(selection, data=data))
 
 
-def phrases(selection: Selection) -> list[str]:
+def phrases(selection: Selection, *, data: bool = True) -> list[str]:
     """Each of its terms, in words."""
-    return [phrase(term) for term in selection.terms]
+    return [phrase(term, data=data) for term in selection.terms]
 
 
-def phrase(term: Term) -> str:
+def phrase(term: Term, *, data: bool = True) -> str:
     """One condition in words: "finished before 2026-11-21 10:00:00 UTC"."""
     kind = FIELDS[term.field].kind
     if term.field == "groups":
@@ -95,7 +95,9 @@ def phrase(term: Term) -> str:
         name = display.shown_text(".".join((term.field, *term.path)))
     else:
         name = str(_NAMES[term.field])
-    return str(patterns[term.operator]) % {"name": name, "value": _value(term, kind)}
+    hidden = kind is Kind.JSON and not data
+    value = MASK if hidden else _value(term, kind)
+    return str(patterns[term.operator]) % {"name": name, "value": value}
 
 
 def _ids(ids: tuple[Any, ...]) -> str:

@@ -15,9 +15,8 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.operations import JOB_TYPE
 from django_jobqueue.store.selection import TABLES, condition
 
-COUNTED: Final = 200_000  # jobs, and no further
 LOOKED_AT: Final = 10_000  # jobs whose statuses and warnings are counted
-BUDGET: Final = 400  # milliseconds for each of the two
+BUDGET: Final = 400  # milliseconds for each question
 EXAMPLES: Final = 5
 
 _ENDS: Final = {Table.ARCHIVED: "finished_at", Table.QUEUED: "created_at"}
@@ -25,7 +24,7 @@ _FROM: Final = """
   FROM {table}
  WHERE {moment} <= {cutoff} AND job_type <> {internal} AND {condition}
 """
-COUNT: Final = "SELECT count(*) FROM (SELECT {from_} LIMIT {most}) AS few"
+COUNT: Final = "SELECT count(*) {from_}"
 ESTIMATE: Final = "EXPLAIN (FORMAT JSON) SELECT {from_}"
 ROWS_OF_TABLE: Final = """
 SELECT greatest(reltuples, 0)::bigint FROM pg_class
@@ -106,21 +105,33 @@ class Question:
         return f"%({name})s"
 
 
-def count(db: DjangoDatabase, selection: Selection, cutoff: datetime | None) -> Count:
-    """How many jobs are selected, up to this moment (None is now)."""
+def rows_of(db: DjangoDatabase, table: Table) -> int:
+    """How many rows the planner believes the whole table to have; 0 is unknown."""
+    rows: int = db.fetch(ROWS_OF_TABLE, {"table": TABLES[table]})[0][0]
+    return rows
+
+
+def count(
+    db: DjangoDatabase,
+    selection: Selection,
+    cutoff: datetime | None,
+    *,
+    budget: int = BUDGET,
+) -> Count:
+    """How many jobs are selected, up to this moment (None is now); an estimate if that
+    takes more than ``budget`` milliseconds."""
     if selection.nothing:
         return Count(0, True)
     question = Question(selection, cutoff)
-    of_table = db.fetch(ROWS_OF_TABLE, {"table": TABLES[selection.table]})[0][0]
-    statement = question.statement(COUNT, COUNTED + 1)
-    rows = in_time(db, BUDGET, lambda: db.fetch(statement, question.params))
-    if rows is not None and rows[0][0] <= COUNTED:
+    of_table = rows_of(db, selection.table)
+    statement = question.statement(COUNT)
+    rows = in_time(db, budget, lambda: db.fetch(statement, question.params))
+    if rows is not None:
         return Count(rows[0][0], True, of_table)
     ((plan,),) = db.fetch(question.statement(ESTIMATE), question.params)
     found = plan if isinstance(plan, list) else json.loads(plan)
     estimate = int(found[0]["Plan"]["Plan Rows"])
-    least = 1 if rows is None else COUNTED + 1
-    return Count(max(estimate, least), False, of_table)
+    return Count(max(estimate, 1), False, of_table)
 
 
 def look(db: DjangoDatabase, selection: Selection, cutoff: datetime) -> Outlook:

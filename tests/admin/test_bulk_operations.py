@@ -14,6 +14,7 @@ from django_jobqueue import triage
 from django_jobqueue.admin.drafts import draft
 from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
 from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.store import outlook
 from django_jobqueue.triage import bulk, bulk_steps
 from tests.admin.conftest import LogIn
 from tests.admin.pages import (
@@ -488,3 +489,31 @@ def test_pruning_has_a_right_of_its_own(log_in: LogIn) -> None:
     data = {"keys": str(job), "confirmed": "1"}
     assert client.post(verb_of("archivedjob", "prune"), data).status_code == 403
     assert ArchivedJob.objects.count() == 1
+
+
+def test_values_of_data_are_shown_to_those_who_may_see_data(log_in: LogIn) -> None:
+    archived(status="failed", data={"order": 8812})
+    chosen = FAILED.also(Term("data", 8812, path=("order",)))
+    ids = [drafted("replay", chosen), started("replay", chosen)]
+    blind = log_in(*REPLAYER)
+    seeing = log_in(*REPLAYER, "view_job_data", name="carla")
+    for address in (list_of(MODEL), *(page_of(MODEL, id) for id in ids)):
+        assert "data.order: ••••" in get(blind, address).text
+        assert "8812" not in get(blind, address).text
+        assert "data.order: 8812" in get(seeing, address).text
+
+
+def test_more_jobs_than_can_be_counted_are_about_so_many(
+    anna: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(1_500)
+    monkeypatch.setattr(outlook, "in_time", lambda *args: None)
+    monkeypatch.setattr(outlook, "rows_of", lambda *args: 9_000_000)
+    id = drafted()
+    assert BulkOperation.objects.get().total is None
+    page = get(anna, page_of(MODEL, id))
+    assert "Replay about " in page.text
+    assert "It takes too long to look what is among them." in page.text
+    (shown,) = [box["value"] for box in page.all("input", name="shown")]
+    start(anna, id, shown=shown, typed=shown)
+    assert state(id) == "queued"

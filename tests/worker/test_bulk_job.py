@@ -121,6 +121,14 @@ def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
     assert copies() == 2_000
 
 
+def test_jobs_too_many_to_count_for_the_draft_are_counted_by_the_worker() -> None:
+    id = replaying(30)
+    BulkOperation.objects.update(total=None)
+    work(id, Clock())
+    row = BulkOperation.objects.get()
+    assert (row.total, row.seen) == (30, 30)
+
+
 def test_a_job_that_was_succeeded_by_another_does_nothing_more() -> None:
     id = replaying(20)
     old = context_of(id)
