@@ -140,6 +140,7 @@ def _pauses(scene: Scene) -> None:
 def _workers(scene: Scene) -> None:
     names = ("web-1:4112", "web-1:4113", "web-2:991", "web-2:992", "web-3:2204")
     types = [f"{SHOP}.{name}" for name in (*TYPES, "import_products")]
+    types.append("jobqueue.bulk")
     for number, name in enumerate(names):
         host, _, pid = name.partition(":")
         common = {
