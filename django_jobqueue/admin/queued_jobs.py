@@ -18,10 +18,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue, display, permalink
+from django_jobqueue.admin.allow_attempts import AllowAttempts
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.cancel import CancelJobs
 from django_jobqueue.admin.download import Download
 from django_jobqueue.admin.edit_data import EditData
+from django_jobqueue.admin.fail_now import FailJobs
 from django_jobqueue.admin.filters import (
     ErrorFilter,
     JobTypeFilter,
@@ -76,6 +78,8 @@ class QueuedJobAdmin(JobAdmin):
         RescheduleJobs(),
         CancelJobs(),
         ReleaseJobs(),
+        AllowAttempts(),
+        FailJobs(),
     )
     views = (EditData(), Download(), Reveal())
     verb_columns = ("id", "job_type", "queue", "status", "expires_at", "worker_id")

@@ -7,6 +7,7 @@ business.
 
 from django_jobqueue.triage import bulk as bulk
 from django_jobqueue.triage.editing import edit_data
+from django_jobqueue.triage.ending import allow_attempts, fail
 from django_jobqueue.triage.enqueueing import enqueue
 from django_jobqueue.triage.finding import get_job
 from django_jobqueue.triage.groups import assign, ignore, note, reopen, resolve
@@ -21,11 +22,13 @@ from django_jobqueue.triage.workers import ask_where, ask_workers
 
 __all__ = [
     "ask_where",
+    "allow_attempts",
     "ask_workers",
     "assign",
     "cancel",
     "edit_data",
     "enqueue",
+    "fail",
     "get_job",
     "ignore",
     "note",

@@ -51,6 +51,7 @@ ARCHIVING = {
     "store/rescue.py RESCUE": ALWAYS | STARTED | ERROR,
     "store/rescue.py TAKE_OVER": ALWAYS | STARTED | ERROR,
     "store/cancel.py CANCEL": ALWAYS | {"error_message"},
+    "store/fail.py FAIL": ALWAYS | {"error_message"},
     "store/release.py RELEASE": ALWAYS | {"error_message"},
     "store/release.py RECOVER": ALWAYS | {"error_message"},
     "store/expire.py EXPIRE": ALWAYS,

@@ -1,0 +1,29 @@
+"""How a waiting job may end: failed now, or after more attempts."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django_jobqueue.store import attempts as store_attempts
+from django_jobqueue.store import fail as store_fail
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.triage.checks import Ids, check_attempts, keys_of
+from django_jobqueue.triage.telling import tell
+
+
+def fail(ids: Ids, *, reason: str, by: str = "") -> list[UUID]:
+    """Archive these waiting jobs as failed, whatever attempts they have left; returns
+    those that were still waiting. What is running is left alone: cancel it."""
+    ended = store_fail.fail(DjangoDatabase(), keys_of(ids), reason=reason)
+    tell("fail", by, len(ended), {})
+    return ended
+
+
+def allow_attempts(ids: Ids, max_attempts: int, *, by: str = "") -> list[UUID]:
+    """Let these waiting jobs have so many attempts, those they had included; returns
+    those that were still waiting. Raises InvalidArguments."""
+    check_attempts(max_attempts)
+    db = DjangoDatabase()
+    changed = store_attempts.allow(db, keys_of(ids), max_attempts)
+    tell("allow attempts", by, len(changed), {"max_attempts": max_attempts})
+    return changed
