@@ -178,7 +178,7 @@ def queries(client: Client, address: str) -> int:
     [
         ("archivedjob", 7),
         ("queuedjob", 9),
-        ("failuregroup", 9),
+        ("failuregroup", 12),
         ("jobtype", 11),
         ("queue", 12),
         ("worker", 9),
