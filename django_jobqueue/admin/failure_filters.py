@@ -17,7 +17,7 @@ from django_jobqueue.admin.ranges import TimeRangeFilter
 from django_jobqueue.models import ArchivedJob, FailureGroup
 from django_jobqueue.states import ArchivedStatus
 
-MOST_JOBS: Final = 10_000  # of a type, that are looked at for their groups
+MOST_JOBS: Final = 5_000  # of a type, that are looked at for their groups
 MOST_GROUPS: Final = 1_000  # assigned ones, that are looked at for names
 NOBODY: Final = "-"
 
