@@ -152,10 +152,10 @@ class JobTypeAdmin(NewJobs):
     @column(description=_("state"))
     def state(self, job_type: JobType) -> Any:
         """Whether it is claimed, and how many of its values operators said."""
-        count = sum(row.is_overridden for row in policies.rows_of(job_type))
+        count = len(policies.overridden(job_type))
         text = ngettext("%(count)d override", "%(count)d overrides", count)
-        overridden = [text % {"count": count}] if count else []
-        return display.lines([state_of(job_type), *overridden])
+        said = [text % {"count": count}] if count else []
+        return display.lines([state_of(job_type), *said])
 
     @column(description=_("queue"))
     def queue_name(self, job_type: JobType) -> str:

@@ -17,7 +17,13 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue import triage
 from django_jobqueue.admin import display
 from django_jobqueue.admin.entries import entries
-from django_jobqueue.admin.policies import OPTIONS, field_of, label_of, override_text
+from django_jobqueue.admin.policies import (
+    OPTIONS,
+    field_of,
+    label_of,
+    overridden,
+    override_text,
+)
 from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.models import JobType
@@ -94,7 +100,8 @@ class ClearForm(VerbForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        said = [option for option in OPTIONS if _is_said(option, self.rows)]
+        found = {option for row in self.rows for option in overridden(row)}
+        said = [option for option in OPTIONS if option in found]
         self.fields["override"].choices = [(o, label_of(o)) for o in said]  # type: ignore[attr-defined]
         self.initial["override"] = self.request.GET.getlist("override") or said
 
@@ -110,7 +117,7 @@ class ClearOverrides(Verb):
 
     def applies_to(self, row: Any) -> bool:
         """Only what has overrides."""
-        return any(_is_said(option, [row]) for option in OPTIONS)
+        return bool(overridden(row))
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """Which, and what follows."""
@@ -187,7 +194,3 @@ def _options_in(text: str) -> Iterable[str]:
         if isinstance(part, dict)
         for option in part.get("overrides", ())
     ]
-
-
-def _is_said(option: str, rows: Rows) -> bool:
-    return any(getattr(row, field_of(option)) is not None for row in rows)

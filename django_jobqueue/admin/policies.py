@@ -69,6 +69,11 @@ def rows_of(job_type: JobType) -> list[PolicyRow]:
     return [_row(job_type, option) for option in OPTIONS]
 
 
+def overridden(job_type: JobType) -> list[str]:
+    """What operators said something about."""
+    return [o for o in OPTIONS if getattr(job_type, field_of(o)) is not None]
+
+
 def field_of(option: str) -> str:
     """The field of an override."""
     return f"{option}_override"
