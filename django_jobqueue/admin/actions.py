@@ -24,23 +24,20 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.utils.translation import gettext
 
-from django_jobqueue.admin.base import JobQueueAdmin
+from django_jobqueue.admin.bulk_actions import DraftingAdmin
 from django_jobqueue.admin.display import visible
-from django_jobqueue.admin.drafts import draft, may_draft
 from django_jobqueue.admin.verbs import Question, Rows, Verb, VerbForm
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
 
 MOST: Final = 1_000  # selected at once
-FEW: Final = 100  # done in the request, also by those who may do more
 EXAMPLES: Final = 10  # shown on the page that asks
 SEPARATOR: Final = "\n"
 
 
-class OperatedAdmin(JobQueueAdmin):
+class OperatedAdmin(DraftingAdmin):
     """A page whose objects operators do something with."""
 
-    verbs: ClassVar[Sequence[Verb]] = ()
     verb_columns: ClassVar[Sequence[str]] = ()  # what verbs read of a row
     most_selected: ClassVar[int] = MOST
 
@@ -84,10 +81,9 @@ class OperatedAdmin(JobQueueAdmin):
         self, request: HttpRequest, verb: Verb, queryset: QuerySet[Any]
     ) -> HttpResponse | None:
         """What Django's menu of the list calls: ask about what is selected there."""
-        if self._is_bulk(request, verb, queryset):
-            jobs: Any = self.get_changelist_instance(request)
-            back = request.get_full_path()
-            return draft(request, verb.bulk_kind, jobs.selection, back=back)
+        drafted = self.drafted(request, verb, queryset)
+        if drafted is not None:
+            return drafted
         keys = list(queryset.values_list("pk", flat=True)[: self.most_selected + 1])
         if not keys:
             self._nothing(request)
@@ -97,14 +93,6 @@ class OperatedAdmin(JobQueueAdmin):
             return None
         rows = self.rows_of(request, keys)
         return self._page(request, verb, rows, self._form(request, verb, rows))
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """Tell the template whether all that match can be selected."""
-        kinds = [verb.bulk_kind for verb in self.verbs if verb.bulk_kind]
-        extra = {"may_bulk": any(may_draft(request, kind) for kind in kinds)}
-        return super().changelist_view(request, {**extra, **(extra_context or {})})
 
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
@@ -168,16 +156,6 @@ class OperatedAdmin(JobQueueAdmin):
             for verb in self.verbs
             if verb.applies_to(row) and self.may_do(request, verb)
         ]
-
-    def _is_bulk(
-        self, request: HttpRequest, verb: Verb, queryset: QuerySet[Any]
-    ) -> bool:
-        """Whether workers do it, in the background: with all that match the filters,
-        if these are more than a few."""
-        everything = request.POST.get("select_across") == "1"
-        if not (verb.bulk_kind and everything and may_draft(request, verb.bulk_kind)):
-            return False
-        return len(queryset.values_list("pk")[: FEW + 1]) > FEW
 
     @property
     def _prefix(self) -> str:
