@@ -77,7 +77,7 @@ def test_a_queue_without_a_row_is_paused_and_resumed(
     assert Queue.objects.get(name="parcels").paused_reason == "strike"
     said = row_of(get(anna, list_of("queue")), "parcels")
     assert said.startswith("paused 1 ")
-    assert "strike anna 0 s ago" in said
+    assert "strike anna" in said
 
     confirm(anna, "queue", "resume", "parcels")
     text = get(anna, page_of("queue", "parcels")).text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -47,18 +48,19 @@ def answered(id: int, *stacks: dict[str, Any], inquiry: int = 1, **more: Any) ->
 
 def test_the_list_tells_what_each_worker_runs(anna: Client, scene: Scene) -> None:
     QueuedJob.objects.all().delete()
-    busy = worker("web-2:7", release="r8", running=5, async_slots=6)
+    later = timezone.now() + timedelta(days=2, minutes=30)
+    busy = worker("web-2:7", release="r8", running=5, async_slots=6, lease_until=later)
     ids = running(busy, 5)
-    idle = worker("web-2:8")
+    idle = worker("web-2:8", lease_until=later)
     page = get(anna, list_of("worker"))
     said = row_of(page, "web-2:7")
-    assert said.startswith("running lease in 59 s 5 / 10 ")
+    assert said.startswith("running lease in 2 d 0 h 5 / 10 ")
     assert f"{ADD} ( 9 m ago ) {ADD} ( 8 m ago ) +3 every queue r8" in said
     assert [page_of("queuedjob", id) in page.links for id in ids] == [
         *[True] * 2,
         *[False] * 3,
     ]
-    assert row_of(page, "web-2:8").startswith("running lease in 59 s 0 / 4 – ")
+    assert row_of(page, "web-2:8").startswith("running lease in 2 d 0 h 0 / 4 – ")
     assert page_of("worker", idle) in page.links
 
 
@@ -166,7 +168,7 @@ def test_a_request_is_followed_from_the_question_to_its_end(
     Worker.objects.filter(pk=id).update(request=heard, state="draining")
     text = get(anna, address).text
     assert "asked to drain" not in text
-    assert "0 s ago) Done not yet: 1 job runs" in text
+    assert re.search(r"s ago\) Done not yet: 1 job runs", text)
 
     Worker.objects.filter(pk=id).update(running=0)
     assert "Done yes" in get(anna, address).text
@@ -211,7 +213,7 @@ def test_the_page_of_a_running_job_tells_where_it_was(
     told = {"job_id": str(job), "job_type": ADD, "seconds": 240.5, "stack": STACK}
     answered(id, told)
     text = get(anna, page_of("queuedjob", job)).text
-    assert "Where it was 0 s ago:" in text
+    assert re.search(r"Where it was \d+ s ago:", text)
     assert "/srv/shop/jobs.py:7 in charge" in text
     assert "Where it was" not in get(anna, page_of("queuedjob", other)).text
 
