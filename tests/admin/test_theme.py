@@ -7,8 +7,8 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 
 from tests.admin.endpoints import ALL, Endpoint, Keys, keys_of, said
-from tests.admin.pages import Page
-from tests.admin.scene import Scene
+from tests.admin.pages import Page, get, page_of, verb_of
+from tests.admin.scene import FAIL, Scene
 
 SHEET = "/static/django_jobqueue/admin.css"
 BY_DJANGO = ("<path:object_id>/history/", "<path:object_id>/")
@@ -36,3 +36,12 @@ def test_a_page_is_whole(anna: Client, keys: Keys, endpoint: Endpoint) -> None:
     assert any("jq" in found for found in classes)
     own = [sheet for sheet in sheets if "django_jobqueue" in sheet]
     assert all(finders.find(sheet.removeprefix("/static/")) for sheet in own)
+
+
+def test_what_can_be_done_with_an_object_is_on_its_page(
+    anna: Client, scene: Scene
+) -> None:
+    page = get(anna, page_of("jobtype", FAIL))
+    assert verb_of("jobtype", "pause") in {
+        link.partition("?")[0] for link in page.links
+    }
