@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import sysconfig
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -90,8 +90,8 @@ def fingerprint(
 
     An attribute ``job_fingerprint`` of the exception takes the place of the message.
     """
-    root = _root(error)
-    frame = _project_frame(root.__traceback__) or _project_frame(error.__traceback__)
+    chain = _chain(error)
+    root, frame = chain[-1], _frame_of(chain)
     chosen = storable(mask_start(_chosen(root), TEMPLATE_LENGTH, secrets))
     return Fingerprint.of_parts(
         class_name(root),
@@ -144,30 +144,36 @@ def _chosen(error: BaseException) -> str:
         return ""
 
 
-def _root(error: BaseException) -> BaseException:
-    """Follow ``raise … from``, and groups with one member, to where it began."""
-    seen = {id(error)}
+def _chain(error: BaseException) -> list[BaseException]:
+    """From the exception to where it began, by ``raise … from`` and by groups with one
+    member."""
+    chain, seen = [error], {id(error)}
     while True:
         inner = error.__cause__
         if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
             inner = error.exceptions[0]
         if inner is None or id(inner) in seen:
-            return error
+            return chain
         seen.add(id(inner))
+        chain.append(inner)
         error = inner
 
 
-def _project_frame(traceback: TracebackType | None) -> str:
-    """``module:qualname`` of the innermost frame in the project, or of the last one."""
-    last = chosen = None
-    for frame, _line in frames_of(traceback):
-        last = frame
-        if is_project_file(frame.f_code.co_filename):
-            chosen = frame
-    frame_ = chosen or last
-    if frame_ is None:
-        return ""
-    return f"{frame_.f_globals.get('__name__', '?')}:{frame_.f_code.co_qualname}"
+def _frame_of(chain: Sequence[BaseException]) -> str:
+    """``module:qualname`` of the frame in the project that is nearest to where it
+    began; without any, of the last frame there is."""
+    last: FrameType | None = None
+    for error in reversed(chain):
+        frames = [frame for frame, _line in frames_of(error.__traceback__)]
+        own = [f for f in frames if is_project_file(f.f_code.co_filename)]
+        if own:
+            return _name_of(own[-1])
+        last = last or next(reversed(frames), None)
+    return _name_of(last) if last else ""
+
+
+def _name_of(frame: FrameType) -> str:
+    return f"{frame.f_globals.get('__name__', '?')}:{frame.f_code.co_qualname}"
 
 
 @lru_cache(maxsize=4_096)

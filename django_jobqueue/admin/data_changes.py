@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from django_jobqueue.admin.display import visible
 from django_jobqueue.admin.json_text import scalar
@@ -55,9 +56,10 @@ def entry(found: Sequence[Change]) -> str:
         f"{change.where}: {_cut(change.before)} → {_cut(change.after)}"
         for change in found[:MOST_WRITTEN]
     ]
-    more = len(found) - len(told)
-    if more:
-        told.append(_("and %(count)d more") % {"count": more})
+    left = len(found) - len(told)
+    if left:
+        more = ngettext("and %(count)d more", "and %(count)d more", left)
+        told.append(more % {"count": left})
     return _("Edited the data. %(changes)s.") % {"changes": "; ".join(told)}
 
 

@@ -189,6 +189,21 @@ def test_the_root_of_a_chain_is_what_counts() -> None:
     assert mark(two).error_class == "KeyError"
 
 
+def test_where_a_library_began_it_the_frame_is_that_of_the_project() -> None:
+    """As with httpx, which raises its own exceptions from those of a library below."""
+
+    def connect() -> None:
+        try:
+            call_in("/opt/lib/b.py", "lib.b", fail)
+        except ValueError as cause:
+            raise ConnectionError("no route") from cause
+
+    call = caught(lambda: call_in("/srv/shop/a.py", "shop.a", connect))
+    with override_settings(JOBQUEUE={"PROJECT_ROOTS": ["/srv/shop"]}):
+        assert mark(call).error_class == "ValueError"
+        assert mark(call).frame == "shop.a:place"
+
+
 def test_what_was_only_being_handled_is_no_cause() -> None:
     def fail_while_handling() -> None:
         try:
