@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-once test lint types check-migrations wheel docs bench screenshots clean
+.PHONY: help demo demo-once test lint types check-migrations wheel docs bench screenshots messages clean
 
 help: ## Print this.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -44,6 +44,11 @@ docs: $(VENV)/.docs ## Build the documentation in docs/_build/html.
 
 bench: $(VENV)/.test ## Run the benchmarks; BENCH_ARGS.
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
+
+messages: $(VENV)/.test ## Gather the messages for translators and compile them; needs GNU gettext.
+	cd django_jobqueue && ../$(BIN)/python -m django makemessages --all \
+	  --no-location --no-obsolete --ignore "migrations/*"
+	cd django_jobqueue && ../$(BIN)/python -m django compilemessages
 
 screenshots: $(VENV)/.browser ## Take pictures of the admin for the documentation; needs Chromium.
 	$(BIN)/python -m testproject.screenshots

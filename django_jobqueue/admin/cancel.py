@@ -10,7 +10,15 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
-from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm, left_out
+from django_jobqueue.admin.verbs import (
+    Done,
+    Question,
+    Rows,
+    Verb,
+    VerbForm,
+    left_out,
+    with_reason,
+)
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.states import BulkKind, QueuedStatus
 from django_jobqueue.store.cancel import Cancelled
@@ -74,7 +82,7 @@ class CancelJobs(Verb):
                 for row in rows
                 if row.pk in archived | asked
             ],
-            _with_reason(gettext("Cancelled."), said["reason"]),
+            with_reason(gettext("Cancelled."), said["reason"]),
         )
 
 
@@ -100,7 +108,3 @@ def _what_happened(cancelled: Cancelled) -> str:
 def _archived_twin(row: QueuedJob) -> ArchivedJob:
     """What the history of a cancelled job belongs to: it is in the archive now."""
     return ArchivedJob(id=row.pk, job_type_id=row.job_type_id)
-
-
-def _with_reason(text: str, reason: str) -> str:
-    return f"{text} {reason}".strip()

@@ -11,7 +11,15 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
 from django_jobqueue.admin.run_now import running_ones
-from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm, left_out
+from django_jobqueue.admin.verbs import (
+    Done,
+    Question,
+    Rows,
+    Verb,
+    VerbForm,
+    left_out,
+    with_reason,
+)
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.states import QueuedStatus
 
@@ -69,5 +77,5 @@ class FailJobs(Verb):
                 for row in rows
                 if row.pk in ended
             ],
-            f"{gettext('Archived as failed.')} {said['reason']}",
+            with_reason(gettext("Archived as failed."), said["reason"]),
         )

@@ -25,6 +25,7 @@ from django_jobqueue.admin.argument_fields import Argument, JsonField, arguments
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.job_views import page_below
 from django_jobqueue.admin.moments import MomentField, MomentsForm
+from django_jobqueue.admin.verbs import with_reason
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import AlreadyArchived, JobQueueError
 from django_jobqueue.ids import new_id
@@ -165,7 +166,7 @@ class NewJobs(OperatedAdmin):
                     by=user.get_username(),
                 )
                 row = QueuedJob(id=job.id, job_type_id=job.job_type)
-                entry = f"{gettext('Enqueued by hand.')} {said['reason']}".strip()
+                entry = with_reason(gettext("Enqueued by hand."), said["reason"])
                 LogEntry.objects.log_actions(user.pk, [row], ADDITION, entry)
         except AlreadyArchived as error:
             row = ArchivedJob(id=error.id, job_type_id=job_type.name)

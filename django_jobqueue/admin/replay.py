@@ -18,9 +18,16 @@ from django_jobqueue.admin.related import replays_of
 from django_jobqueue.admin.replay_options import (
     ReplayOptions,
     options_of,
+)
+from django_jobqueue.admin.verbs import (
+    Done,
+    Question,
+    Rows,
+    Verb,
+    VerbForm,
+    left_out,
     with_reason,
 )
-from django_jobqueue.admin.verbs import Done, Question, Rows, Verb, VerbForm, left_out
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.states import ArchivedStatus, BulkKind, Delivery
 
@@ -97,7 +104,7 @@ class ReplayJobs(Verb):
                 *left_out(len(chosen), len(made)),
             ],
             [row for row in chosen if row.pk in made],
-            with_reason(gettext("Replayed."), said),
+            with_reason(gettext("Replayed."), said["reason"]),
         )
 
 

@@ -17,8 +17,8 @@ from django_jobqueue.admin.data_page import DataForm, DataPage
 from django_jobqueue.admin.replay_options import (
     ReplayOptions,
     options_of,
-    with_reason,
 )
+from django_jobqueue.admin.verbs import with_reason
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.states import Delivery
 
@@ -75,7 +75,7 @@ class ReplayEdited(DataPage):
             form.job.pk, data=form.plain, by=user.get_username(), **options_of(said)
         )
         new = QueuedJob(id=made.id, job_type_id=made.job_type)
-        text = with_reason(gettext("Replayed."), said)
+        text = with_reason(gettext("Replayed."), said["reason"])
         if form.changes:
             text = f"{text} {entry(form.changes)}"
         LogEntry.objects.log_actions(user.pk, [form.job, new], CHANGE, text)

@@ -7,7 +7,7 @@ from typing import Any, Final
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import HttpRequest
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import catalogue
@@ -83,7 +83,7 @@ class ReplayOptions(MomentsForm):
         said = super().clean()
         expires_at = said.get("expires_at")
         if said.get("expiry") == "new" and "expires_at" in said and expires_at is None:
-            self.add_error("expires_at", _now("Say when."))
+            self.add_error("expires_at", gettext("Say when."))
         return said
 
 
@@ -98,8 +98,3 @@ def options_of(said: dict[str, Any]) -> dict[str, Any]:
         "priority": said.get("priority"),
         "max_attempts": int(said["attempts"]) if said.get("attempts") else None,
     }
-
-
-def with_reason(text: str, said: dict[str, Any]) -> str:
-    """What is written down, and why."""
-    return f"{text} {said.get('reason', '')}".strip()

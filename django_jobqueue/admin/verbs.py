@@ -84,3 +84,8 @@ def left_out(asked: int, done: int) -> list[str]:
         missed,
     )
     return [text % {"count": missed}]
+
+
+def with_reason(text: str, reason: str) -> str:
+    """What the history says: what was done, and why, if that was said."""
+    return f"{text} {reason}".strip()

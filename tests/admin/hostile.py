@@ -33,14 +33,17 @@ HOSTILE = (
     f"%s %(count)d {{}} {{0}} \\u003cb id={MARK}\\u003e &lt;b&gt;",
     f"https://example.com/{MARK}?a=<b>",
 )
+# All of them, for tests that take long; each fits a name.
+TOGETHER = tuple("".join(pair) for pair in zip(HOSTILE[:4], HOSTILE[4:], strict=True))
 HIDDEN = f"\u202e{MARK}\u200b\x1b[31m\ufeff"
 LONG = f"<b id={MARK}>\u202e" * 70_000  # more than a megabyte
 SHORT_COLUMNS = ("desired", "kind", "backoff")  # of which code knows the words
 
 
 def harmless(text: str) -> str:
-    """A text of the same length in which no character means anything."""
-    return re.sub(r"[^\w\s]", "x", text)
+    """A text of the same length in which no character means anything but the colon,
+    which ends the host in the name of a worker."""
+    return re.sub(r"[^\w\s:]", "x", text)
 
 
 def infect(text: str, name: str = "") -> Keys:

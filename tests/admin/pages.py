@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
 from django.contrib.admin.utils import quote
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 MODELS = ("archivedjob", "failuregroup", "jobtype", "queue", "queuedjob", "worker")
+
+FRAME = re.compile(
+    r"SAVEPOINT|RELEASE|ROLLBACK|\s*SELECT set_config\('statement_timeout'", re.ASCII
+)
 
 
 def list_of(model: str) -> str:
@@ -71,6 +77,12 @@ class Page(HTMLParser):
     def rows(self) -> list[str]:
         """The keys of the rows of a list, where they can be selected."""
         return [str(box["value"]) for box in self.all("input", name="_selected_action")]
+
+
+def statements(captured: CaptureQueriesContext) -> list[str]:
+    """What was asked for, without what begins, ends and bounds a transaction."""
+    found = [one["sql"] for one in captured.captured_queries]
+    return [sql for sql in found if not FRAME.match(sql)]
 
 
 def get(client: Client, address: str, *, code: int = 200, **query: Any) -> Page:

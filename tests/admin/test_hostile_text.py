@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from tests.admin.endpoints import ALL, Endpoint, Keys, said, undone
-from tests.admin.hostile import HIDDEN, HOSTILE, LONG, MARK, harmless, infect
+from tests.admin.hostile import HIDDEN, HOSTILE, LONG, MARK, TOGETHER, harmless, infect
 from tests.admin.pages import Page, get, list_of, page_of
 
 MODELS = sorted({endpoint.model for endpoint in ALL if endpoint.model})
@@ -79,7 +79,7 @@ def shapes(text: str) -> dict[tuple[str, bool], Shape]:
     return found
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", TOGETHER)
 def test_a_page_has_the_elements_that_it_has_with_harmless_text(
     db: None, text: str
 ) -> None:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from django_jobqueue.admin.change_list import JobChangeList
 from tests.admin import scene as rows
-from tests.admin.pages import get, list_of
+from tests.admin.pages import get, list_of, statements
 from tests.admin.scene import ADD, FAIL
 
 DATES = {"finished_at__range__gte_0": "2001-01-01"}
@@ -51,9 +51,6 @@ LISTS = [
 
 # Session, user, job types, queues, page, count and its limit, replays.
 MOST = {"archivedjob": 8, "queuedjob": 12}  # there also: workers, failures, why not
-FRAME = re.compile(
-    r"SAVEPOINT|RELEASE|ROLLBACK|\s*SELECT set_config\('statement_timeout'", re.ASCII
-)
 
 
 def made(number: int) -> None:
@@ -72,11 +69,10 @@ def made(number: int) -> None:
 
 
 def asked(client: Client, model: str, query: dict[str, str]) -> list[str]:
-    """The statements of the list, without those around a transaction or a budget."""
+    """The statements of the list."""
     with CaptureQueriesContext(connection) as captured:
         get(client, list_of(model), **query)
-    found = [one["sql"] for one in captured.captured_queries]
-    return [sql for sql in found if not FRAME.match(sql)]
+    return statements(captured)
 
 
 @pytest.mark.parametrize(("model", "query"), LISTS)

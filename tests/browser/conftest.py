@@ -81,10 +81,11 @@ class Screen:
             self.complaints.append(f"{message.text} at {address}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """The browser. Playwright runs a loop in this thread, where Django's ORM, which is
-    used here between two looks at a page, would refuse to work."""
+    used here between two looks at a page, would refuse to work; so would other tests
+    that run a loop, which is why it ends with the module."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="needs playwright: pip install -e '.[browser]'"
     )

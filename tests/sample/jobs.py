@@ -119,7 +119,7 @@ def look(context: Context, journal: str) -> int:
 
 
 @job(timeout=0.2, max_attempts=1)
-def slow(seconds: float = 5.0) -> None:
+def slow(seconds: float = 5.0, word: str = "") -> None:
     """Take longer than allowed, in small steps."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -91,7 +91,7 @@ def test_other_threads_tell_where_they_are_without_jobs(worker: HandDriven) -> N
 
 
 def test_no_value_of_a_variable_is_told(worker: HandDriven) -> None:
-    jobs.write.enqueue(journal="/dev/null", word=SECRET, seconds=60)
+    jobs.slow.enqueue(word=SECRET)
     claimed(worker)
     assert SECRET not in json.dumps(stacks(worker.worker.executors))
     interrupt(worker)
