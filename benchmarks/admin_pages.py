@@ -168,7 +168,7 @@ def _flood() -> UUID:
 
 def _far_group() -> str:
     """The place of a group near the end of the list."""
-    from django_jobqueue.admin.positions import Key
+    from django_jobqueue.admin.lists.positions import Key
     from django_jobqueue.models import FailureGroup
 
     key = Key(FailureGroup, ("last_seen", "fingerprint"))
@@ -188,7 +188,7 @@ def _archived() -> UUID:
 
 def _far() -> str:
     """The place of that job in the list."""
-    from django_jobqueue.admin.positions import Key
+    from django_jobqueue.admin.lists.positions import Key
     from django_jobqueue.models import ArchivedJob
 
     key = Key(ArchivedJob, ("finished_at", "id"))

@@ -4,13 +4,13 @@ Each page is a class that a project may subclass and register instead: unregiste
 register its own.
 """
 
-from django_jobqueue.admin.archived_jobs import ArchivedJobAdmin
-from django_jobqueue.admin.bulk_operations import BulkOperationAdmin
-from django_jobqueue.admin.failures import FailureGroupAdmin
-from django_jobqueue.admin.job_types import JobTypeAdmin
-from django_jobqueue.admin.queued_jobs import QueuedJobAdmin
-from django_jobqueue.admin.queues import QueueAdmin
-from django_jobqueue.admin.workers import WorkerAdmin
+from django_jobqueue.admin.bulk.bulk_operations import BulkOperationAdmin
+from django_jobqueue.admin.failures.failure_groups import FailureGroupAdmin
+from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
+from django_jobqueue.admin.jobs.queued_jobs import QueuedJobAdmin
+from django_jobqueue.admin.types.job_types import JobTypeAdmin
+from django_jobqueue.admin.types.queues import QueueAdmin
+from django_jobqueue.admin.workers.worker_list import WorkerAdmin
 
 __all__ = [
     "ArchivedJobAdmin",

@@ -14,9 +14,9 @@ from django.forms.widgets import Script
 from django.http import HttpRequest
 from django.urls import URLPattern
 
-from django_jobqueue.admin.change_list import PlainChangeList
-from django_jobqueue.admin.ranges import parameters_of
-from django_jobqueue.admin.time_limit import limited
+from django_jobqueue.admin.lists.change_list import PlainChangeList
+from django_jobqueue.admin.lists.ranges import parameters_of
+from django_jobqueue.admin.lists.time_limit import limited
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]

@@ -12,8 +12,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 
-from django_jobqueue.admin import display
 from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.tabs import tabs
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
 

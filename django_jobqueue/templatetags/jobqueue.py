@@ -7,8 +7,8 @@ from typing import Any, Final
 from django import template
 from django.template import Context
 
-from django_jobqueue.admin import overview
 from django_jobqueue.admin.base import may
+from django_jobqueue.admin.overview import overview_page
 from django_jobqueue.admin.tabs import jump_address, tabs
 
 EVERY: Final = (5, 10, 30, 60)  # seconds between two looks
@@ -17,10 +17,10 @@ register = template.Library()
 
 
 @register.simple_tag(takes_context=True)
-def jq_overview(context: Context) -> overview.Page | None:
+def jq_overview(context: Context) -> overview_page.Page | None:
     """The figures of the overview; None for a user who may not see them."""
     request = context["request"]
-    return overview.page(request) if may(request, "view_overview") else None
+    return overview_page.page(request) if may(request, "view_overview") else None
 
 
 @register.inclusion_tag("admin/jobqueue/tabs.html", takes_context=True)

@@ -11,7 +11,7 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from django_jobqueue import triage
-from django_jobqueue.admin.drafts import draft
+from django_jobqueue.admin.verbs.drafts import draft
 from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
 from django_jobqueue.selection import Selection, Table, Term
 from django_jobqueue.store import outlook

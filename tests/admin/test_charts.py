@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from django_jobqueue.admin.charts import Decades, bars, line, spark, top
+from django_jobqueue.admin.parts.charts import Decades, bars, line, spark, top
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from django.template.loader import render_to_string
 
 from django_jobqueue import failures
-from django_jobqueue.admin.frames import Frame, Traceback, traceback_of
+from django_jobqueue.admin.parts.frames import Frame, Traceback, traceback_of
 from django_jobqueue.models import Failure
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_jobqueue.admin.change_list import JobChangeList
+from django_jobqueue.admin.lists.change_list import JobChangeList
 from tests.admin import scene as rows
 from tests.admin.pages import get, list_of, statements
 from tests.admin.scene import ADD, FAIL

@@ -12,9 +12,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_jobqueue.admin import counts
-from django_jobqueue.admin.change_list import JobChangeList
-from django_jobqueue.admin.positions import Key
+from django_jobqueue.admin.lists import counts
+from django_jobqueue.admin.lists.change_list import JobChangeList
+from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from tests.admin import scene as rows
 from tests.admin.pages import Page, get, list_of

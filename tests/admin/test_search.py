@@ -205,7 +205,9 @@ def many(db: None) -> list[str]:
 def test_data_without_an_index_are_searched_in_a_window(
     anna: Client, many: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("django_jobqueue.admin.change_list.JobChangeList.window", 20)
+    monkeypatch.setattr(
+        "django_jobqueue.admin.lists.change_list.JobChangeList.window", 20
+    )
     page = search(anna, "data.order:7")
     assert page.rows == []
     assert "only 20 jobs were searched" in page.text
@@ -216,7 +218,9 @@ def test_data_without_an_index_are_searched_in_a_window(
 def test_data_with_an_index_are_searched_everywhere(
     anna: Client, index: None, many: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("django_jobqueue.admin.change_list.JobChangeList.window", 20)
+    monkeypatch.setattr(
+        "django_jobqueue.admin.lists.change_list.JobChangeList.window", 20
+    )
     page = search(anna, "data.order:7")
     assert page.rows == many
     assert "were searched" not in page.text

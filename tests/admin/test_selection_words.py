@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from django.utils import translation
 
-from django_jobqueue.admin.selection_words import in_words, phrases
+from django_jobqueue.admin.parts.selection_words import in_words, phrases
 from django_jobqueue.selection import FIELDS, Kind, Selection, Table, Term
 
 MOMENT = datetime(2026, 11, 21, 10, tzinfo=UTC)

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.test import Client, TransactionTestCase, override_settings
 
-from django_jobqueue.admin.archived_jobs import ArchivedJobAdmin
-from django_jobqueue.admin.change_list import JobChangeList
+from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
+from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.models import ArchivedJob
 from tests.admin import scene as rows
 from tests.admin.pages import get, list_of, page_of

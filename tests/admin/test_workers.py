@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from django_jobqueue import triage
-from django_jobqueue.admin import worker_page
+from django_jobqueue.admin.workers import worker_page
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import Page, confirm, get, list_of, page_of

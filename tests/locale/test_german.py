@@ -10,7 +10,7 @@ from django.utils import translation
 from django.utils.translation import gettext, ngettext
 
 from tests.architecture.source import PACKAGE
-from tests.locale.messages import CONTEXT, Message, messages
+from tests.locale.messages import Message, messages
 
 CATALOGUE = PACKAGE / "locale" / "de" / "LC_MESSAGES"
 PLACEHOLDER = re.compile(r"%\(\w+\)[-\d.,]*[a-z]|%[sd]")

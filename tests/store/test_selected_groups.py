@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from django_jobqueue.admin.selected import matching
+from django_jobqueue.admin.lists.selected import matching
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
 from django_jobqueue.selection import Selection, Table, Term
 from tests.store.rows import ADD, archive, make

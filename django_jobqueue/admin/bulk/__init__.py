@@ -1,0 +1,1 @@
+"""Bulk operations: drafts, progress, and how they are steered."""

@@ -1,0 +1,201 @@
+"""What an operator says before a bulk operation starts."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.moments import MomentField
+from django_jobqueue.conf import GREATEST
+from django_jobqueue.policy import PRIORITIES
+from django_jobqueue.states import BulkKind
+from django_jobqueue.store.operations import Options
+
+TYPED_ABOVE: Final = 1_000  # jobs, of which the number is to be typed
+LONGEST_SPREAD: Final = 60 * 24 * 7  # minutes
+
+
+class BulkForm(forms.Form):
+    """What every kind asks."""
+
+    options: tuple[str, ...] = ()  # fields that become options of the operation
+
+    per_minute = forms.IntegerField(
+        label=_("At most so many jobs per minute"),
+        required=False,
+        min_value=1,
+        max_value=GREATEST,
+        help_text=_("Empty: as fast as is polite."),
+    )
+    spread = forms.IntegerField(
+        label=_("Or spread over so many minutes"),
+        required=False,
+        min_value=1,
+        max_value=LONGEST_SPREAD,
+    )
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        required=False,
+        help_text=_("Kept with the operation and in the audit log."),
+        widget=forms.TextInput(attrs={"size": 60}),
+    )
+    shown = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    typed = forms.CharField(label=_("Number of jobs"), required=False)
+
+    def __init__(
+        self, *args: Any, request: HttpRequest, count: int, exact: bool, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._count = count
+        self._exact = exact
+        self.initial["shown"] = count
+        if self.asks_number:
+            text = gettext("Type %(count)d to confirm.") % {"count": count}
+            self.fields["typed"].help_text = text
+            self.fields["typed"].widget.attrs.update(
+                {"inputmode": "numeric", "autocomplete": "off"}
+            )
+        else:
+            del self.fields["typed"]
+        queues = [(name, name) for name in catalogue.queue_names(request)]
+        if "queue" in self.fields:
+            field = self.fields["queue"]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = [("", _("the queue that each has")), *queues]
+        for field in self.fields.values():
+            if isinstance(field, MomentField):
+                field.name_zone()
+
+    @property
+    def asks_number(self) -> bool:
+        """Whether the number of jobs has to be typed."""
+        return self._count > TYPED_ABOVE
+
+    def clean(self) -> dict[str, Any]:
+        """The number is typed, and only one of two rates is given."""
+        said = super().clean() or {}
+        if said.get("per_minute") and said.get("spread"):
+            self.add_error("spread", _("Give a rate or a span, not both."))
+        # An estimate may be another one by now: what counts is what the page showed.
+        shown = self._count if self._exact else said.get("shown")
+        digits = "".join(c for c in said.get("typed") or "" if c.isdigit())
+        if self.asks_number and not self.has_error("typed") and digits != str(shown):
+            text = _("Type the number of jobs, to show that you mean it.")
+            self.add_error("typed", text)
+        return said
+
+    def rate(self) -> int | None:
+        """How many jobs per minute; None is without a limit."""
+        said = self.cleaned_data
+        rate: int | None = said.get("per_minute")
+        if said.get("spread"):
+            rate = max(1, -(-self._count // said["spread"]))
+        return rate
+
+    def chosen(self) -> dict[str, Any]:
+        """What was said, as options of the operation."""
+        said = {name: self.cleaned_data[name] for name in self.options}
+        for name in ("expiry", "skip_replayed"):  # without an answer as drafted
+            if not said.get(name, True):
+                del said[name]
+        return {name: None if value == "" else value for name, value in said.items()}
+
+
+class ReplayAllForm(BulkForm):
+    """How to replay, and what to leave out."""
+
+    options = (
+        "expiry",
+        "queue",
+        "priority",
+        "run_after",
+        "skip_replayed",
+        "skip_at_most_once",
+    )
+    expiry = forms.ChoiceField(
+        label=_("Expiry"),
+        required=False,
+        widget=forms.RadioSelect,
+        choices=[
+            ("same", _("the same time to live, from now")),
+            ("keep", _("the old moment: a job that expired expires again")),
+            ("none", _("never")),
+        ],
+    )
+    skip_replayed = forms.ChoiceField(
+        label=_("Replayed already"),
+        required=False,
+        choices=[
+            ("any", _("leave them out")),
+            ("succeeded", _("leave out those whose replay succeeded")),
+            ("none", _("replay them again")),
+        ],
+    )
+    skip_at_most_once = forms.BooleanField(
+        label=_("Leave out jobs of at-most-once types"), required=False
+    )
+    run_after = MomentField(label=_("Run after"), help_text=_("Empty is now."))
+    priority = forms.IntegerField(
+        label=_("Priority"),
+        required=False,
+        min_value=PRIORITIES[0],
+        max_value=PRIORITIES[-1],
+        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is."),
+    )
+    queue = forms.ChoiceField(label=_("Queue"), required=False)
+    field_order = (*options, "per_minute", "spread", "reason", "typed")
+
+
+class RescheduleAllForm(BulkForm):
+    """When, how urgently and where; what is left empty stays as it is."""
+
+    options = ("run_after", "priority", "queue")
+    run_after = MomentField(
+        label=_("Run after"), help_text=_("Empty leaves the time as it is.")
+    )
+    priority = forms.IntegerField(
+        label=_("Priority"),
+        required=False,
+        min_value=PRIORITIES[0],
+        max_value=PRIORITIES[-1],
+        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is."),
+    )
+    queue = forms.ChoiceField(label=_("Queue"), required=False)
+    field_order = (*options, "per_minute", "spread", "reason", "typed")
+
+    def clean(self) -> dict[str, Any]:
+        """Something must be chosen."""
+        said = super().clean()
+        if not self.errors and not Options(**self._given(said)).moves:
+            raise ValidationError(_("Choose a time, a priority or a queue."))
+        return said
+
+    def _given(self, said: dict[str, Any]) -> dict[str, Any]:
+        return {name: said.get(name) or None for name in ("run_after", "queue")} | {
+            "priority": said.get("priority")
+        }
+
+
+class PruneAllForm(BulkForm):
+    """Nothing brings them back, so the number is always typed."""
+
+    @property
+    def asks_number(self) -> bool:
+        """Always."""
+        return True
+
+
+FORMS: Final[dict[str, type[BulkForm]]] = {
+    BulkKind.REPLAY: ReplayAllForm,
+    BulkKind.CANCEL: BulkForm,
+    BulkKind.RUN_NOW: BulkForm,
+    BulkKind.RESCHEDULE: RescheduleAllForm,
+    BulkKind.PRUNE: PruneAllForm,
+}

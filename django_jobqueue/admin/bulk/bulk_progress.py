@@ -1,0 +1,289 @@
+"""The page of a bulk operation that was started: how far it is, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.base import VIEW_DATA, may, may_view
+from django_jobqueue.admin.bulk.bulk_draft import number_text
+from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.parts.selection_words import in_words
+from django_jobqueue.admin.workers.fleet import fleet
+from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
+from django_jobqueue.selection import Selection, SelectionError
+from django_jobqueue.states import BulkKind, BulkState
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.operations import ACTIVE, JOB_TYPE
+from django_jobqueue.store.outcome import outcome
+
+SKIPPED: Final = {
+    "replayed": _("replayed already"),
+    "at_most_once": _("of an at-most-once type"),
+    "type_gone": _("job type gone"),
+    "running": _("running already"),
+    "expires": _("would expire before"),
+    "changed": _("changed meanwhile"),
+}
+BECAME: Final = {
+    "succeeded": _("succeeded"),
+    "failed": _("failed"),
+    "cancelled": _("cancelled"),
+    "expired": _("expired"),
+    "running": _("running"),
+    "retrying": _("retrying"),
+    "waiting": _("not started"),
+}
+OVER: Final = ("succeeded", "failed", "cancelled", "expired")
+
+
+@dataclass(slots=True)
+class Became:
+    """How many of the created jobs are this, and where to see them."""
+
+    kind: str
+    label: str
+    count: str
+    url: str = ""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the page, and a row of the list, shows of it."""
+
+    operation: BulkOperation
+    facts: list[tuple[Any, Any]] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    became: list[Became] = field(default_factory=list)
+    capped: bool = False
+    warning: str = ""
+    nobody: bool = False  # no living worker would work it off
+
+    @property
+    def state(self) -> Any:
+        """As a pill."""
+        return pill_of(self.operation)
+
+    @property
+    def percent(self) -> int | None:
+        """How much is done; None if nobody knows how much there is."""
+        return percent_of(self.operation)
+
+    @property
+    def sentence(self) -> str:
+        """ "29,880 of 48,211 (62 %)"."""
+        return done_text(self.operation)
+
+
+def pill_of(operation: BulkOperation) -> Any:
+    """The state of an operation."""
+    looks = {
+        BulkState.DRAFT: "later",
+        BulkState.QUEUED: "ready",
+        BulkState.DONE: "succeeded",
+        BulkState.STOPPED: "cancelled",
+    }
+    kind = looks.get(BulkState(operation.state), operation.state)
+    return display.pill(kind, operation.get_state_display())
+
+
+def percent_of(operation: BulkOperation) -> int | None:
+    """How much is done, in percent; None if nobody knows how much there is."""
+    if operation.state == BulkState.DONE:
+        return 100
+    if not operation.total:
+        return None
+    return min(99, operation.seen * 100 // operation.total)
+
+
+def done_text(operation: BulkOperation) -> str:
+    """How many jobs it has handled, of how many."""
+    seen = number_text(operation.seen)
+    percent = percent_of(operation)
+    if operation.total is None:
+        return seen
+    values = {"seen": seen, "total": number_text(operation.total), "percent": percent}
+    if percent is None:
+        return gettext("%(seen)s of %(total)s") % values
+    return gettext("%(seen)s of %(total)s (%(percent)d %%)") % values
+
+
+def selection_text(operation: BulkOperation, *, data: bool) -> str:
+    """Which jobs, in words; values of job data only with ``data``."""
+    try:
+        return in_words(Selection.from_json(operation.selection), data=data)
+    except SelectionError:
+        return gettext("not readable")
+
+
+def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
+    """All of the page."""
+    progress = Progress(operation)
+    progress.facts = _facts(operation, data=may(request, VIEW_DATA))
+    progress.skipped = [
+        (str(SKIPPED.get(reason, reason)), number_text(count))
+        for reason, count in sorted(operation.skipped.items())
+    ]
+    if operation.kind == BulkKind.REPLAY and operation.changed:
+        _add_outcome(request, progress)
+    if operation.state in ACTIVE:
+        progress.warning = _trouble(request, progress)
+    return progress
+
+
+def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
+    facts: list[tuple[Any, Any]] = [
+        (_("Which"), selection_text(operation, data=data)),
+        (_("Frozen at"), display.full_moment(operation.cutoff)),
+        (_("Changed"), number_text(operation.changed)),
+        (_("By"), display.visible(operation.created_by) or display.NOTHING),
+        (_("Reason"), display.shown_text(operation.reason) or display.NOTHING),
+        (_("How"), how_text(operation) or display.NOTHING),
+        (_("Started"), display.full_moment(operation.started_at)),
+    ]
+    rate = _rate(operation)
+    if rate:
+        text = gettext("%(number)s jobs per second") % {"number": number_text(rate)}
+        facts.append((_("Rate"), text))
+    left = _seconds_left(operation)
+    if left is not None:
+        facts.append((_("Time left"), _about(left)))
+    if operation.finished_at:
+        facts.append((_("Finished"), display.full_moment(operation.finished_at)))
+    return facts
+
+
+def how_text(operation: BulkOperation) -> str:
+    """What was chosen, in words."""
+    options = triage.bulk.options_of(operation.options)
+    parts = []
+    if operation.kind == BulkKind.REPLAY:
+        parts.append(_EXPIRY[options.expiry])
+        parts.append(_SKIPS[options.skip_replayed])
+        if options.skip_at_most_once:
+            parts.append(_("at-most-once types left out"))
+    texts = [str(part) for part in parts]
+    if options.run_after:
+        moment = {"moment": display.exact(options.run_after)}
+        texts.append(gettext("run after %(moment)s") % moment)
+    if options.queue:
+        name = {"name": display.visible(options.queue)}
+        texts.append(gettext("queue %(name)s") % name)
+    if options.priority is not None:
+        texts.append(gettext("priority %(number)d") % {"number": options.priority})
+    if operation.per_minute:
+        text = ngettext(
+            "at most %(count)s job per minute",
+            "at most %(count)s jobs per minute",
+            operation.per_minute,
+        )
+        texts.append(text % {"count": number_text(operation.per_minute)})
+    return " · ".join(texts)
+
+
+_EXPIRY: Final = {
+    "same": _("same time to live"),
+    "keep": _("expiry kept"),
+    "none": _("no expiry"),
+}
+_SKIPS: Final = {
+    "any": _("those replayed already left out"),
+    "succeeded": _("those whose replay succeeded left out"),
+    "none": _("those replayed already, too"),
+}
+
+
+def _rate(operation: BulkOperation) -> int:
+    """Jobs per second since it began."""
+    since, until = operation.started_at, operation.progress_at
+    if since is None or until is None or until <= since:
+        return 0
+    return round(operation.seen / (until - since).total_seconds())
+
+
+def _seconds_left(operation: BulkOperation) -> float | None:
+    if operation.state not in ACTIVE or not operation.total:
+        return None
+    left = max(0, operation.total - operation.seen)
+    if operation.per_minute:
+        return left * 60 / operation.per_minute
+    rate = _rate(operation)
+    return left / rate if rate else None
+
+
+def _about(seconds: float) -> str:
+    return gettext("about %(span)s") % {"span": display.span(seconds)}
+
+
+def _add_outcome(request: HttpRequest, progress: Progress) -> None:
+    id = progress.operation.pk
+    found = outcome(DjangoDatabase(), id)
+    if found is None:
+        return
+    progress.capped = found.capped
+    for kind, label in BECAME.items():
+        if kind in found.counts:
+            progress.became.append(
+                Became(
+                    kind=kind if kind != "waiting" else "later",
+                    label=str(label),
+                    count=number_text(found.counts[kind]),
+                    url=_jobs_url(request, str(id), kind),
+                )
+            )
+
+
+def _jobs_url(request: HttpRequest, id: str, kind: str) -> str:
+    model = ArchivedJob if kind in OVER else QueuedJob
+    if not may_view(request, model):
+        return ""
+    terms = f"operation:{id}"
+    if kind in OVER:
+        terms += f" status:{kind}"
+    list_url = reverse(f"admin:jobqueue_{model._meta.model_name}_changelist")
+    return f"{list_url}?{urlencode({'q': terms})}"
+
+
+def _trouble(request: HttpRequest, progress: Progress) -> str:
+    """Why nothing happens, if that is so."""
+    operation = progress.operation
+    jobs = QueuedJob.objects.only("queue", "run_after")
+    found = jobs.filter(pk=operation.job_id).first() if operation.job_id else None
+    if found is None:
+        progress.nobody = True
+        return gettext("The job that worked it off is gone. Resume the operation.")
+    job_type = catalogue.job_types(request).get(JOB_TYPE)
+    queue = catalogue.queues(request).get(found.queue)
+    if catalogue.is_paused(job_type) or catalogue.is_paused(queue):
+        progress.nobody = True
+        names = display.names([JOB_TYPE, found.queue])
+        text = gettext("Its job type or queue is paused, so it waits: %(names)s.")
+        return text % {"names": names}
+    living = fleet(request)
+    if not set(living.serving(found.queue)) & set(living.knowing(JOB_TYPE)):
+        progress.nobody = True
+        name = {"queue": display.visible(found.queue)}
+        return (
+            gettext(
+                "No living worker serves its queue, %(queue)s. Start one with "
+                "manage.py runworkers, or run it here step by step."
+            )
+            % name
+        )
+    return _waits_until(found.run_after)
+
+
+def _waits_until(moment: datetime) -> str:
+    """Between the portions of an operation with a rate."""
+    if moment <= timezone.now():
+        return ""
+    return gettext("It goes on %(when)s.") % {"when": display.ago(moment)}

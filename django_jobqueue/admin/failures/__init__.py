@@ -1,0 +1,1 @@
+"""Failure groups: their list, their page, and what people decide."""

@@ -1,0 +1,161 @@
+"""Failure groups: failures that are the same failure, and what people decided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django.contrib.admin import display as column
+from django.contrib.admin import register
+from django.contrib.admin.views.main import ChangeList
+from django.db.models.query import QuerySet
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+)
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.failures import failure_list, failure_states
+from django_jobqueue.admin.failures.failure_filters import (
+    AssigneeFilter,
+    GroupJobTypeFilter,
+    GroupStateFilter,
+    SeenRangeFilter,
+)
+from django_jobqueue.admin.failures.failure_jobs import GroupJobsAdmin
+from django_jobqueue.admin.failures.failure_list import FailureGroupChangeList
+from django_jobqueue.admin.failures.failure_page import page_of, summary
+from django_jobqueue.admin.failures.failure_verbs import (
+    AssignGroups,
+    IgnoreGroups,
+    NoteGroups,
+    ReopenGroups,
+    ResolveGroups,
+)
+from django_jobqueue.admin.lists.positions import Key
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.sparkline import sparkline
+from django_jobqueue.admin.verbs.verb import Verb
+from django_jobqueue.models import FailureGroup
+
+
+@register(FailureGroup)
+class FailureGroupAdmin(GroupJobsAdmin):
+    """Groups are made by workers; people decide about them."""
+
+    change_form_template = "admin/jobqueue/failure_group.html"
+    verbs: ClassVar[Sequence[Verb]] = (
+        ResolveGroups(),
+        IgnoreGroups(),
+        ReopenGroups(),
+        AssignGroups(),
+        NoteGroups(),
+    )
+    key = Key(FailureGroup, ("last_seen", "fingerprint"))
+    ordering = ("-last_seen", "-fingerprint")
+    list_columns = (
+        "fingerprint",
+        "error_class",
+        "frame",
+        "template",
+        "state",
+        "first_seen",
+        "last_seen",
+        "resolved_in",
+        "regressed_at",
+        "ignored_until",
+        "assignee",
+    )
+    list_display = (
+        "failure",
+        "decided",
+        "jobs",
+        "seen",
+        "affected",
+    )
+    list_display_links = ("failure",)
+    list_filter = (
+        GroupStateFilter,
+        AssigneeFilter,
+        GroupJobTypeFilter,
+        ("last_seen", SeenRangeFilter),
+    )
+    search_fields = ("error_class",)  # shows the box; the search is our own
+    search_help_text = _(
+        "The beginning of a class, a message or a place; or a fingerprint."
+    )
+
+    class Media:
+        css: ClassVar[dict[str, Any]] = {
+            "all": [
+                "django_jobqueue/overview.css",
+                "django_jobqueue/traceback.css",
+                "django_jobqueue/triage.css",
+            ]
+        }
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """A list that is paged by its key, with figures."""
+        return FailureGroupChangeList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """By the beginnings of what a group is named for."""
+        if not search_term.strip():
+            return queryset, False
+        return failure_list.searched(queryset, search_term), False
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """The figures of the page's groups."""
+        for row in failure_list.dress(rows):
+            row.request = request
+        return rows
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Add what the template shows."""
+        group = context["original"]
+        context["subtitle"] = display.visible(str(group))
+        context["state"] = failure_states.pill(group)
+        context["summary"] = summary(request, group)
+        context["page"] = page_of(request, group)
+        context["buttons"] = self.buttons(request, group)
+        context["operations"] = self.operations(request, group)
+        context["notes"] = display.shown_text(group.notes)
+        context["now"] = timezone.now().isoformat()
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    @column(description=_("failure"))
+    def failure(self, group: FailureGroup) -> Any:
+        """The class, the message with what varies left out, and the frame."""
+        error = display.error_cell(group.error_class, group.template)
+        frame = '<code class="jq-code">{}</code>'
+        return display.lines([*error, format_html(frame, display.visible(group.frame))])
+
+    @column(description=_("state"))
+    def decided(self, group: FailureGroup) -> Any:
+        """What was decided, whether it came back, and who looks after it."""
+        return failure_states.pill(group, with_assignee=True)
+
+    @column(description=_("24 hours"))
+    def jobs(self, group: Any) -> Any:
+        """How often it failed, hour by hour; how many jobs were archived with it, and
+        how many wait for another attempt."""
+        about = group.around
+        counts = failure_list.job_counts(group.request, group.pk, about.figures)
+        return display.lines([sparkline(about.spark), *counts])
+
+    @column(description=_("seen"))
+    def seen(self, group: Any) -> Any:
+        """When it failed so last, and first."""
+        first = failure_states.quiet(display.moment(group.first_seen))
+        return display.lines([display.moment(group.last_seen), first])
+
+    @column(description=_("types and releases"))
+    def affected(self, group: Any) -> Any:
+        """Of its newest failures."""
+        return failure_list.names_cell(group.around.figures)

@@ -1,0 +1,185 @@
+"""The list of failure groups: newest first, with figures of the rows of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib.admin.views.main import SEARCH_VAR
+from django.db.models import Q
+from django.db.models.query import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import cached_property
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.failures import failure_states
+from django_jobqueue.admin.failures.failure_states import ALL, LABELS
+from django_jobqueue.admin.failures.failure_trend import sparks
+from django_jobqueue.admin.lists.change_list import (
+    AFTER,
+    BEFORE,
+    JobChangeList,
+    PlainChangeList,
+)
+from django_jobqueue.admin.lists.filters import ChoiceFilter
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.charts import Spark
+from django_jobqueue.admin.parts.chips import Chip, Tab
+from django_jobqueue.admin.parts.depths import number_text
+from django_jobqueue.admin.parts.display import visible
+from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.store import failure_figures
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.failure_figures import (
+    MOST_COUNTED,
+    MOST_LOOKED_AT,
+    Figures,
+)
+
+MOST_NAMES: Final = 3  # job types and releases of a row
+
+
+@dataclass(slots=True)
+class Around:
+    """What the list knows beside the row of a group."""
+
+    figures: Figures
+    spark: Spark
+
+
+class FailureGroupChangeList(JobChangeList):
+    """Paged by the key; a filter or search looks at no more than all groups."""
+
+    def get_queryset(
+        self, request: HttpRequest, exclude_parameters: Any = None
+    ) -> QuerySet[Any]:
+        """What the filters and the search ask for, without positions of pages."""
+        for name in (AFTER, BEFORE):
+            self._leave_out(name)
+        self.key = self.model_admin.key
+        self._after = self._take(request, AFTER)
+        self._before = self._take(request, BEFORE)
+        self._since = None
+        return PlainChangeList.get_queryset(self, request, exclude_parameters)
+
+    @cached_property
+    def tabs(self) -> list[Tab]:
+        """The states, each with the number of its groups."""
+        counts = failure_states.counts()
+        more = "+" if counts[ALL] > failure_states.MOST_COUNTED else ""
+        current = self.params.get("state", ALL)
+        return [
+            Tab(
+                format_html(
+                    '{} <span class="jq-quiet">{}{}</span>',
+                    label,
+                    number_text(counts[name]),
+                    more,
+                ),
+                self.get_query_string({"state": None if name == ALL else name}),
+                name == current,
+            )
+            for name, label in LABELS.items()
+        ]
+
+    @property
+    def active(self) -> list[Chip]:
+        """What the list is narrowed by, but for the tab; each with the way to do
+        without."""
+        chips = [
+            Chip(
+                spec.title,
+                visible(str(spec.value())),
+                self.get_query_string({spec.parameter_name: None}),
+            )
+            for spec in self.filter_specs
+            if isinstance(spec, ChoiceFilter)
+            and spec.parameter_name != "state"
+            and spec.value() is not None
+        ]
+        if self.query:
+            without = self.get_query_string({SEARCH_VAR: None})
+            chips.append(Chip("", visible(self.query), without))
+        return chips
+
+
+def searched(queryset: QuerySet[Any], text: str) -> QuerySet[Any]:
+    """Groups whose class, message or place begins so; or the one with this
+    fingerprint."""
+    text = text.strip()
+    try:
+        return queryset.filter(fingerprint=UUID(text))
+    except ValueError:
+        pass
+    begins = Q(template__istartswith=text) | Q(frame__istartswith=text)
+    inside = Q(error_class__istartswith=text) | Q(error_class__icontains=f".{text}")
+    return queryset.filter(begins | inside)
+
+
+def dress(rows: list[Any]) -> list[Any]:
+    """Give the groups of a page their figures: three queries."""
+    keys = [row.pk for row in rows]
+    figures = failure_figures.figures(DjangoDatabase(), keys) if keys else {}
+    trends = sparks(keys) if keys else {}
+    for row in rows:
+        row.around = Around(figures[row.pk], trends[row.pk])
+    return rows
+
+
+def job_counts(request: HttpRequest, fingerprint: UUID, figures: Figures) -> list[Any]:
+    """How many jobs of each kind, as links to them."""
+    archived = archived_cell(request, fingerprint, figures)
+    waiting = waiting_cell(request, fingerprint, figures)
+    return [
+        display.short(format_html(_("{} archived"), archived)),
+        display.short(format_html(_("{} waiting"), waiting)),
+    ]
+
+
+def archived_cell(request: HttpRequest, fingerprint: UUID, figures: Figures) -> Any:
+    """How many archived jobs, as a link to them."""
+    count = figures.archived
+    more = count > MOST_COUNTED
+    text = f"{number_text(MOST_COUNTED)}+" if more else number_text(count)
+    if not count or not may_view(request, ArchivedJob):
+        return text
+    return _link("archivedjob", {"fingerprint": fingerprint}, text)
+
+
+def waiting_cell(request: HttpRequest, fingerprint: UUID, figures: Figures) -> Any:
+    """How many queued jobs failed so last, as a link to them; at least so many, where
+    not all failures were looked at."""
+    text = number_text(figures.waiting)
+    if figures.waiting and figures.looked_at >= MOST_LOOKED_AT:
+        text = f"≥ {text}"
+    if not figures.waiting or not may_view(request, QueuedJob):
+        return text
+    return _link("queuedjob", {"q": f"group:{fingerprint}"}, text)
+
+
+def names_cell(figures: Figures) -> Any:
+    """The job types and releases of its newest failures."""
+    return display.lines(
+        [_names(figures.job_types), failure_states.quiet(_names(figures.releases))]
+    )
+
+
+def _names(found: Sequence[str]) -> str:
+    if not found:
+        return display.NOTHING
+    shown = display.names(found[:MOST_NAMES])
+    more = len(found) - MOST_NAMES
+    if more <= 0:
+        return shown
+    return _("%(names)s and %(count)d more") % {"names": shown, "count": more}
+
+
+def _link(model: str, query: dict[str, Any], text: str) -> Any:
+    address = reverse(f"admin:jobqueue_{model}_changelist")
+    return format_html('<a href="{}?{}">{}</a>', address, urlencode(query), text)

@@ -1,0 +1,256 @@
+"""What the page of one failure group shows, read in a fixed number of queries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.failures.failure_list import archived_cell, waiting_cell
+from django_jobqueue.admin.failures.failure_trend import Trend, trends
+from django_jobqueue.admin.lists.selected import matching
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.depths import number_text
+from django_jobqueue.admin.parts.frames import Traceback, traceback_of
+from django_jobqueue.admin.permalink import permalink
+from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
+from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.store import failure_figures
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.failure_figures import MOST_BROKEN_DOWN, Share
+
+EXAMPLES: Final = 10  # jobs
+MESSAGES: Final = 5
+READ_MESSAGES: Final = 100  # newest failures that are read for different messages
+ENTRIES: Final = 20
+LINES: Final = 8  # of each table of the breakdown
+MOSTLY: Final = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The newest failure."""
+
+    job: Any
+    when: Any
+    error_class: str
+    message: str
+    traceback: Traceback | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """How many of the newest failures have this value."""
+
+    name: str
+    count: str
+    percent: str
+    width: str  # of the bar, in hundredths
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """The newest failures by job type, queue, host or release."""
+
+    label: str
+    lines: Sequence[Line]
+    others: int  # values that are not shown
+    note: str = ""  # when nearly all have the same value
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPage:
+    """All of it."""
+
+    sample: Sample | None
+    messages: Sequence[str]
+    trends: Sequence[Trend]
+    looked_at: str
+    is_all: bool  # every failure was looked at
+    breakdowns: Sequence[Breakdown]
+    archived: Sequence[dict[str, Any]]
+    waiting: Sequence[dict[str, Any]]
+    history: Sequence[LogEntry]
+
+
+def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
+    """Read it."""
+    shares = failure_figures.break_down(DjangoDatabase(), group.pk)
+    looked_at = sum(share.failures for share in shares)
+    return GroupPage(
+        sample=_sample(group),
+        messages=_messages(group),
+        trends=trends(group.pk),
+        looked_at=number_text(looked_at),
+        is_all=looked_at < MOST_BROKEN_DOWN,
+        breakdowns=_breakdowns(shares, looked_at),
+        archived=_archived(request, group),
+        waiting=_waiting(request, group),
+        history=_history(group),
+    )
+
+
+def summary(request: HttpRequest, group: FailureGroup) -> list[tuple[Any, Any]]:
+    """What there is to know in short."""
+    figures = failure_figures.figures(DjangoDatabase(), [group.pk])[group.pk]
+    return [
+        (_("Class"), display.visible(group.error_class)),
+        (_("Message"), display.shown_text(group.template) or display.NOTHING),
+        (_("Place"), display.visible(group.frame)),
+        (_("Archived jobs"), archived_cell(request, group.pk, figures)),
+        (_("Waiting jobs"), waiting_cell(request, group.pk, figures)),
+        (_("Assignee"), display.visible(group.assignee) or display.NOTHING),
+        (_("First seen"), display.full_moment(group.first_seen)),
+        (_("Last seen"), display.full_moment(group.last_seen)),
+        *_decided(group),
+        (_("Fingerprint"), display.whole_id(group.pk)),
+    ]
+
+
+def _decided(group: FailureGroup) -> Iterator[tuple[Any, Any]]:
+    """What was decided, as far as anything was."""
+    if group.resolved_at is not None:
+        yield _("Resolved"), display.full_moment(group.resolved_at)
+    if group.excused:
+        yield _("Not reopened by releases"), display.names(group.excused)
+    if group.regressed_at is not None:
+        yield _("Regressed"), display.full_moment(group.regressed_at)
+    if group.changed_at is not None:
+        yield _("Changed"), display.full_moment(group.changed_at)
+        yield _("Changed by"), display.visible(group.changed_by) or display.NOTHING
+
+
+def _sample(group: FailureGroup) -> Sample | None:
+    found = (
+        Failure.objects.filter(fingerprint=group.pk)
+        .defer("log_tail")
+        .order_by("-finished_at")
+        .first()
+    )
+    if found is None:
+        return None
+    return Sample(
+        job=format_html(
+            '<a href="{}">{}</a>',
+            permalink(found.job_id),
+            display.short_id(found.job_id),
+        ),
+        when=display.full_moment(found.finished_at),
+        error_class=display.shown_text(found.error_class),
+        message=display.shown_text(found.error_message or found.reason),
+        traceback=traceback_of(found),
+    )
+
+
+def _messages(group: FailureGroup) -> list[str]:
+    """Different messages of the newest failures, as they were."""
+    newest = Failure.objects.filter(fingerprint=group.pk).order_by("-finished_at")
+    texts = newest.values_list("error_message", flat=True)[:READ_MESSAGES]
+    shown = (display.shown_text(text, 500) for text in texts if text)
+    return list(dict.fromkeys(shown))[:MESSAGES]
+
+
+def _breakdowns(shares: Sequence[Share], total: int) -> list[Breakdown]:
+    return [
+        _breakdown(label, note, value, shares, total)
+        for label, note, value in (
+            (_("Job type"), "", lambda share: share.job_type),
+            (_("Queue"), "", lambda share: share.queue),
+            (
+                _("Host"),
+                _("%(percent)s of them happened on %(name)s."),
+                lambda share: share.worker.rpartition(":")[0],
+            ),
+            (
+                _("Release"),
+                _("%(percent)s of them carry release %(name)s."),
+                lambda share: share.release,
+            ),
+        )
+    ]
+
+
+def _breakdown(
+    label: str,
+    note: str,
+    value: Callable[[Share], str],
+    shares: Iterable[Share],
+    total: int,
+) -> Breakdown:
+    counts: Counter[str] = Counter()
+    for share in shares:
+        counts[value(share)] += share.failures
+    ranked = counts.most_common()
+    lines = [_line(name, count, total) for name, count in ranked[:LINES]]
+    mostly = note and ranked and ranked[0][0] and ranked[0][1] >= MOSTLY * total
+    said = {"percent": lines[0].percent, "name": lines[0].name} if mostly else {}
+    return Breakdown(
+        label, lines, max(0, len(ranked) - LINES), note % said if mostly else ""
+    )
+
+
+def _line(name: str, count: int, total: int) -> Line:
+    percent = 100 * count / total
+    return Line(
+        name=display.visible(name) or _("unknown"),
+        count=number_text(count),
+        percent=_("%(number)d %%") % {"number": round(percent)},
+        width=f"{percent:.1f}",
+    )
+
+
+def _archived(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]:
+    """The newest jobs that were archived with it."""
+    if not may_view(request, ArchivedJob):
+        return []
+    found = (
+        ArchivedJob.objects.filter(fingerprint=group.pk)
+        .order_by("-finished_at", "-id")
+        .only("id", "job_type", "finished_at", "error_message")[:EXAMPLES]
+    )
+    return [
+        {
+            "job": display.link("archivedjob", job.pk, display.short_id(job.pk)),
+            "job_type": display.visible(job.job_type_id),
+            "when": display.moment(job.finished_at),
+            "message": display.shown_text(job.error_message, display.CELL),
+        }
+        for job in found
+    ]
+
+
+def _waiting(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]:
+    """Jobs that failed so lately and will be tried again."""
+    if not may_view(request, QueuedJob):
+        return []
+    newest = Failure.objects.filter(fingerprint=group.pk).order_by("-finished_at")
+    ids = newest.values_list("job_id", flat=True)[:READ_MESSAGES]
+    chosen = Selection(Table.QUEUED, (Term("id", tuple(ids)), Term("group", group.pk)))
+    found = matching(QueuedJob.objects.order_by("run_after", "id"), chosen)
+    return [
+        {
+            "job": display.link("queuedjob", job.pk, display.short_id(job.pk)),
+            "job_type": display.visible(job.job_type_id),
+            "when": display.moment(job.run_after),
+            "attempts": job.attempts,
+        }
+        for job in found.only("id", "job_type", "run_after", "attempts")[:EXAMPLES]
+    ]
+
+
+def _history(group: FailureGroup) -> list[LogEntry]:
+    """What operators did with it."""
+    kind = ContentType.objects.get_for_model(FailureGroup)
+    return list(
+        LogEntry.objects.filter(object_id=str(group.pk), content_type=kind)
+        .select_related("user")
+        .order_by("-action_time")[:ENTRIES]
+    )

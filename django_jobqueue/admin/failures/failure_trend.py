@@ -1,0 +1,134 @@
+"""How often failure groups failed, hour by hour and day by day, from the roll-up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from django_jobqueue.admin.parts import charts
+from django_jobqueue.admin.parts.charts import Chart, Spark
+from django_jobqueue.admin.parts.depths import number_text
+from django_jobqueue.models import FailureRollup
+
+HOUR: Final = timedelta(hours=1)
+DAY: Final = timedelta(days=1)
+LONGEST: Final = 30 * DAY
+
+# The span of a chart, and of each of its bars.
+WINDOWS: Final = (
+    (gettext_lazy("24 hours"), DAY, HOUR),
+    (gettext_lazy("7 days"), 7 * DAY, 6 * HOUR),
+    (gettext_lazy("30 days"), LONGEST, DAY),
+)
+
+Counts = tuple[int, int]  # how often the job was over with it, and retried
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """What a chart shows, and the same as a table without what is zero."""
+
+    label: Any
+    chart: Chart
+    rows: Sequence[tuple[str, str, str]]
+
+
+def sparks(fingerprints: Sequence[UUID]) -> dict[UUID, Spark]:
+    """The last 24 hours of each of these groups."""
+    now = timezone.now()
+    found: dict[UUID, dict[datetime, Counts]] = {}
+    for row in _rollups(now - DAY).filter(fingerprint__in=fingerprints):
+        hours = found.setdefault(row.fingerprint, {})
+        hours[row.bucket] = (row.failed, row.retried)
+    return {
+        fingerprint: _spark(_columns(found.get(fingerprint, {}), now, DAY, HOUR))
+        for fingerprint in fingerprints
+    }
+
+
+def trends(fingerprint: UUID) -> list[Trend]:
+    """A day, a week and a month of a group."""
+    now = timezone.now()
+    rows = _rollups(now - LONGEST - DAY).filter(fingerprint=fingerprint)
+    hours = {row.bucket: (row.failed, row.retried) for row in rows}
+    return [
+        _trend(label, _columns(hours, now, span, step)) for label, span, step in WINDOWS
+    ]
+
+
+def _rollups(since: datetime) -> Any:
+    return FailureRollup.objects.filter(bucket__gt=since).only(
+        "fingerprint", "bucket", "failed", "retried"
+    )
+
+
+def _columns(
+    hours: dict[datetime, Counts], now: datetime, span: timedelta, step: timedelta
+) -> list[tuple[datetime, Counts]]:
+    """Failed and retried in each step; the last one ends with the hour that is now."""
+    end = now.replace(minute=0, second=0, microsecond=0) + HOUR
+    number = span // step
+    sums = [[0, 0] for _place in range(number)]
+    for bucket, counts in hours.items():
+        place = number - 1 - (end - HOUR - bucket) // step
+        if 0 <= place < number:
+            sums[place][0] += counts[0]
+            sums[place][1] += counts[1]
+    return [
+        (end - (number - place) * step, (failed, retried))
+        for place, (failed, retried) in enumerate(sums)
+    ]
+
+
+def _spark(columns: Iterable[tuple[datetime, Counts]]) -> Spark:
+    counts = [counts for start, counts in columns]
+    failed, retried = (sum(each) for each in zip(*counts, strict=True))
+    summary = _("Last 24 hours: %(failed)s failed, %(retried)s retried.") % {
+        "failed": number_text(failed),
+        "retried": number_text(retried),
+    }
+    return charts.spark([(sum(pair), pair[0]) for pair in counts], summary)
+
+
+def _trend(label: Any, columns: Sequence[tuple[datetime, Counts]]) -> Trend:
+    most = charts.top(max(sum(counts) for start, counts in columns))
+    titled = [(_start(at), counts) for at, counts in columns]
+    failed = number_text(sum(counts[0] for start, counts in columns))
+    retried = number_text(sum(counts[1] for start, counts in columns))
+    summary = _("%(window)s: %(failed)s failed, %(retried)s retried.")
+    return Trend(
+        label,
+        Chart(
+            width=charts.width_of(len(columns)),
+            summary=summary % {"window": label, "failed": failed, "retried": retried},
+            y_labels=[number_text(most), number_text(most // 2), "0"],
+            x_labels=[titled[0][0], titled[len(titled) // 2][0], titled[-1][0]],
+            bars=charts.bars([_bar(*column) for column in titled], most),
+        ),
+        [
+            (start, number_text(counts[0]), number_text(counts[1]))
+            for start, counts in reversed(titled)
+            if any(counts)
+        ],
+    )
+
+
+def _bar(start: str, counts: Counts) -> tuple[str, list[tuple[str, int]]]:
+    title = _("%(start)s: %(failed)s failed, %(retried)s retried") % {
+        "start": start,
+        "failed": number_text(counts[0]),
+        "retried": number_text(counts[1]),
+    }
+    return title, [("failed", counts[0]), ("retried", counts[1])]
+
+
+def _start(at: datetime) -> str:
+    return date_format(timezone.localtime(at), "m-d H:i", use_l10n=False)

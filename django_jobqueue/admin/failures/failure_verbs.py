@@ -1,0 +1,358 @@
+"""What operators decide about failure groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django import forms
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.failures import failure_states
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.moments import MomentField
+from django_jobqueue.admin.verbs.verb import (
+    Done,
+    Question,
+    Rows,
+    Verb,
+    VerbForm,
+    left_out,
+)
+from django_jobqueue.policy import WHO_LENGTH
+from django_jobqueue.triage.groups import NOTE_LENGTH, RELEASE_LENGTH
+
+MOST_NAMES: Final = 200  # of staff, to choose from
+
+
+class SeenForm(VerbForm):
+    """Remembers when the page asked: what regressed since was not seen."""
+
+    seen = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["seen"].initial = timezone.now().isoformat()
+
+    def clean_seen(self) -> datetime | None:
+        """The moment; none for whoever skipped the page."""
+        text = self.cleaned_data["seen"]
+        try:
+            moment = parse_datetime(text) if text else None
+        except ValueError:
+            moment = None
+        if text and (moment is None or timezone.is_naive(moment)):
+            raise ValidationError(gettext("This is no moment."))
+        return moment
+
+
+class ResolveForm(SeenForm):
+    """In which release."""
+
+    in_release = forms.CharField(
+        label=_("Fixed in release"),
+        max_length=RELEASE_LENGTH,
+        required=False,
+        help_text=_(
+            "Empty: the next failure reopens it. With a release: failures of the other "
+            "releases that workers run now do not."
+        ),
+    )
+
+
+class IgnoreForm(SeenForm):
+    """For how long."""
+
+    until = MomentField(label=_("Until"), help_text=_("Empty: for good."))
+
+    def clean_until(self) -> datetime | None:
+        """A moment to come."""
+        until: datetime | None = self.cleaned_data["until"]
+        if until is not None and until <= timezone.now():
+            raise ValidationError(gettext("This moment is over."))
+        return until
+
+
+class AssignForm(VerbForm):
+    """To whom."""
+
+    assignee = forms.CharField(
+        label=_("Assignee"),
+        max_length=WHO_LENGTH,
+        required=False,
+        help_text=_("A user's name, or any other; empty is nobody."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["assignee"]
+        field.initial = self.request.user.get_username()
+        field.widget = NameInput(_staff())
+
+
+class NameInput(forms.TextInput):
+    """A text with names to choose from, without a script."""
+
+    template_name = "admin/jobqueue/name_input.html"
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__()
+        self._names = list(names)
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        """With the list of names."""
+        known = {"list": f"{name}-names", **(attrs or {})}
+        return {**super().get_context(name, value, known), "names": self._names}
+
+
+class NoteForm(VerbForm):
+    """What to say."""
+
+    text = forms.CharField(
+        label=_("Note"),
+        max_length=NOTE_LENGTH,
+        widget=forms.Textarea(attrs={"rows": 4, "cols": 60}),
+    )
+
+
+class GroupVerb(Verb):
+    """A decision; it can be taken back, and touches no job."""
+
+    permission = "decide"
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """How many groups."""
+        return Question(_counted(self.question(len(rows)), len(rows)))
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Decide, and say how many it changed."""
+        by = request.user.get_username()
+        changed = set(self.decide([row.pk for row in rows], by, said))
+        text = _counted(self.answer(len(changed)), len(changed))
+        return Done(
+            text if changed else "",
+            left_out(len(rows), len(changed)),
+            [row for row in rows if row.pk in changed],
+            self.entry(said),
+        )
+
+    def question(self, count: int) -> str:
+        """What is asked about so many groups."""
+        raise NotImplementedError
+
+    def answer(self, count: int) -> str:
+        """What is said of so many that were changed."""
+        raise NotImplementedError
+
+    def entry(self, said: dict[str, Any]) -> str:
+        """For the history of each."""
+        raise NotImplementedError
+
+    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+        """Call the verb; returns what it changed."""
+        raise NotImplementedError
+
+
+class ResolveGroups(GroupVerb):
+    """It is fixed; the next failure is a regression."""
+
+    name = "resolve"
+    label = _("Resolve selected %(verbose_name_plural)s")
+    button = _("Resolve")
+    form_class = ResolveForm
+
+    def applies_to(self, row: Any) -> bool:
+        """To what is not resolved."""
+        return failure_states.state_now(row) != "resolved"
+
+    def question(self, count: int) -> str:
+        """Whether to resolve."""
+        return ngettext(
+            "Resolve %(count)d failure group?",
+            "Resolve %(count)d failure groups?",
+            count,
+        )
+
+    def answer(self, count: int) -> str:
+        """That they are resolved."""
+        return ngettext(
+            "%(count)d failure group was resolved.",
+            "%(count)d failure groups were resolved.",
+            count,
+        )
+
+    def entry(self, said: dict[str, Any]) -> str:
+        """With the release."""
+        if not said["in_release"]:
+            return gettext("Resolved.")
+        shown = {"release": display.visible(said["in_release"])}
+        return gettext("Resolved in release %(release)s.") % shown
+
+    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+        """Resolve what did not regress unseen."""
+        return triage.resolve(
+            keys, in_release=said["in_release"], seen=said["seen"], by=by
+        )
+
+
+class IgnoreGroups(GroupVerb):
+    """It is known, and nobody is to be told."""
+
+    name = "ignore"
+    label = _("Ignore selected %(verbose_name_plural)s")
+    button = _("Ignore")
+    form_class = IgnoreForm
+
+    def applies_to(self, row: Any) -> bool:
+        """To what is not ignored."""
+        return failure_states.state_now(row) != "ignored"
+
+    def question(self, count: int) -> str:
+        """Whether to ignore."""
+        return ngettext(
+            "Ignore %(count)d failure group?", "Ignore %(count)d failure groups?", count
+        )
+
+    def answer(self, count: int) -> str:
+        """That they are ignored."""
+        return ngettext(
+            "%(count)d failure group is ignored now.",
+            "%(count)d failure groups are ignored now.",
+            count,
+        )
+
+    def entry(self, said: dict[str, Any]) -> str:
+        """With the moment."""
+        if said["until"] is None:
+            return gettext("Ignored.")
+        return gettext("Ignored until %(moment)s.") % {
+            "moment": display.exact(said["until"])
+        }
+
+    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+        """Ignore what did not regress unseen."""
+        return triage.ignore(keys, until=said["until"], seen=said["seen"], by=by)
+
+
+class ReopenGroups(GroupVerb):
+    """It was resolved or ignored, and is not any more."""
+
+    name = "reopen"
+    label = _("Reopen selected %(verbose_name_plural)s")
+    button = _("Reopen")
+
+    def applies_to(self, row: Any) -> bool:
+        """To what is not open."""
+        return failure_states.state_now(row) in ("resolved", "ignored")
+
+    def question(self, count: int) -> str:
+        """Whether to reopen."""
+        return ngettext(
+            "Reopen %(count)d failure group?", "Reopen %(count)d failure groups?", count
+        )
+
+    def answer(self, count: int) -> str:
+        """That they are open."""
+        return ngettext(
+            "%(count)d failure group is open again.",
+            "%(count)d failure groups are open again.",
+            count,
+        )
+
+    def entry(self, said: dict[str, Any]) -> str:
+        """That it is open."""
+        return gettext("Reopened.")
+
+    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+        """Reopen."""
+        return triage.reopen(keys, by=by)
+
+
+class AssignGroups(GroupVerb):
+    """Somebody looks after it."""
+
+    name = "assign"
+    label = _("Assign selected %(verbose_name_plural)s")
+    button = _("Assign")
+    form_class = AssignForm
+
+    def question(self, count: int) -> str:
+        """To whom."""
+        return ngettext(
+            "Who looks after %(count)d failure group?",
+            "Who looks after %(count)d failure groups?",
+            count,
+        )
+
+    def answer(self, count: int) -> str:
+        """That they are somebody's."""
+        return ngettext(
+            "%(count)d failure group was assigned.",
+            "%(count)d failure groups were assigned.",
+            count,
+        )
+
+    def entry(self, said: dict[str, Any]) -> str:
+        """With the name."""
+        if not said["assignee"]:
+            return gettext("Assigned to nobody.")
+        shown = {"name": display.visible(said["assignee"])}
+        return gettext("Assigned to %(name)s.") % shown
+
+    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+        """Assign."""
+        return triage.assign(keys, said["assignee"], by=by)
+
+
+class NoteGroups(GroupVerb):
+    """Something to remember."""
+
+    name = "note"
+    label = _("Add a note to selected %(verbose_name_plural)s")
+    button = _("Add a note")
+    form_class = NoteForm
+
+    def question(self, count: int) -> str:
+        """What to note."""
+        return ngettext(
+            "Add a note to %(count)d failure group?",
+            "Add a note to %(count)d failure groups?",
+            count,
+        )
+
+    def answer(self, count: int) -> str:
+        """That it is noted."""
+        return ngettext(
+            "The note was added to %(count)d failure group.",
+            "The note was added to %(count)d failure groups.",
+            count,
+        )
+
+    def entry(self, said: dict[str, Any]) -> str:
+        """That there is one."""
+        return gettext("Added a note.")
+
+    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+        """Note it."""
+        return triage.note(keys, said["text"], by=by)
+
+
+def _counted(text: str, count: int) -> str:
+    return text % {"count": count}
+
+
+def _staff() -> list[str]:
+    """Names of users who may log in here."""
+    model: Any = get_user_model()
+    found = model._default_manager.filter(is_staff=True, is_active=True)
+    name = model.USERNAME_FIELD
+    return list(found.order_by(name).values_list(name, flat=True)[:MOST_NAMES])

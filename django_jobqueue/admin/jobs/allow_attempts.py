@@ -1,0 +1,103 @@
+"""Let waiting jobs have more attempts, or fewer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.jobs.run_now import running_ones
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.verbs.verb import (
+    Done,
+    Question,
+    Rows,
+    Verb,
+    VerbForm,
+    left_out,
+)
+from django_jobqueue.conf import GREATEST
+from django_jobqueue.states import Delivery, QueuedStatus
+
+
+class AttemptsForm(VerbForm):
+    """How many."""
+
+    max_attempts = forms.IntegerField(
+        label=_("Attempts"),
+        min_value=1,
+        max_value=GREATEST,
+        help_text=_("In all, with those that were made."),
+    )
+
+
+class AllowAttempts(Verb):
+    """Waiting jobs get a number of attempts of their own."""
+
+    name = "allow_attempts"
+    label = _("Change the attempts of selected %(verbose_name_plural)s")
+    button = _("Attempts")
+    permission = "reschedule"
+    form_class = AttemptsForm
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what is not running."""
+        return bool(row.status == QueuedStatus.QUEUED)
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """What it means, and for which it means nothing."""
+        text = ngettext(
+            "How many attempts for %(count)d job?",
+            "How many attempts for %(count)d jobs?",
+            len(rows),
+        )
+        facts = [
+            gettext(
+                "A job that has made them all is tried once more, and then archived as "
+                "failed. To run it before its wait is over, let it run now."
+            )
+        ]
+        return Question(
+            text % {"count": len(rows)},
+            facts,
+            [*_once_only(request, rows), *running_ones(rows)],
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Change the number."""
+        by, number = request.user.get_username(), said["max_attempts"]
+        changed = set(triage.allow_attempts([row.pk for row in rows], number, by=by))
+        text = ngettext(
+            "%(count)d job was changed.", "%(count)d jobs were changed.", len(changed)
+        )
+        entry = gettext("Attempts: %(number)d.") % {"number": number}
+        return Done(
+            text % {"count": len(changed)} if changed else "",
+            left_out(len(rows), len(changed)),
+            [row for row in rows if row.pk in changed],
+            entry,
+        )
+
+
+def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
+    types = catalogue.job_types(request)
+    once = [
+        row
+        for row in rows
+        if row.job_type_id in types
+        and types[row.job_type_id].delivery == Delivery.AT_MOST_ONCE
+    ]
+    if not once:
+        return []
+    text = ngettext(
+        "%(count)d belongs to an at-most-once type, and has one attempt whatever is "
+        "said here.",
+        "%(count)d belong to at-most-once types, and have one attempt whatever is said "
+        "here.",
+        len(once),
+    )
+    return [text % {"count": len(once)}]

@@ -1,0 +1,162 @@
+"""The archive: what became of jobs, and replaying them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from django.contrib.admin import display as column
+from django.contrib.admin import register
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.base import may
+from django_jobqueue.admin.jobs.archived_page import page_of
+from django_jobqueue.admin.jobs.download import Download
+from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
+from django_jobqueue.admin.jobs.job_page import JobPage
+from django_jobqueue.admin.jobs.prune import PruneJobs
+from django_jobqueue.admin.jobs.related import by_original, replay_cell, replays_of
+from django_jobqueue.admin.jobs.replay import ReplayJobs
+from django_jobqueue.admin.jobs.replay_edited import ReplayEdited
+from django_jobqueue.admin.jobs.reveal import Reveal
+from django_jobqueue.admin.lists.filters import (
+    ErrorFilter,
+    FailureGroupFilter,
+    JobTypeFilter,
+    PriorityFilter,
+    QueueFilter,
+    ReplayedFilter,
+    StatusFilter,
+    WorkerFilter,
+)
+from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, TimeRangeFilter
+from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.verbs.verb import Verb
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.selection import Table
+from django_jobqueue.states import ArchivedStatus
+
+
+@dataclass(slots=True)
+class Around:
+    """What a list or page knows beside the row of an archived job."""
+
+    job_type: JobType | None
+    replays: list[Any] = field(default_factory=list)  # cells, newest first
+
+
+@register(ArchivedJob)
+class ArchivedJobAdmin(JobAdmin):
+    """Jobs that are over."""
+
+    verbs: ClassVar[Sequence[Verb]] = (ReplayJobs(), PruneJobs())
+    views = (ReplayEdited(), Download(), Reveal())
+    verb_columns = ("id", "job_type", "status", "expires_at")
+    table = Table.ARCHIVED
+    key_columns = ("finished_at", "id")
+    large_columns = ("data", "result")
+    list_columns = (
+        "id",
+        "job_type",
+        "status",
+        "attempts",
+        "max_attempts",
+        "crashes",
+        "wait_ms",
+        "run_ms",
+        "finished_at",
+        "error_class",
+        "error_message",
+    )
+    list_display = (
+        "job",
+        "state",
+        "finished",
+        "tries",
+        "ran",
+        "waited",
+        "replayed",
+    )
+    list_filter = (
+        StatusFilter,
+        JobTypeFilter,
+        QueueFilter,
+        ("finished_at", TimeRangeFilter),
+        ErrorFilter,
+        ReplayedFilter,
+        PriorityFilter,
+        WorkerFilter,
+        ("created_at", CreatedRangeFilter),
+        FailureGroupFilter,
+    )
+    elsewhere = QueuedJob
+    elsewhere_note = _("This job is not over; it is among the queued jobs.")
+
+    def has_replay_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may replay jobs."""
+        return may(request, "replay_archivedjob")
+
+    def has_prune_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may prune jobs."""
+        return may(request, "prune_archivedjob")
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """Job types and replays: a query each."""
+        types = catalogue.job_types(request)
+        ids = [row.pk for row in rows]
+        replays = by_original(replays_of(ids)) if ids else {}
+        for row in rows:
+            found = replays.get(row.pk, [])
+            cells = [replay_cell(request, *rest) for original, *rest in found]
+            row.around = Around(types.get(row.job_type_id), cells)
+        return rows
+
+    @column(description=_("status"))
+    def state(self, job: Any) -> Any:
+        """What became of it, and what it failed with."""
+        error = display.error_cell(job.error_class, job.error_message)
+        return display.lines([_status_pill(job), *error])
+
+    @column(description=_("attempts"))
+    def tries(self, job: Any) -> Any:
+        """Attempts, of how many; and crashes."""
+        return tries_of(job, catalogue.max_attempts(job, job.around.job_type))
+
+    @column(description=_("waited"))
+    def waited(self, job: Any) -> str:
+        """From due to the start of the last attempt."""
+        return display.short(display.duration(job.wait_ms))
+
+    @column(description=_("ran"))
+    def ran(self, job: Any) -> str:
+        """The length of the last attempt."""
+        return display.short(display.duration(job.run_ms))
+
+    @column(description=_("finished"))
+    def finished(self, job: Any) -> Any:
+        """When it was over."""
+        return display.moment(job.finished_at)
+
+    @column(description=_("replayed"))
+    def replayed(self, job: Any) -> Any:
+        """What became of its latest replay, and how many there are."""
+        cells = job.around.replays
+        if not cells:
+            return display.NOTHING
+        more = len(cells) - 1
+        if not more:
+            return cells[0]
+        return format_html('{} <span class="jq-quiet">+{}</span>', cells[0], more)
+
+    def page(self, request: HttpRequest, job: Any) -> JobPage:
+        """The page of a job that is over."""
+        return page_of(request, job, _status_pill(job), self.buttons(request, job))
+
+
+def _status_pill(job: Any) -> Any:
+    known = job.status in ArchivedStatus.values
+    kind = job.status if known else "unknown"
+    return display.pill(kind, job.get_status_display())

@@ -1,0 +1,110 @@
+"""What the page of a job that is over shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.jobs import related
+from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
+from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts
+from django_jobqueue.admin.jobs.job_page import JobPage, Reader
+from django_jobqueue.admin.jobs.timeline import Step, timeline
+from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.models import JobType
+from django_jobqueue.states import ArchivedStatus
+
+
+def page_of(
+    request: HttpRequest, job: Any, state: Any, buttons: list[dict[str, Any]]
+) -> JobPage:
+    """The page of an archived job."""
+    job_type = catalogue.job_types(request).get(job.job_type_id)
+    read = Reader(request, job, job_type)
+    attempts = read.attempts()
+    return JobPage(
+        state=state,
+        summary=_summary(request, job, read, job_type),
+        timeline=timeline(_steps(job, attempts), attempts),
+        attempts=attempts,
+        current=_success(job),
+        data=read.data(),
+        result=read.result(),
+        error=_unsaid(read.error(job), attempts),
+        lately=related.lately(request, job),
+        buttons=buttons,
+        history=read.history(),
+        downloads=read.downloads(),
+        reveal=read.reveal(),
+    )
+
+
+def _unsaid(error: tuple[str, str], attempts: Attempts) -> tuple[str, str]:
+    """Why the job ended, unless its last attempt says that already."""
+    last = attempts.newest
+    said = last is not None and attempts.is_newest and last.error_class == error[0]
+    if last is not None and said and last.message.startswith(error[1]):
+        return "", ""
+    return error
+
+
+def _summary(
+    request: HttpRequest, job: Any, read: Reader, job_type: JobType | None
+) -> list[tuple[Any, Any]]:
+    limit = catalogue.max_attempts(job, job_type)
+    return [
+        (_("Id"), display.whole_id(job.pk)),
+        (_("Job type"), type_link(request, job)),
+        (_("Queue"), display.visible(job.queue)),
+        (_("Priority"), job.priority),
+        (_("Attempts"), tries_of(job, limit)),
+        (_("Waited"), display.duration(job.wait_ms)),
+        (_("Ran"), display.duration(job.run_ms)),
+        (_("Worker"), display.visible(job.worker) or display.NOTHING),
+        (_("Release"), display.visible(job.release) or display.NOTHING),
+        (_("Expires"), display.full_moment(job.expires_at)),
+        (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
+        (_("Replay of"), related.origin(request, job)),
+        (_("Replayed as"), related.replays(request, job)),
+        (_("Bulk operation"), related.operation(request, job)),
+        (_("Failure group"), _group(job, read)),
+    ]
+
+
+def _group(job: Any, read: Reader) -> Any:
+    return read.group(job.fingerprint, job.error_class) or display.NOTHING
+
+
+def _steps(job: Any, attempts: Attempts) -> list[Step]:
+    """Without the last start where an attempt shows it."""
+    is_shown = attempts.runs and job.status != ArchivedStatus.SUCCEEDED
+    steps = [
+        Step(gettext("created"), job.created_at),
+        Step(gettext("due"), job.run_after),
+    ]
+    if job.started_at is not None and not is_shown:
+        note = gettext("waited %(span)s") % {"span": display.duration(job.wait_ms)}
+        steps.append(Step(gettext("started"), job.started_at, note))
+    note = ""
+    if job.run_ms is not None:
+        note = gettext("ran %(span)s") % {"span": display.duration(job.run_ms)}
+    end = str(job.get_status_display())
+    return [*steps, Step(end, job.finished_at, note, job.status)]
+
+
+def _success(job: Any) -> Attempt | None:
+    """The attempt that succeeded stands on the job itself."""
+    if job.status != ArchivedStatus.SUCCEEDED:
+        return None
+    return Attempt(
+        number=job.attempts,
+        kind="succeeded",
+        end=gettext("succeeded"),
+        started_at=job.started_at,
+        ran_ms=job.run_ms,
+        worker=display.visible(job.worker),
+        release=display.visible(job.release),
+    )

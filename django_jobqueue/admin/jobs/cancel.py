@@ -1,0 +1,110 @@
+"""Cancel selected jobs: waiting ones at once, running ones by asking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.verbs.verb import (
+    Done,
+    Question,
+    Rows,
+    Verb,
+    VerbForm,
+    left_out,
+    with_reason,
+)
+from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.states import BulkKind, QueuedStatus
+from django_jobqueue.store.cancel import Cancelled
+
+
+class CancelForm(VerbForm):
+    """Why."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        required=False,
+        help_text=_("Kept with the jobs, for whoever looks at them later."),
+    )
+
+
+class CancelJobs(Verb):
+    """Queued jobs are archived as cancelled; running ones are asked to stop."""
+
+    name = "cancel"
+    label = _("Cancel selected %(verbose_name_plural)s")
+    button = _("Cancel")
+    permission = "cancel"
+    bulk_kind = BulkKind.CANCEL
+    form_class = CancelForm
+    danger = True
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """How many wait and how many run."""
+        text = ngettext("Cancel %(count)d job?", "Cancel %(count)d jobs?", len(rows))
+        running = sum(row.status == QueuedStatus.RUNNING for row in rows)
+        question = Question(text % {"count": len(rows)})
+        if len(rows) > running:
+            text = ngettext(
+                "%(count)d waits: it is archived as cancelled at once.",
+                "%(count)d wait: they are archived as cancelled at once.",
+                len(rows) - running,
+            )
+            question.facts.append(text % {"count": len(rows) - running})
+        if running:
+            text = ngettext(
+                "%(count)d runs: its handler is asked to stop, and what it did stays.",
+                "%(count)d run: their handlers are asked to stop, and what they did "
+                "stays.",
+                running,
+            )
+            question.warnings.append(text % {"count": running})
+        return question
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Cancel, and say which was which."""
+        ids = [row.pk for row in rows]
+        by = request.user.get_username()
+        cancelled = triage.cancel(ids, reason=said["reason"], by=by)
+        archived, asked = set(cancelled.archived), set(cancelled.asked)
+        return Done(
+            _what_happened(cancelled),
+            left_out(len(rows), len(archived) + len(asked)),
+            [
+                _archived_twin(row) if row.pk in archived else row
+                for row in rows
+                if row.pk in archived | asked
+            ],
+            with_reason(gettext("Cancelled."), said["reason"]),
+        )
+
+
+def _what_happened(cancelled: Cancelled) -> str:
+    parts = []
+    if cancelled.archived:
+        text = ngettext(
+            "%(count)d job was cancelled.",
+            "%(count)d jobs were cancelled.",
+            len(cancelled.archived),
+        )
+        parts.append(text % {"count": len(cancelled.archived)})
+    if cancelled.asked:
+        text = ngettext(
+            "%(count)d running job was asked to stop.",
+            "%(count)d running jobs were asked to stop.",
+            len(cancelled.asked),
+        )
+        parts.append(text % {"count": len(cancelled.asked)})
+    return " ".join(parts)
+
+
+def _archived_twin(row: QueuedJob) -> ArchivedJob:
+    """What the history of a cancelled job belongs to: it is in the archive now."""
+    return ArchivedJob(id=row.pk, job_type_id=row.job_type_id)

@@ -1,0 +1,86 @@
+"""What an edit changes, key by key, without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from django_jobqueue.admin.jobs.locked_data import LockedData, leaves, path_text
+from django_jobqueue.admin.parts.display import visible
+from django_jobqueue.admin.parts.json_text import scalar
+
+MOST: Final = 100  # changes shown
+LONGEST: Final = 200  # characters shown of a value
+MOST_WRITTEN: Final = 20  # changes in the history
+LONGEST_WRITTEN: Final = 60
+MISSING: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One place: what was there and what will be; empty for nothing."""
+
+    where: str
+    before: str
+    after: str
+
+    @property
+    def kind(self) -> str:
+        """What happens to it."""
+        if not self.before:
+            return _("added")
+        return _("changed") if self.after else _("removed")
+
+
+def changes(data: LockedData, after: Any) -> list[Change]:
+    """What differs between the data of the job and these."""
+    old = _places(data, data.value)
+    new = _places(data, after)
+    found = []
+    for path in [*old, *(path for path in new if path not in old)]:
+        raw, shown = old.get(path, (MISSING, None))
+        new_raw, new_shown = new.get(path, (MISSING, None))
+        if not _same(raw, new_raw):
+            texts = _text(raw, shown), _text(new_raw, new_shown)
+            found.append(Change(path_text(path), *texts))
+    return found
+
+
+def entry(found: Sequence[Change]) -> str:
+    """The changes as the history tells them."""
+    told = [
+        f"{change.where}: {_cut(change.before)} → {_cut(change.after)}"
+        for change in found[:MOST_WRITTEN]
+    ]
+    left = len(found) - len(told)
+    if left:
+        more = ngettext("and %(count)d more", "and %(count)d more", left)
+        told.append(more % {"count": left})
+    return _("Edited the data. %(changes)s.") % {"changes": "; ".join(told)}
+
+
+def _places(data: LockedData, value: Any) -> dict[Any, tuple[Any, Any]]:
+    found = leaves(value, data.masked(value))
+    return {path: (raw, shown) for path, raw, shown in found}
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether both are there and equal; 1 is not "1"."""
+    return type(one) is type(other) and bool(one == other)
+
+
+def _text(raw: Any, shown: Any) -> str:
+    if raw is MISSING:
+        return ""
+    text = visible(scalar(shown))
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _cut(text: str) -> str:
+    if not text:
+        return "–"
+    return text if len(text) <= LONGEST_WRITTEN else f"{text[: LONGEST_WRITTEN - 1]}…"

@@ -1,0 +1,173 @@
+"""A page that edits the data of one job: written, compared, confirmed."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.jobs.data_changes import MOST, Change, changes
+from django_jobqueue.admin.jobs.job_views import JobView, JobViews
+from django_jobqueue.admin.jobs.locked_data import LockedData, plain
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.moments import MomentsForm
+from django_jobqueue.admin.parts.stored_json import stored, value_of
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import InvalidArguments, JobQueueError
+from django_jobqueue.triage.checks import checked_data
+
+LARGEST: Final = 256 * 1024  # characters that an editor takes
+SALT: Final = "django_jobqueue.admin.jobs.data_page"
+
+
+class DataForm(MomentsForm):
+    """The data, and what the page knew of them when it asked."""
+
+    new_data = forms.CharField(
+        label=_("Data"),
+        strip=False,
+        max_length=2 * LARGEST,
+        widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false"}),
+    )
+    # Of the job's own data when they were read, and of the text that was compared.
+    mark = forms.CharField(required=False, widget=forms.HiddenInput)
+    compared = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(
+        self,
+        *args: Any,
+        request: HttpRequest,
+        job: Any,
+        locked: LockedData,
+        mark: str,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial = {"new_data": locked.text, "mark": mark}
+        self.request = request
+        self.job = job
+        self.locked = locked
+        self.changes: list[Change] = []
+        self.plain: dict[str, Any] = {}
+        self.name_zones()
+
+    @property
+    def digest(self) -> str:
+        """Of the text that was sent, and of the data that it was compared with."""
+        return mark_of(f"{self.data.get('mark', '')} {self.data.get('new_data', '')}")
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether the operator saw the changes that this very text makes."""
+        return constant_time_compare(self.data.get("compared", ""), self.digest)
+
+    def clean_new_data(self) -> Any:
+        """What the handler would be called with."""
+        value = self.locked.read(self.cleaned_data["new_data"])
+        if not isinstance(value, dict):
+            raise ValidationError(_("The data of a job are an object: {…}."))
+        self.plain = plain(value)
+        try:
+            checked_data(self.job.job_type_id, self.plain)
+        except InvalidArguments as error:
+            raise ValidationError(str(error)) from error
+        self.changes = changes(self.locked, value)
+        return value
+
+
+class DataPage(JobView):
+    """Asks for data, shows what changes, and does it when that is confirmed."""
+
+    form_class: ClassVar[type[DataForm]] = DataForm
+    confirm: ClassVar[Any]  # on the button that does it
+    must_change: ClassVar[bool] = True
+
+    def respond(
+        self, model_admin: JobViews, request: HttpRequest, job: Any
+    ) -> HttpResponse:
+        """The form, the form with its changes, or back to the job."""
+        text = stored(job, LARGEST)["data"]
+        value = value_of(text, LARGEST)
+        refusal = self.refusal(request, job)
+        if not refusal and (text is None or not isinstance(value, dict)):
+            refusal = gettext(
+                "These data are too large, or too odd, to be edited here."
+            )
+        if refusal or text is None:
+            return model_admin.back_to(request, job, refusal, messages.ERROR)
+        form = self._form(request, job, value, mark_of(text))
+        if form.is_bound and form.data.get("mark") != mark_of(text):
+            changed = gettext("The data were edited meanwhile: here they are anew.")
+            model_admin.message_user(request, changed, messages.ERROR)
+            return HttpResponseRedirect(request.path)
+        if form.is_bound and self._is_confirmed(form):
+            return self._do(model_admin, request, form, text)
+        return self._page(model_admin, request, form)
+
+    def refusal(self, request: HttpRequest, job: Any) -> str:
+        """Why this job's data cannot be edited now; empty if they can."""
+        return ""
+
+    def act(self, request: HttpRequest, form: Any, expected: str) -> tuple[Any, str]:
+        """Do it; return the job to look at, and what to say. ``expected`` is the JSON
+        text of the data that were compared."""
+        raise NotImplementedError
+
+    def facts(self, request: HttpRequest, job: Any) -> list[str]:
+        """What to know before."""
+        return []
+
+    def _form(self, request: HttpRequest, job: Any, value: Any, mark: str) -> DataForm:
+        job_type = catalogue.job_types(request).get(job.job_type_id)
+        locked = LockedData(value, job_type.sensitive if job_type else ())
+        data = request.POST if request.method == "POST" else None
+        return self.form_class(data, request=request, job=job, locked=locked, mark=mark)
+
+    def _is_confirmed(self, form: DataForm) -> bool:
+        if not form.is_valid():
+            return False
+        if self.must_change and not form.changes:
+            form.add_error("new_data", gettext("Nothing is changed yet."))
+            return False
+        return "confirmed" in form.data and form.is_compared
+
+    def _do(
+        self, model_admin: JobViews, request: HttpRequest, form: DataForm, text: str
+    ) -> HttpResponse:
+        try:
+            with transaction.atomic(using=conf.database):
+                job, said = self.act(request, form, text)
+        except JobQueueError as error:
+            return model_admin.back_to(request, form.job, str(error), messages.ERROR)
+        return model_admin.back_to(request, job, said)
+
+    def _page(
+        self, model_admin: JobViews, request: HttpRequest, form: DataForm
+    ) -> HttpResponse:
+        is_right = form.is_bound and not form.errors
+        if is_right:
+            form.data = {**dict(form.data.items()), "compared": form.digest}
+        return model_admin.render(
+            request,
+            "data_form.html",
+            form.job,
+            title=self.label,
+            facts=self.facts(request, form.job),
+            form=form,
+            is_compared=is_right,
+            changes=form.changes[:MOST],
+            more_changes=max(0, len(form.changes) - MOST),
+            confirm=self.confirm,
+        )
+
+
+def mark_of(text: str) -> str:
+    """What tells this text from others, and nothing of what it says."""
+    return salted_hmac(SALT, text, algorithm="sha256").hexdigest()

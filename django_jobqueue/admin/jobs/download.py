@@ -1,0 +1,53 @@
+"""The data or the result of one job as a text file, masked as on its page."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.base import VIEW_DATA
+from django_jobqueue.admin.jobs.job_views import JobView, JobViews
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.json_text import Unreadable, masked, written
+from django_jobqueue.admin.parts.stored_json import stored, value_of
+
+LARGEST: Final = 32 * 1024 * 1024  # characters
+
+
+class Download(JobView):
+    """All of a value, also where its page shows the beginning only."""
+
+    name = "download"
+    label = _("Download")
+    rights = (VIEW_DATA,)
+    is_button = False
+
+    def respond(
+        self, model_admin: JobViews, request: HttpRequest, job: Any
+    ) -> HttpResponse:
+        """A file to be kept, which no browser takes for a page."""
+        column = "result" if request.GET.get("of") == "result" else "data"
+        value = value_of(stored(job, LARGEST)[column], LARGEST)
+        try:
+            text = self._text(request, job, value)
+        except RecursionError:
+            text = gettext("Nested too deeply to be shown.")
+        return HttpResponse(
+            text,
+            content_type="text/plain; charset=utf-8",
+            headers={
+                "Content-Disposition": f'attachment; filename="{job.pk}-{column}.txt"',
+                "X-Content-Type-Options": "nosniff",
+            },
+        )
+
+    @staticmethod
+    def _text(request: HttpRequest, job: Any, value: Any) -> str:
+        if isinstance(value, Unreadable):
+            return gettext("Python cannot read this value: see it with SQL.")
+        job_type = catalogue.job_types(request).get(job.job_type_id)
+        sensitive = job_type.sensitive if job_type else ()
+        return f"{written(masked(value, sensitive))}\n"

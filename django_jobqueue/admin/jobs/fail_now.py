@@ -1,0 +1,81 @@
+"""Archive waiting jobs as failed, with a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.jobs.run_now import running_ones
+from django_jobqueue.admin.verbs.verb import (
+    Done,
+    Question,
+    Rows,
+    Verb,
+    VerbForm,
+    left_out,
+    with_reason,
+)
+from django_jobqueue.models import ArchivedJob
+from django_jobqueue.states import QueuedStatus
+
+
+class FailForm(VerbForm):
+    """Why."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        help_text=_("Kept with the jobs, as what they failed with."),
+    )
+
+
+class FailJobs(Verb):
+    """No further attempt: waiting jobs are archived as failed."""
+
+    name = "fail"
+    label = _("Fail selected %(verbose_name_plural)s now")
+    button = _("Fail now")
+    permission = "cancel"
+    form_class = FailForm
+    danger = True
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what is not running."""
+        return bool(row.status == QueuedStatus.QUEUED)
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """How many are running."""
+        text = ngettext(
+            "Fail %(count)d job now?", "Fail %(count)d jobs now?", len(rows)
+        )
+        return Question(
+            text % {"count": len(rows)},
+            [gettext("They are archived as failed, whatever attempts are left.")],
+            running_ones(rows),
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Archive them."""
+        by = request.user.get_username()
+        ids = [row.pk for row in rows]
+        ended = set(triage.fail(ids, reason=said["reason"], by=by))
+        text = ngettext(
+            "%(count)d job was archived as failed.",
+            "%(count)d jobs were archived as failed.",
+            len(ended),
+        )
+        return Done(
+            text % {"count": len(ended)} if ended else "",
+            left_out(len(rows), len(ended)),
+            [
+                ArchivedJob(id=row.pk, job_type_id=row.job_type_id)
+                for row in rows
+                if row.pk in ended
+            ],
+            with_reason(gettext("Archived as failed."), said["reason"]),
+        )

@@ -1,0 +1,199 @@
+"""What the pages of queued and of archived jobs have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.admin import display as column
+from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models.query import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.jobs.job_page import JobPage
+from django_jobqueue.admin.jobs.job_views import JobViews
+from django_jobqueue.admin.jobs.search import look_up, understood
+from django_jobqueue.admin.lists.change_list import JobChangeList
+from django_jobqueue.admin.lists.positions import Key
+from django_jobqueue.admin.lists.selected import Spec, matching, selected
+from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.models import JobType
+from django_jobqueue.search import IdSearch, SearchError
+from django_jobqueue.selection import Selection, Table, Term
+
+
+class JobAdmin(JobViews):
+    """Jobs are looked at, and operated by verbs; no form changes one."""
+
+    class Media:
+        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/lists.css"]}
+
+    change_form_template = "admin/jobqueue/job.html"
+    list_display_links = ("job",)
+    search_fields = ("id",)  # shows the box; the search is our own
+    search_help_text = _(
+        "The id of a job, or its beginning; or terms such as type:send_receipt "
+        "error:TimeoutError attempts:>3 data.order_id:7."
+    )
+    key_columns: ClassVar[Sequence[str]]
+    large_columns: ClassVar[Sequence[str]] = ("data",)
+    list_columns: ClassVar[Sequence[str]]  # all that a list reads
+    table: ClassVar[Table]
+    elsewhere: ClassVar[type[models.Model]]  # where a job that is not here may be
+    elsewhere_note: ClassVar[Any]
+
+    @property
+    def key(self) -> Key:
+        """What the list is ordered by, newest first."""
+        return Key(self.model, self.key_columns)
+
+    def key_of(self, selection: Selection) -> Key:
+        """What a list of these jobs is ordered by."""
+        return self.key
+
+    @property
+    def ordering(self) -> list[str]:  # type: ignore[override]
+        """Newest first."""
+        return self.key.order
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """A list that is paged by its key."""
+        return JobChangeList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Without what may be large; a job's page reads it by itself."""
+        return super().get_queryset(request).defer(*self.large_columns)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """What is searched for, for those who ask without a list."""
+        return matching(queryset, self.selection(request, (), search_term)), False
+
+    def selection(
+        self, request: HttpRequest, specs: Iterable[Spec], query: str
+    ) -> Selection:
+        """What these filters of the list and its search ask for together."""
+        found, problems = selected(self.table, specs)
+        for problem in problems:
+            self._say(request, problem, messages.ERROR)
+        return self._searched(request, found, query) if query.strip() else found
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Add what the template shows."""
+        job = context["original"]
+        context["page"] = page = self.page(request, job)
+        name, id = display.visible(job.job_type_id), display.short_id(job.pk)
+        context["subtitle"] = f"{name} {id}"
+        context["buttons"] = page.buttons
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def page(self, request: HttpRequest, job: Any) -> JobPage:
+        """What the page of this job shows."""
+        raise NotImplementedError
+
+    @column(description=_("job"))
+    def job(self, job: Any) -> Any:
+        """The job type, and the id in short."""
+        name = display.visible(job.job_type_id)
+        return display.lines([name, display.id_cell(job.pk)])
+
+    @column(description=_("queue"))
+    def queue_name(self, job: Any) -> str:
+        """The name of the queue."""
+        return display.visible(job.queue)
+
+    def _get_obj_does_not_exist_redirect(
+        self, request: HttpRequest, opts: Any, object_id: str
+    ) -> HttpResponse:
+        """A link to a job that moved meanwhile leads to where it is now."""
+        id = self._id_of(unquote(object_id))
+        if id is not None and self._is_elsewhere(request, id):
+            self.message_user(request, str(self.elsewhere_note), messages.INFO)
+            name = str(self.elsewhere._meta.model_name)
+            return HttpResponseRedirect(display.url_of(name, id))
+        response: HttpResponse = super()._get_obj_does_not_exist_redirect(  # type: ignore[misc]
+            request, opts, object_id
+        )
+        return response
+
+    def _is_elsewhere(self, request: HttpRequest, id: UUID) -> bool:
+        return (
+            may_view(request, self.elsewhere)
+            and self.elsewhere._default_manager.filter(pk=id).exists()
+        )
+
+    def _look_elsewhere(self, request: HttpRequest, id: UUID) -> None:
+        if self._is_elsewhere(request, id):
+            name = str(self.elsewhere._meta.model_name)
+            there = display.link(name, id, display.short_id(id))
+            note = format_html("{} {}", self.elsewhere_note, there)
+            self._say(request, note, messages.INFO)
+
+    def _searched(
+        self, request: HttpRequest, found: Selection, query: str
+    ) -> Selection:
+        """What is typed, too; nothing if that is not understood, which is said."""
+        try:
+            found, ids = understood(request, found, query)
+        except SearchError as error:
+            self._say(request, display.visible(str(error)), messages.ERROR)
+            return found.none()
+        return found.also(Term("id", self._ids(request, ids))) if ids else found
+
+    def _ids(
+        self, request: HttpRequest, searches: Sequence[IdSearch]
+    ) -> tuple[UUID, ...]:
+        """The ids of a page's worth of jobs that have one of these."""
+        if len(searches) == 1 and searches[0].is_exact:
+            self._look_elsewhere(request, searches[0].first)
+        ids = look_up(self.get_queryset(request), searches, self.list_per_page + 1)
+        if len(ids) > self.list_per_page:
+            more = gettext("More jobs begin so. Give more of the id.")
+            self._say(request, more, messages.INFO)
+        return ids[: self.list_per_page]
+
+    def _id_of(self, text: str) -> UUID | None:
+        try:
+            id: UUID | None = self.opts.pk.to_python(text)
+        except ValidationError:
+            return None
+        return id
+
+    def _say(self, request: HttpRequest, text: str, level: int) -> None:
+        """Once a page; an action makes the list a second time."""
+        if request.method == "GET":
+            self.message_user(request, text, level)
+
+
+def tries_of(job: Any, limit: int | None) -> Any:
+    """Attempts and crashes."""
+    text = display.attempts(job.attempts, limit)
+    if not job.crashes:
+        return display.short(text)
+    crashes = ngettext("%(count)d crash", "%(count)d crashes", job.crashes)
+    return format_html(
+        '{} <span class="jq-quiet">({})</span>',
+        display.short(text),
+        crashes % {"count": job.crashes},
+    )
+
+
+def type_link(request: HttpRequest, job: Any) -> Any:
+    """The job type, as a link where the user may follow it."""
+    name = display.visible(job.job_type_id)
+    known = job.job_type_id in catalogue.job_types(request)
+    if known and may_view(request, JobType):
+        return display.link("jobtype", job.job_type_id, name)
+    return name

@@ -1,0 +1,154 @@
+"""What the page of one job shows, read in a fixed number of queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import quote
+from django.contrib.contenttypes.models import ContentType
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may, may_view
+from django_jobqueue.admin.jobs.job_attempts import (
+    LONGEST_MESSAGE,
+    Attempt,
+    Attempts,
+    Shown,
+    attempts_of,
+)
+from django_jobqueue.admin.jobs.related import Dot
+from django_jobqueue.admin.jobs.timeline import Step
+from django_jobqueue.admin.parts import display, json_tree
+from django_jobqueue.admin.parts.json_tree import JsonTree
+from django_jobqueue.admin.parts.stored_json import stored, value_of
+from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
+from django_jobqueue.redaction import mask_text, secrets_in
+
+MOST_ENTRIES: Final = 20
+LONGEST_ENTRY: Final = 2_000  # characters of what the history says
+BEFORE: Final = "attempts"  # the parameter that pages the attempts
+
+
+@dataclass(slots=True)
+class JobPage:
+    """All of it."""
+
+    state: Any
+    summary: list[tuple[Any, Any]]
+    timeline: list[Step]
+    attempts: Attempts
+    data: JsonTree
+    current: Attempt | None = None  # the attempt that goes on, or succeeded
+    result: JsonTree | None = None
+    error: tuple[str, str] = ("", "")  # class and message, where no attempt shows them
+    lately: list[Dot] = field(default_factory=list)
+    buttons: list[dict[str, Any]] = field(default_factory=list)
+    history: list[tuple[LogEntry, str]] = field(default_factory=list)
+    downloads: dict[str, str] = field(default_factory=dict)  # addresses by column
+    reveal: str = ""  # where secrets are asked for; empty for who may not
+
+
+class Reader:
+    """Reads what stands around one job, as this user may see it."""
+
+    def __init__(
+        self,
+        request: HttpRequest,
+        job: QueuedJob | ArchivedJob,
+        job_type: JobType | None,
+        *,
+        reveal: bool = False,
+    ) -> None:
+        self.request = request
+        self.job = job
+        self.sensitive: list[str] = list(job_type.sensitive) if job_type else []
+        self.sees_data = may(request, VIEW_DATA)
+        self._reveal = reveal
+        texts = stored(job)
+        self._data, self._result = value_of(texts["data"]), value_of(texts["result"])
+        self._secrets = self._secrets_in_data()
+
+    def data(self) -> JsonTree:
+        """The data, as this user may see it."""
+        return self._shown(self._data)
+
+    def result(self) -> JsonTree | None:
+        """The result of an archived job, as this user may see it."""
+        return None if self._result is None else self._shown(self._result)
+
+    def text(self, text: str) -> str:
+        """A message, traceback or log of this job."""
+        return display.visible(mask_text(text, self._secrets))
+
+    def attempts(self) -> Attempts:
+        """The attempts that did not succeed, those that the address asks for."""
+        before = self.request.GET.get(BEFORE, "")
+        shown = Shown(self.text, self.other_group)
+        known = before.isascii() and before.isdecimal() and len(before) < 19
+        return attempts_of(self.job.pk, int(before) if known else None, shown)
+
+    def error(self, job: ArchivedJob) -> tuple[str, str]:
+        """The class and the message that the archive has of it."""
+        return display.visible(job.error_class), self.text(
+            job.error_message[:LONGEST_MESSAGE]
+        )
+
+    def other_group(self, fingerprint: UUID | None) -> Any:
+        """A link to the failure group of an attempt, unless it is the job's own."""
+        own = getattr(self.job, "fingerprint", None)
+        return "" if fingerprint == own else self.group(fingerprint)
+
+    def history(self) -> list[tuple[LogEntry, str]]:
+        """What operators did with this job, while it was queued and since."""
+        types = ContentType.objects.get_for_models(QueuedJob, ArchivedJob).values()
+        found = (
+            LogEntry.objects.filter(object_id=str(self.job.pk), content_type__in=types)
+            .select_related("user")
+            .order_by("-action_time")[:MOST_ENTRIES]
+        )
+        return [
+            (entry, self.text(entry.get_change_message()[:LONGEST_ENTRY]))
+            for entry in found
+        ]
+
+    def downloads(self) -> dict[str, str]:
+        """Where the data and the result can be had whole, for who may see them."""
+        if not self.sees_data:
+            return {}
+        address = self._address("download")
+        return {name: f"{address}?of={name}" for name in ("data", "result")}
+
+    def reveal(self) -> str:
+        """Where the secrets can be seen, for who may."""
+        allowed = self.sees_data and may(self.request, REVEAL_DATA)
+        return self._address("reveal") if allowed else ""
+
+    def group(self, fingerprint: UUID | None, error_class: str = "") -> Any:
+        """A link to a failure group, named for its class."""
+        if fingerprint is None:
+            return ""
+        if not may_view(self.request, FailureGroup):
+            return display.short_id(fingerprint)
+        name = display.visible(error_class).rpartition(".")[2]
+        return display.link("failuregroup", fingerprint, name or _("failure group"))
+
+    def _address(self, view: str) -> str:
+        name = f"admin:jobqueue_{self.job._meta.model_name}_{view}"
+        address: str = reverse(name, args=[quote(self.job.pk)])
+        return address
+
+    def _secrets_in_data(self) -> set[str]:
+        try:
+            return secrets_in(self._data, self.sensitive)
+        except RecursionError:
+            return set()  # what was stored is masked already
+
+    def _shown(self, value: Any) -> JsonTree:
+        if not self.sees_data:
+            return json_tree.of_shape(value)
+        return json_tree.of_value(value, self.sensitive, reveal=self._reveal)

@@ -1,0 +1,55 @@
+"""Prune selected archived jobs: they are deleted, with their failures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, left_out
+from django_jobqueue.states import BulkKind
+
+
+class PruneJobs(Verb):
+    """Archived jobs go before their time."""
+
+    name = "prune"
+    label = _("Prune selected %(verbose_name_plural)s")
+    button = _("Prune")
+    permission = "prune"
+    bulk_kind = BulkKind.PRUNE
+    danger = True
+
+    def applies_to(self, row: Any) -> bool:
+        """Only the list's menu: the page of the job would go, too."""
+        return False
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """How many, and that they do not come back."""
+        text = ngettext("Prune %(count)d job?", "Prune %(count)d jobs?", len(rows))
+        return Question(
+            text % {"count": len(rows)},
+            warnings=[
+                gettext(
+                    "What is pruned is deleted, with its failures, and does not come "
+                    "back."
+                )
+            ],
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Prune them."""
+        by = request.user.get_username()
+        gone = set(triage.prune_jobs([row.pk for row in rows], by=by))
+        text = ngettext(
+            "%(count)d job was pruned.", "%(count)d jobs were pruned.", len(gone)
+        )
+        return Done(
+            text % {"count": len(gone)} if gone else "",
+            left_out(len(rows), len(gone)),
+            [row for row in rows if row.pk in gone],
+            gettext("Pruned."),
+        )

@@ -1,0 +1,274 @@
+"""Jobs with a future: what waits, what runs, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.contrib.admin import display as column
+from django.contrib.admin import register
+from django.db.models import Q
+from django.http import HttpRequest
+from django.urls import URLPattern
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin import permalink
+from django_jobqueue.admin.base import may, may_view
+from django_jobqueue.admin.jobs.allow_attempts import AllowAttempts
+from django_jobqueue.admin.jobs.cancel import CancelJobs
+from django_jobqueue.admin.jobs.download import Download
+from django_jobqueue.admin.jobs.edit_data import EditData
+from django_jobqueue.admin.jobs.fail_now import FailJobs
+from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
+from django_jobqueue.admin.jobs.job_page import JobPage
+from django_jobqueue.admin.jobs.queued_page import page_of
+from django_jobqueue.admin.jobs.release import ReleaseJobs
+from django_jobqueue.admin.jobs.reschedule import RescheduleJobs
+from django_jobqueue.admin.jobs.reveal import Reveal
+from django_jobqueue.admin.jobs.run_now import RunJobsNow
+from django_jobqueue.admin.jobs.why import why, why_not
+from django_jobqueue.admin.lists.filters import (
+    ErrorFilter,
+    JobTypeFilter,
+    PriorityFilter,
+    QueuedQueueFilter,
+    StateFilter,
+    WorkerFilter,
+)
+from django_jobqueue.admin.lists.positions import Key
+from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, DueRangeFilter
+from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.verbs.verb import Verb
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    JobType,
+    QueuedJob,
+    Worker,
+)
+from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.selection import RUNNING, Selection, Table
+from django_jobqueue.states import ALIVE, AttemptEnd, QueuedStatus
+
+PUT_OFF = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
+
+
+@dataclass(slots=True)
+class Around:
+    """What a list or page knows beside the row of a queued job."""
+
+    job_type: JobType | None
+    paused: str = ""  # what is paused, in words
+    worker: Worker | None = None
+    error: Failure | None = None
+    sees_workers: bool = False
+    why: list[str] = field(default_factory=list)  # it is not running, in words
+
+
+@register(QueuedJob)
+class QueuedJobAdmin(JobAdmin):
+    """Queued and running jobs."""
+
+    verbs: ClassVar[Sequence[Verb]] = (
+        RunJobsNow(),
+        RescheduleJobs(),
+        CancelJobs(),
+        ReleaseJobs(),
+        AllowAttempts(),
+        FailJobs(),
+    )
+    views = (EditData(), Download(), Reveal())
+    verb_columns = ("id", "job_type", "queue", "status", "expires_at", "worker_id")
+    table = Table.QUEUED
+    key_columns = ("id",)
+    list_columns = (
+        "id",
+        "job_type",
+        "queue",
+        "priority",
+        "status",
+        "run_after",
+        "expires_at",
+        "created_at",
+        "attempts",
+        "max_attempts",
+        "crashes",
+        "started_at",
+        "worker_id",
+        "cancel_requested_at",
+        "alone",
+    )
+    list_display = (
+        "job",
+        "state",
+        "due",
+        "reasons",
+        "tries",
+        "priority",
+        "queue_name",
+    )
+    list_filter = (
+        StateFilter,
+        JobTypeFilter,
+        QueuedQueueFilter,
+        ("run_after", DueRangeFilter),
+        PriorityFilter,
+        ErrorFilter,
+        WorkerFilter,
+        ("created_at", CreatedRangeFilter),
+    )
+    elsewhere = ArchivedJob
+    elsewhere_note = _("This job is over; it is in the archive.")
+
+    def get_urls(self) -> list[URLPattern]:
+        """Addresses that lead to a job wherever it is, before those of the objects."""
+        return [*permalink.urls(self.admin_site), *super().get_urls()]
+
+    def key_of(self, selection: Selection) -> Key:
+        """What runs is few, and what runs longest comes first."""
+        if RUNNING.isdisjoint(selection.values("state")):
+            return self.key
+        return Key(self.model, ("started_at", "id"), oldest_first=True)
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may cancel jobs."""
+        return may(request, "cancel_queuedjob")
+
+    def has_release_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may take running jobs from lost workers."""
+        return may(request, "release_queuedjob")
+
+    def has_reschedule_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may let jobs run now, or at another time or place."""
+        return may(request, "reschedule_queuedjob")
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """Job types, queues, workers and last errors: a query each."""
+        types, queues = catalogue.job_types(request), catalogue.queues(request)
+        workers = _workers({row.worker_id for row in rows if row.worker_id})
+        reasons = why_not(request, rows, workers.values())
+        errors = _last_errors([row.pk for row in rows if row.attempts or row.crashes])
+        sees_workers = may_view(request, Worker)
+        for row in rows:
+            job_type = types.get(row.job_type_id)
+            row.around = Around(
+                job_type,
+                _paused(job_type, queues.get(row.queue)),
+                workers.get(row.worker_id),
+                errors.get(row.pk),
+                sees_workers,
+                reasons[row.pk],
+            )
+        return rows
+
+    @column(description=_("state"))
+    def state(self, job: Any) -> Any:
+        """The state as a person sees it, and what the last attempt failed with."""
+        state, error = state_of(job, job.around), job.around.error
+        if error is None:
+            return state
+        message = error.error_message or error.reason
+        return display.lines([state, *display.error_cell(error.error_class, message)])
+
+    @column(description=_("due or started"))
+    def due(self, job: Any) -> Any:
+        """Since when it waits or runs, or when it is due."""
+        if job.status == QueuedStatus.RUNNING:
+            return display.moment(job.started_at)
+        return display.moment(job.run_after)
+
+    @column(description=_("why not running?"))
+    def reasons(self, job: Any) -> Any:
+        """What it waits for."""
+        return why(job)
+
+    @column(description=_("attempts"))
+    def tries(self, job: Any) -> Any:
+        """Attempts so far, of how many; and crashes."""
+        return tries_of(job, catalogue.max_attempts(job, job.around.job_type))
+
+    def page(self, request: HttpRequest, job: Any) -> JobPage:
+        """The page of a queued or running job."""
+        (job,) = self.dress(request, [job])
+        state = state_of(job, job.around)
+        return page_of(request, job, state, self.buttons(request, job))
+
+
+def state_of(job: Any, around: Around) -> Any:
+    """The state as a person sees it."""
+    if job.status == QueuedStatus.RUNNING:
+        return _running_state(job, around)
+    now = timezone.now()
+    if job.expires_at is not None and job.expires_at <= now:
+        return display.pill("expired", gettext("expired, about to be archived"))
+    if job.run_after <= now:
+        state = display.pill("ready", gettext("ready"))
+    elif job.attempts:
+        limit = catalogue.max_attempts(job, around.job_type)
+        text = gettext("retrying after failure %(count)s of %(limit)s") % {
+            "count": job.attempts,
+            "limit": "∞" if limit is None else limit,
+        }
+        state = display.pill("retrying", text)
+    else:
+        state = display.pill("later", gettext("later"))
+    if around.paused:
+        return format_html("{} {}", state, display.pill("paused", around.paused))
+    return state
+
+
+def _running_state(job: Any, around: Around) -> Any:
+    if job.cancel_requested_at is not None:
+        return display.pill("cancelling", gettext("cancelling"))
+    worker = around.worker
+    if worker is None:
+        return display.pill("lapsed", gettext("running, its worker is gone"))
+    name = {"worker": display.visible(worker.name)}
+    if worker.state not in ALIVE or worker.lease_until < timezone.now():
+        state = display.pill("lapsed", gettext("lapsed on %(worker)s") % name)
+    else:
+        state = display.pill("running", gettext("running on %(worker)s") % name)
+    return display.link("worker", worker.pk, state) if around.sees_workers else state
+
+
+def _workers(ids: set[int]) -> dict[int, Worker]:
+    """Those that live, and these."""
+    alive = Q(state__in=ALIVE, lease_until__gt=ClockTimestamp())
+    found = Worker.objects.filter(alive | Q(pk__in=ids)).only(
+        "name",
+        "state",
+        "lease_until",
+        "queues",
+        "job_types",
+        "running",
+        "threads",
+        "async_slots",
+    )
+    return {worker.pk: worker for worker in found}
+
+
+def _last_errors(ids: list[UUID]) -> dict[UUID, Failure]:
+    """The last failure of each of these jobs; what was put off is none."""
+    if not ids:
+        return {}
+    found = (
+        Failure.objects.filter(job_id__in=ids)
+        .exclude(end__in=PUT_OFF)
+        .order_by("job_id", "-number", "-id")
+        .distinct("job_id")
+        .only("job_id", "error_class", "error_message", "reason")
+    )
+    return {failure.job_id: failure for failure in found}
+
+
+def _paused(job_type: Any, queue: Any) -> str:
+    if catalogue.is_paused(job_type):
+        return gettext("job type paused")
+    if catalogue.is_paused(queue):
+        return gettext("queue paused")
+    return ""

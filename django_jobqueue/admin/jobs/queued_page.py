@@ -1,0 +1,87 @@
+"""What the page of a queued or running job shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.jobs import related, where
+from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
+from django_jobqueue.admin.jobs.job_attempts import Attempt
+from django_jobqueue.admin.jobs.job_page import JobPage, Reader
+from django_jobqueue.admin.jobs.timeline import Step, timeline
+from django_jobqueue.admin.jobs.why import why
+from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.states import QueuedStatus
+
+
+def page_of(
+    request: HttpRequest, job: Any, state: Any, buttons: list[dict[str, Any]]
+) -> JobPage:
+    """The page of a queued or running job that its list has dressed."""
+    read = Reader(request, job, job.around.job_type)
+    attempts = read.attempts()
+    return JobPage(
+        state=state,
+        summary=_summary(request, job),
+        timeline=timeline(_steps(job), attempts),
+        attempts=attempts,
+        current=_running(job),
+        data=read.data(),
+        lately=related.lately(request, job),
+        buttons=[*buttons, *where.question_button(request, job)],
+        history=read.history(),
+        downloads=read.downloads(),
+        reveal=read.reveal(),
+    )
+
+
+def _summary(request: HttpRequest, job: Any) -> list[tuple[Any, Any]]:
+    limit = catalogue.max_attempts(job, job.around.job_type)
+    return [
+        (_("Id"), display.whole_id(job.pk)),
+        (_("Job type"), type_link(request, job)),
+        (_("Queue"), display.visible(job.queue)),
+        (_("Why not running?"), why(job)),
+        (_("Priority"), job.priority),
+        (_("Attempts"), tries_of(job, limit)),
+        (_("Expires"), display.full_moment(job.expires_at)),
+        (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
+        (_("Replay of"), related.origin(request, job)),
+        (_("Replayed as"), related.replays(request, job)),
+        (_("Bulk operation"), related.operation(request, job)),
+    ]
+
+
+def _steps(job: Any) -> list[Step]:
+    steps = [
+        Step(gettext("created"), job.created_at),
+        Step(gettext("due"), job.run_after),
+    ]
+    if job.started_at is not None:
+        steps.append(Step(gettext("started"), job.started_at, kind="running"))
+    if job.cancel_requested_at is not None:
+        steps.append(Step(gettext("asked to stop"), job.cancel_requested_at))
+    return steps
+
+
+def _running(job: Any) -> Attempt | None:
+    """The attempt that goes on now."""
+    if job.status != QueuedStatus.RUNNING:
+        return None
+    worker, place = job.around.worker, where.place_of(job)
+    note = ""
+    if place is not None:
+        note = gettext("Where it was %(ago)s:") % {"ago": display.ago(place.at)}
+    return Attempt(
+        number=job.attempts,
+        kind="running",
+        end=gettext("running"),
+        started_at=job.started_at,
+        worker=display.visible(worker.name) if worker else "",
+        note=note,
+        traceback=place.traceback if place else None,
+    )

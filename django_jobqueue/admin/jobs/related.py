@@ -1,0 +1,138 @@
+"""What stands around one job: its replays, its operation, others of its type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.parts import display
+from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
+from django_jobqueue.states import ArchivedStatus, QueuedStatus
+
+MOST_REPLAYS: Final = 20
+LATELY: Final = 60  # jobs of the same type
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A job of the same type that is over."""
+
+    kind: str
+    text: str
+    url: str  # empty for the job itself, and for who may not see the archive
+    is_this: bool = False
+
+
+def origin(request: HttpRequest, job: Any) -> Any:
+    """Links to the job that this one repeats, and to the first of the line."""
+    if job.replay_of is None:
+        return display.NOTHING
+    ids = [job.replay_of]
+    if job.root_id is not None and job.root_id != job.replay_of:
+        ids.append(job.root_id)
+    there = set()
+    if may_view(request, ArchivedJob):
+        there = set(ArchivedJob.objects.filter(pk__in=ids).values_list("pk", flat=True))
+    links = [_link(id, is_there=id in there) for id in ids]
+    if len(links) == 1:
+        return links[0]
+    return display.lines(
+        [links[0], format_html(_("the first of the line: {}"), links[1])]
+    )
+
+
+def replays(request: HttpRequest, job: Any) -> Any:
+    """Links to the jobs that repeat this one, with what became of them."""
+    found = replays_of([job.pk], MOST_REPLAYS)
+    if not found:
+        return display.NOTHING
+    return display.lines(
+        replay_cell(request, id, status, model) for original, id, status, model in found
+    )
+
+
+def operation(request: HttpRequest, job: Any) -> Any:
+    """A link to the bulk operation that made this job."""
+    id = job.bulk_operation_id
+    if id is None:
+        return display.NOTHING
+    if not may_view(request, BulkOperation):
+        return display.short_id(id)
+    return display.link("bulkoperation", id, display.short_id(id))
+
+
+def lately(request: HttpRequest, job: Any) -> list[Dot]:
+    """The last jobs of this type that are over, oldest first; from an index."""
+    columns = ("pk", "status", "run_ms", "finished_at")
+    rows = (
+        ArchivedJob.objects.filter(job_type_id=job.job_type_id)
+        .order_by("-finished_at", "-pk")
+        .values_list(*columns)[:LATELY]
+    )
+    sees = may_view(request, ArchivedJob)
+    return [_dot(job, sees, *row) for row in reversed(rows)]
+
+
+def replays_of(ids: Sequence[UUID], limit: int | None = None) -> list[tuple[Any, ...]]:
+    """Jobs that repeat these: original, id, status and model name, newest first."""
+    columns = ("replay_of", "pk", "status")
+    queued = QueuedJob.objects.filter(replay_of__in=ids).order_by()
+    archived = ArchivedJob.objects.filter(replay_of__in=ids).order_by()
+    both = queued.values_list(*columns).union(archived.values_list(*columns), all=True)
+    rows = both.order_by("-pk")
+    return [
+        (original, id, status, _model_of(status))
+        for original, id, status in (rows if limit is None else rows[:limit])
+    ]
+
+
+def replay_cell(request: HttpRequest, id: UUID, status: str, model: str) -> Any:
+    """A replay: what it is now, as a link to it."""
+    state = display.pill(status, _status_label(status))
+    allowed = QueuedJob if model == "queuedjob" else ArchivedJob
+    if not may_view(request, allowed):
+        return state
+    return display.link(model, id, state)
+
+
+def by_original(rows: Iterable[tuple[Any, ...]]) -> dict[UUID, list[tuple[Any, ...]]]:
+    """The replays of each job, newest first."""
+    found: dict[UUID, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        found.setdefault(row[0], []).append(row)
+    return found
+
+
+def _link(id: UUID, *, is_there: bool) -> Any:
+    text = display.short_id(id)
+    return display.link("archivedjob", id, text) if is_there else text
+
+
+def _dot(
+    job: Any, sees: bool, id: UUID, status: str, run_ms: int | None, finished: Any
+) -> Dot:
+    parts = [str(_status_label(status)), display.ago(finished)]
+    if run_ms is not None:
+        parts.insert(1, _("ran %(span)s") % {"span": display.duration(run_ms)})
+    is_this = id == job.pk
+    if is_this:
+        parts.append(_("this job"))
+    linked = sees and not is_this
+    url = display.url_of("archivedjob", id) if linked else ""
+    return Dot(status, ", ".join(parts), url, is_this)
+
+
+def _model_of(status: str) -> str:
+    return "queuedjob" if status in QueuedStatus.values else "archivedjob"
+
+
+def _status_label(status: str) -> Any:
+    statuses = QueuedStatus if status in QueuedStatus.values else ArchivedStatus
+    return statuses(status).label

@@ -1,0 +1,127 @@
+"""Release running jobs whose worker is gone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, left_out
+from django_jobqueue.models import ArchivedJob, Worker
+from django_jobqueue.states import ALIVE, Delivery, QueuedStatus
+
+
+class ReleaseJobs(Verb):
+    """What a lost worker held waits again, or is archived, at once."""
+
+    name = "release"
+    label = _("Release selected %(verbose_name_plural)s from lost workers")
+    button = _("Release")
+    permission = "release"
+    danger = True
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what runs."""
+        return bool(row.status == QueuedStatus.RUNNING)
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """What can be taken, what it comes to, and what cannot."""
+        lost = _lost(rows)
+        text = ngettext("Release %(count)d job?", "Release %(count)d jobs?", len(rows))
+        question = Question(text % {"count": len(rows)})
+        if lost:
+            question.facts.append(
+                gettext(
+                    "Its worker counts as dead. The job waits again, and this counts "
+                    "as a crash, which spends no attempt. If the worker lives after "
+                    "all, nothing of what it does with the job will be written."
+                )
+            )
+        question.warnings += [*_once_only(request, lost), *_held(len(rows) - len(lost))]
+        return question
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Take what no living worker holds."""
+        by = request.user.get_username()
+        taken = triage.release([row.pk for row in rows], by=by)
+        status = {one.id: one.status for one in taken}
+        return Done(
+            _what_happened(Counter(status.values())),
+            left_out(len(rows), len(status)),
+            [
+                row
+                if status[row.pk] == QueuedStatus.QUEUED
+                else ArchivedJob(id=row.pk, job_type_id=row.job_type_id)
+                for row in rows
+                if row.pk in status
+            ],
+            gettext("Released from a lost worker."),
+        )
+
+
+def _lost(rows: Rows) -> list[Any]:
+    """Those that no living worker has."""
+    running = [row for row in rows if row.status == QueuedStatus.RUNNING]
+    living = set(
+        Worker.objects.filter(
+            pk__in={row.worker_id for row in running},
+            state__in=ALIVE,
+            lease_until__gte=timezone.now(),
+        ).values_list("pk", flat=True)
+    )
+    return [row for row in running if row.worker_id not in living]
+
+
+def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
+    types = catalogue.job_types(request)
+    count = sum(
+        row.job_type_id in types
+        and types[row.job_type_id].delivery == Delivery.AT_MOST_ONCE
+        for row in rows
+    )
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d belongs to an at-most-once type: it is archived as failed, because "
+        "nobody knows how far it came.",
+        "%(count)d belong to at-most-once types: they are archived as failed, because "
+        "nobody knows how far they came.",
+        count,
+    )
+    return [text % {"count": count}]
+
+
+def _held(count: int) -> list[str]:
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d is left alone: it does not run, or its worker is alive and would go "
+        "on with it. Cancel it instead: its handler is asked to stop.",
+        "%(count)d are left alone: they do not run, or their workers are alive and "
+        "would go on with them. Cancel them instead: their handlers are asked to stop.",
+        count,
+    )
+    return [text % {"count": count}]
+
+
+def _what_happened(counts: Counter[str]) -> str:
+    waiting = counts.pop(QueuedStatus.QUEUED, 0)
+    archived = counts.total()
+    parts = []
+    if waiting:
+        text = ngettext(
+            "%(count)d job waits again.", "%(count)d jobs wait again.", waiting
+        )
+        parts.append(text % {"count": waiting})
+    if archived:
+        text = ngettext(
+            "%(count)d job was archived.", "%(count)d jobs were archived.", archived
+        )
+        parts.append(text % {"count": archived})
+    return " ".join(parts)

@@ -1,0 +1,211 @@
+"""Replay selected jobs: each becomes a new job that remembers the old one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.jobs.related import replays_of
+from django_jobqueue.admin.jobs.replay_options import (
+    ReplayOptions,
+    options_of,
+)
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.display import names
+from django_jobqueue.admin.verbs.verb import (
+    Done,
+    Question,
+    Rows,
+    Verb,
+    VerbForm,
+    left_out,
+    with_reason,
+)
+from django_jobqueue.models import ArchivedJob
+from django_jobqueue.states import ArchivedStatus, BulkKind, Delivery
+
+
+class ReplayForm(VerbForm, ReplayOptions):
+    """How to replay, and what to leave out."""
+
+    # The newest replay of these when the page asked: what was replayed since, by a
+    # second click or by somebody else, is left out in any case.
+    newest = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    skip_replayed = forms.BooleanField(
+        label=_("Leave out what was replayed already"), required=False, initial=True
+    )
+    skip_at_most_once = forms.BooleanField(
+        label=_("Leave out jobs of at-most-once types"), required=False, initial=True
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.offer_queues(self.request)
+        self.offer_expiry(any(row.expires_at for row in self.rows))
+        before = replays_of([row.pk for row in self.rows])
+        self.fields["newest"].initial = before[0][1] if before else None
+        if not before:
+            del self.fields["skip_replayed"]
+        if not at_most_once(self.request, self.rows):
+            del self.fields["skip_at_most_once"]
+
+
+class ReplayJobs(Verb):
+    """Enqueue archived jobs again."""
+
+    name = "replay"
+    label = _("Replay selected %(verbose_name_plural)s")
+    button = _("Replay")
+    permission = "replay"
+    bulk_kind = BulkKind.REPLAY
+    form_class = ReplayForm
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """What is among them, and what to know before."""
+        text = ngettext("Replay %(count)d job?", "Replay %(count)d jobs?", len(rows))
+        return Question(
+            text % {"count": len(rows)},
+            [_by_status(rows), *_repeats(rows)],
+            [
+                *_once_only(request, rows),
+                *_paused(request, rows),
+                *_gone(request, rows),
+            ],
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Replay what was not left out."""
+        _lock(rows)
+        meanwhile = replayed(rows, since=said["newest"])
+        skipped = replayed(rows) - meanwhile if said.get("skip_replayed") else set()
+        if said.get("skip_at_most_once"):
+            skipped |= at_most_once(request, rows) - meanwhile
+        chosen = [row for row in rows if row.pk not in skipped | meanwhile]
+        made = triage.replay_many(
+            [row.pk for row in chosen],
+            by=request.user.get_username(),
+            **options_of(said),
+        )
+        text = ngettext(
+            "%(count)d job was replayed.", "%(count)d jobs were replayed.", len(made)
+        )
+        return Done(
+            text % {"count": len(made)} if made else "",
+            [
+                *_skipped(len(skipped)),
+                *_meanwhile(len(meanwhile)),
+                *left_out(len(chosen), len(made)),
+            ],
+            [row for row in chosen if row.pk in made],
+            with_reason(gettext("Replayed."), said["reason"]),
+        )
+
+
+def replayed(rows: Rows, since: UUID | None = None) -> set[Any]:
+    """The ids of those that were replayed, or were after this replay: ids have a
+    time."""
+    found = replays_of([row.pk for row in rows])
+    return {original for original, id, *rest in found if since is None or id > since}
+
+
+def at_most_once(request: HttpRequest, rows: Rows) -> set[Any]:
+    """The ids of those whose type promises that its handler starts once only."""
+    types = catalogue.job_types(request)
+    return {
+        row.pk
+        for row in rows
+        if row.job_type_id in types
+        and types[row.job_type_id].delivery == Delivery.AT_MOST_ONCE
+    }
+
+
+def _by_status(rows: Rows) -> str:
+    counts = Counter(row.status for row in rows)
+    parts = [
+        f"{ArchivedStatus(status).label} {count:,}"
+        for status, count in sorted(counts.items())
+    ]
+    return gettext("Status: %(counts)s.") % {"counts": ", ".join(parts)}
+
+
+def _repeats(rows: Rows) -> list[str]:
+    count = len(replayed(rows))
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d was replayed before.", "%(count)d were replayed before.", count
+    )
+    return [text % {"count": count}]
+
+
+def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
+    count = len(at_most_once(request, rows))
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d belongs to an at-most-once type: what it did before may have taken "
+        "effect.",
+        "%(count)d belong to at-most-once types: what they did before may have taken "
+        "effect.",
+        count,
+    )
+    return [text % {"count": count}]
+
+
+def _paused(request: HttpRequest, rows: Rows) -> list[str]:
+    types = catalogue.job_types(request)
+    found = sorted({row.job_type_id for row in rows} & set(types))
+    paused = [name for name in found if catalogue.is_paused(types[name])]
+    if not paused:
+        return []
+    text = gettext("Paused, so that the new jobs will wait: %(names)s.")
+    return [text % {"names": names(paused)}]
+
+
+def _gone(request: HttpRequest, rows: Rows) -> list[str]:
+    types = catalogue.job_types(request)
+    count = sum(row.job_type_id not in types for row in rows)
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d cannot be replayed, because its job type is gone.",
+        "%(count)d cannot be replayed, because their job types are gone.",
+        count,
+    )
+    return [text % {"count": count}]
+
+
+def _lock(rows: Rows) -> None:
+    """Let nobody else replay these from here before this transaction ends."""
+    keys = [row.pk for row in rows]
+    list(
+        ArchivedJob.objects.select_for_update()
+        .filter(pk__in=keys)
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
+
+
+def _meanwhile(count: int) -> list[str]:
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d was left out, because it was replayed meanwhile.",
+        "%(count)d were left out, because they were replayed meanwhile.",
+        count,
+    )
+    return [text % {"count": count}]
+
+
+def _skipped(count: int) -> list[str]:
+    if not count:
+        return []
+    text = ngettext("%(count)d was left out.", "%(count)d were left out.", count)
+    return [text % {"count": count}]

@@ -1,0 +1,100 @@
+"""How to replay: when, where, how urgently, how often, and until when."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.moments import MomentField, MomentsForm
+from django_jobqueue.policy import PRIORITIES
+
+EXPIRIES: Final = [
+    ("same", _("the same time to live, from when it is due")),
+    ("keep", _("the old moment: a job that expired expires again")),
+    ("none", _("never")),
+    ("new", _("the moment below")),
+]
+
+
+class ReplayOptions(MomentsForm):
+    """The choices; a new job keeps what the old one had where nothing is said."""
+
+    run_after = MomentField(label=_("Run at"), help_text=_("Empty: now."))
+    queue = forms.ChoiceField(label=_("Queue"), required=False)
+    priority = forms.IntegerField(
+        label=_("Priority"),
+        required=False,
+        help_text=_("-100 to 100; greater is sooner. Empty: what each had."),
+        validators=[
+            MinValueValidator(PRIORITIES[0]),
+            MaxValueValidator(PRIORITIES[-1]),
+        ],
+    )
+    attempts = forms.ChoiceField(
+        label=_("Attempts"),
+        required=False,
+        choices=[
+            ("", _("as many as each had")),
+            ("1", _("exactly one: a failure is final")),
+        ],
+    )
+    expiry = forms.ChoiceField(
+        label=_("Expiry"),
+        required=False,
+        initial="same",
+        widget=forms.RadioSelect,
+        choices=EXPIRIES,
+    )
+    expires_at = MomentField(
+        label=_("Expires at"), help_text=_("For the last of these choices.")
+    )
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        required=False,
+        help_text=_("Kept in the history."),
+    )
+
+    def offer_queues(self, request: HttpRequest) -> None:
+        """Fill the choice of queues."""
+        found = [(name, name) for name in catalogue.queue_names(request)]
+        queue = self.fields["queue"]
+        assert isinstance(queue, forms.ChoiceField)
+        queue.choices = [("", _("the queue that each had")), *found]
+
+    def offer_expiry(self, had_one: bool) -> None:
+        """Without an old expiry there is nothing to keep, and nothing to repeat."""
+        expiry = self.fields["expiry"]
+        assert isinstance(expiry, forms.ChoiceField)
+        if not had_one:
+            expiry.choices = [
+                choice for choice in EXPIRIES if choice[0] in ("none", "new")
+            ]
+            expiry.initial = "none"
+
+    def clean(self) -> dict[str, Any]:
+        """The choice of a new moment needs one."""
+        said = super().clean()
+        expires_at = said.get("expires_at")
+        if said.get("expiry") == "new" and "expires_at" in said and expires_at is None:
+            self.add_error("expires_at", gettext("Say when."))
+        return said
+
+
+def options_of(said: dict[str, Any]) -> dict[str, Any]:
+    """What ``triage.replay`` is called with for these choices."""
+    expiry = said.get("expiry") or "same"
+    expires = {"none": None, "new": said.get("expires_at")}.get(expiry, expiry)
+    return {
+        "run_after": said.get("run_after"),
+        "expires": expires,
+        "queue": said.get("queue") or None,
+        "priority": said.get("priority"),
+        "max_attempts": int(said["attempts"]) if said.get("attempts") else None,
+    }

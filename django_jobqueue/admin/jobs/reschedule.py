@@ -1,0 +1,130 @@
+"""Give waiting jobs another time, another priority or another queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.jobs.run_now import running_ones
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.moments import MomentField
+from django_jobqueue.admin.verbs.verb import (
+    Done,
+    Question,
+    Rows,
+    Verb,
+    VerbForm,
+    left_out,
+)
+from django_jobqueue.policy import PRIORITIES
+from django_jobqueue.states import BulkKind, QueuedStatus
+
+
+class RescheduleForm(VerbForm):
+    """When, how urgently and where; what is left empty stays as it is."""
+
+    run_after = MomentField(
+        label=_("Run after"), help_text=_("Empty leaves the time as it is.")
+    )
+    priority = forms.IntegerField(
+        label=_("Priority"),
+        required=False,
+        min_value=PRIORITIES[0],
+        max_value=PRIORITIES[-1],
+        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is."),
+    )
+    queue = forms.ChoiceField(label=_("Queue"), required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        found = [(name, name) for name in catalogue.queue_names(self.request)]
+        queue = self.fields["queue"]
+        assert isinstance(queue, forms.ChoiceField)
+        queue.choices = [("", _("the queue that each has")), *found]
+
+    def clean_run_after(self) -> Any:
+        """A job that waits beyond its expiry would never run."""
+        at = self.cleaned_data["run_after"]
+        late = [
+            row for row in self.rows if at and row.expires_at and row.expires_at <= at
+        ]
+        if late:
+            text = ngettext(
+                "%(count)d job expires before that.",
+                "%(count)d jobs expire before that.",
+                len(late),
+            )
+            raise ValidationError(text % {"count": len(late)})
+        return at
+
+    def clean(self) -> dict[str, Any]:
+        """Something must be chosen."""
+        said = super().clean() or {}
+        if not self.errors and not _changes(said):
+            raise ValidationError(_("Choose a time, a priority or a queue."))
+        return said
+
+
+class RescheduleJobs(Verb):
+    """Waiting jobs get another time, priority or queue."""
+
+    name = "reschedule"
+    label = _("Reschedule selected %(verbose_name_plural)s")
+    button = _("Reschedule")
+    permission = "reschedule"
+    bulk_kind = BulkKind.RESCHEDULE
+    form_class = RescheduleForm
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what is not running."""
+        return bool(row.status == QueuedStatus.QUEUED)
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """How many are running already."""
+        text = ngettext(
+            "Reschedule %(count)d job?", "Reschedule %(count)d jobs?", len(rows)
+        )
+        return Question(
+            text % {"count": len(rows)},
+            [gettext("Attempts and expiry stay as they are.")],
+            running_ones(rows),
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Change what was said."""
+        changes = _changes(said)
+        by = request.user.get_username()
+        changed = set(triage.reschedule([row.pk for row in rows], by=by, **changes))
+        text = ngettext(
+            "%(count)d job was rescheduled.",
+            "%(count)d jobs were rescheduled.",
+            len(changed),
+        )
+        return Done(
+            text % {"count": len(changed)} if changed else "",
+            left_out(len(rows), len(changed)),
+            [row for row in rows if row.pk in changed],
+            _in_words(changes),
+        )
+
+
+def _changes(said: dict[str, Any]) -> dict[str, Any]:
+    """What is to be changed, as ``triage.reschedule`` takes it."""
+    names = ("run_after", "priority", "queue")
+    return {name: said[name] for name in names if said.get(name) not in (None, "")}
+
+
+def _in_words(changes: dict[str, Any]) -> str:
+    labels = {
+        "run_after": gettext("run after"),
+        "priority": gettext("priority"),
+        "queue": gettext("queue"),
+    }
+    what = ", ".join(f"{labels[name]} {value}" for name, value in changes.items())
+    return gettext("Rescheduled: %(what)s.") % {"what": what}

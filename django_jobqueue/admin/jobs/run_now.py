@@ -1,0 +1,63 @@
+"""Let selected jobs run now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, left_out
+from django_jobqueue.states import BulkKind, QueuedStatus
+
+
+class RunJobsNow(Verb):
+    """Waiting jobs become due at once."""
+
+    name = "run_now"
+    label = _("Run selected %(verbose_name_plural)s now")
+    button = _("Run now")
+    permission = "reschedule"
+    bulk_kind = BulkKind.RUN_NOW
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what is not running."""
+        return bool(row.status == QueuedStatus.QUEUED)
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """How many are running already."""
+        text = ngettext("Run %(count)d job now?", "Run %(count)d jobs now?", len(rows))
+        return Question(
+            text % {"count": len(rows)},
+            [gettext("They become due at once; attempts and expiry stay as they are.")],
+            running_ones(rows),
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Make them due."""
+        by = request.user.get_username()
+        changed = set(triage.run_now([row.pk for row in rows], by=by))
+        text = ngettext(
+            "%(count)d job is due now.", "%(count)d jobs are due now.", len(changed)
+        )
+        return Done(
+            text % {"count": len(changed)} if changed else "",
+            left_out(len(rows), len(changed)),
+            [row for row in rows if row.pk in changed],
+            gettext("Made due now."),
+        )
+
+
+def running_ones(rows: Rows) -> list[str]:
+    """A sentence about what was selected and runs already."""
+    count = sum(row.status == QueuedStatus.RUNNING for row in rows)
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d is running already and is left alone.",
+        "%(count)d are running already and are left alone.",
+        count,
+    )
+    return [text % {"count": count}]

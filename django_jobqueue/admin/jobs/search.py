@@ -1,0 +1,92 @@
+"""The search of a list of jobs: what a user may search, and names and ids in short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from django.db.models import CharField, Q
+from django.db.models.functions import Cast
+from django.db.models.query import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.redaction import is_secret
+from django_jobqueue.search import IdSearch, SearchError, parse
+from django_jobqueue.selection import Selection, Term
+
+
+def understood(
+    request: HttpRequest, found: Selection, query: str
+) -> tuple[Selection, Sequence[IdSearch]]:
+    """The selection with what was typed, and the ids that were. Raises SearchError."""
+    search = parse(query, found.table, timezone.now())
+    names = catalogue.job_types(request)
+    terms = [_with_whole_type(term, names) for term in search.terms]
+    found = found.also(*terms)
+    _check_data(request, found)
+    return found, search.ids
+
+
+def look_up(
+    queryset: QuerySet[Any], searches: Sequence[IdSearch], most: int
+) -> tuple[UUID, ...]:
+    """The ids of jobs that have one of these, at most so many.
+
+    Looked up by themselves, since a list in another order might walk all of its index
+    for a few of them.
+    """
+    if all(search.is_exact for search in searches):
+        return tuple(dict.fromkeys(search.first for search in searches))[:most]
+    rows = queryset.order_by().annotate(id_text=Cast("pk", CharField()))
+    wanted = Q()
+    for search in searches:
+        ends = Q(id_text__endswith=search.ending) if search.ending else Q()
+        wanted |= Q(pk__range=(search.first, search.last)) & ends
+    return tuple(rows.filter(wanted).values_list("pk", flat=True)[:most])
+
+
+def _with_whole_type(term: Term, names: Iterable[str]) -> Term:
+    """``type:send_receipt`` is the only job type whose name ends so."""
+    if term.field != "type" or term.value in names:
+        return term
+    whole = [name for name in names if name.endswith(f".{term.value}")]
+    if len(whole) < 2:
+        return replace(term, value=whole[0]) if whole else term
+    error = _("More than one job type ends in “%(name)s”: %(names)s.")
+    raise SearchError(error % {"name": term.value, "names": ", ".join(sorted(whole))})
+
+
+def _check_data(request: HttpRequest, found: Selection) -> None:
+    """Whoever may not see a value must not be able to guess it. Raises SearchError."""
+    keys = {key for term in found.terms if term.field == "data" for key in term.path}
+    if not keys:
+        return
+    if not may(request, VIEW_DATA):
+        raise SearchError(
+            _("You may not view the data of jobs, so you cannot search in it.")
+        )
+    if may(request, REVEAL_DATA):
+        return
+    sensitive = _sensitive(request, found)
+    secret = sorted(key for key in keys if is_secret(key, sensitive))
+    if secret:
+        error = _(
+            "“%(key)s” is a sensitive key: you may not view its values, so you cannot "
+            "search for them. If it is one of other job types only, add “type:”."
+        )
+        raise SearchError(error % {"key": secret[0]})
+
+
+def _sensitive(request: HttpRequest, found: Selection) -> frozenset[str]:
+    """The sensitive keys of the job type, or of all if it may be any."""
+    types = catalogue.job_types(request)
+    named = [types[name] for name in found.values("type") if name in types]
+    return frozenset(
+        str(key).lower() for row in named or types.values() for key in row.sensitive
+    )

@@ -1,0 +1,151 @@
+"""Where is it now? What a worker answered: the stacks of its jobs and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib.admin.utils import quote
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+
+from django_jobqueue.admin.base import may, may_view
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.frames import Traceback, traceback_of
+from django_jobqueue.models import Failure, QueuedJob, Worker
+from django_jobqueue.states import ALIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Where one job, or one thread without a job, was."""
+
+    name: Any
+    job_type: str
+    ran: str
+    is_job: bool
+    traceback: Traceback | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a running job was, and when."""
+
+    traceback: Traceback
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a worker said last, and whether it still owes an answer."""
+
+    at: datetime | None = None
+    pending_since: datetime | None = None
+    stacks: Sequence[Stack] = ()
+    left_out: int = 0
+
+    @property
+    def when(self) -> Any:
+        """When it answered, for the page."""
+        return display.full_moment(self.at)
+
+    @property
+    def asked(self) -> Any:
+        """Since when an answer is waited for."""
+        return display.moment(self.pending_since)
+
+
+def answer_of(request: HttpRequest, worker: Worker) -> Answer:
+    """What this worker said."""
+    answer, asked = _object(worker.answer), _object(worker.request)
+    pending = worker.state in ALIVE and asked.get("inquiry") != answer.get("inquiry")
+    left_out = answer.get("left_out")
+    return Answer(
+        at=moment_in(answer, "at"),
+        pending_since=moment_in(asked, "inquired_at") if pending else None,
+        stacks=[_stack(request, said) for said in _said(answer)],
+        left_out=left_out if isinstance(left_out, int) else 0,
+    )
+
+
+def place_of(job: QueuedJob) -> Place | None:
+    """Where a running job was when its worker answered last; None if it did not answer
+    since the job started."""
+    found = Worker.objects.filter(pk__in=[job.worker_id]).values_list("answer")
+    answer = _object(next(iter(found), (None,))[0])
+    at = moment_in(answer, "at")
+    if at is None or job.started_at is None or at < job.started_at:
+        return None
+    for said in _said(answer):
+        if said.get("job_id") == str(job.pk):
+            traceback = _traceback(said)
+            return None if traceback is None else Place(traceback, at)
+    return None
+
+
+def question_button(request: HttpRequest, job: QueuedJob) -> list[dict[str, Any]]:
+    """The way to ask the worker of a running job, for who may."""
+    allowed = may(request, "control_worker") and may_view(request, Worker)
+    if job.worker_id is None or not allowed:
+        return []
+    asked = {"keys": str(job.worker_id), "next": request.path}
+    address = f"{reverse('admin:jobqueue_worker_where')}?{urlencode(asked)}"
+    return [{"label": _("Where is it now?"), "url": address, "danger": False}]
+
+
+def moment_in(said: dict[str, Any], name: str) -> datetime | None:
+    """A moment of a JSON object, as PostgreSQL writes it."""
+    try:
+        return parse_datetime(str(said.get(name, "")))
+    except ValueError:
+        return None
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _said(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    stacks = answer.get("stacks")
+    for said in stacks if isinstance(stacks, list) else ():
+        if isinstance(said, dict):
+            yield said
+
+
+def _stack(request: HttpRequest, said: dict[str, Any]) -> Stack:
+    is_job = "job_id" in said
+    return Stack(
+        name=_job(request, str(said["job_id"]))
+        if is_job
+        else display.visible(str(said.get("thread", ""))),
+        job_type=display.visible(str(said.get("job_type", ""))),
+        ran=_ran(said.get("seconds")),
+        is_job=is_job,
+        traceback=_traceback(said),
+    )
+
+
+def _job(request: HttpRequest, id: str) -> Any:
+    try:
+        text = display.short_id(UUID(id))
+    except ValueError:
+        return display.visible(id)
+    if not may_view(request, QueuedJob):
+        return text
+    return display.link("queuedjob", quote(id), text)
+
+
+def _ran(seconds: Any) -> str:
+    if not isinstance(seconds, int | float):
+        return ""
+    return display.duration(round(seconds * 1_000))
+
+
+def _traceback(said: dict[str, Any]) -> Traceback | None:
+    return traceback_of(Failure(traceback=str(said.get("stack", "")), frames=[]))

@@ -1,0 +1,211 @@
+"""Why a queued job is not running: what a claim asks of a job, asked of the jobs of a
+page, in a fixed number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Count
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+
+from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.parts.policies import effective_concurrency
+from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
+from django_jobqueue.states import ALIVE, QueuedStatus, WorkerState
+from django_jobqueue.store.ahead import Place, ahead
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.rows import Lane
+
+MOST_AHEAD: Final = 100  # counted no further
+
+Reasons = list[str]
+
+
+def why_not(
+    request: HttpRequest, rows: Sequence[Any], workers: Iterable[Worker]
+) -> dict[UUID, Reasons]:
+    """What keeps each of these jobs from running, in words; nothing if it runs.
+
+    ``workers`` are those that live, and those of the jobs that run.
+    """
+    found = _Reasons(request, rows, workers)
+    reasons = {row.pk: list(found.of(row)) for row in rows}
+    free = [row for row in rows if not reasons[row.pk] and not _runs(row)]
+    before = _ahead(free)
+    for row in free:
+        reasons[row.pk] = list(found.of_turn(row, before.get(row.pk, 0)))
+    return reasons
+
+
+def why(job: Any) -> Any:
+    """The reasons of a job that its list has dressed, one below the other."""
+    return display.lines(job.around.why) if job.around.why else display.NOTHING
+
+
+class _Reasons:
+    """The job types, queues and workers around some jobs."""
+
+    def __init__(
+        self, request: HttpRequest, rows: Sequence[Any], workers: Iterable[Worker]
+    ) -> None:
+        self.now = timezone.now()
+        self.types = catalogue.job_types(request)
+        self.queues = catalogue.queues(request)
+        self.workers = {worker.pk: worker for worker in workers}
+        self.living = [w for w in self.workers.values() if _lives(w, self.now)]
+        self.limits = {
+            name: limit
+            for name in {row.job_type_id for row in rows} & self.types.keys()
+            if (limit := effective_concurrency(self.types[name])) is not None
+        }
+        self.running = _running(self.limits)
+
+    def of(self, job: Any) -> Iterator[str]:
+        """Whatever a claim, or the end of a run, waits for."""
+        if _runs(job):
+            yield from self._of_run(job)
+            return
+        if job.expires_at is not None and job.expires_at <= self.now:
+            yield gettext("it has expired and is about to be archived")
+            return
+        yield from _of_pause(self.types.get(job.job_type_id), _type_paused)
+        yield from _of_pause(self.queues.get(job.queue), _queue_paused)
+        yield from self._of_workers(job)
+        if job.run_after > self.now:
+            seconds = (job.run_after - self.now).total_seconds()
+            text = gettext("it is not due for another %(span)s")
+            yield text % {"span": display.span(seconds)}
+        else:
+            yield from self._of_limit(job)
+
+    def of_turn(self, job: Any, before: int) -> Iterator[str]:
+        """What is left to wait for where nothing is in the way."""
+        if before >= MOST_AHEAD:
+            text = gettext("at least %(count)d jobs of its type come first")
+            yield text % {"count": MOST_AHEAD}
+        elif before:
+            text = ngettext(
+                "%(count)d job of its type comes first",
+                "%(count)d jobs of its type come first",
+                before,
+            )
+            yield text % {"count": before}
+        if job.alone:
+            yield gettext("it waits for a process of its own, because its workers died")
+        elif not any(_has_room(worker) for worker in self._able(job)):
+            yield gettext("it waits for a free slot")
+        elif not before:
+            yield gettext("it is about to be claimed")
+
+    def _of_run(self, job: Any) -> Iterator[str]:
+        worker = self.workers.get(job.worker_id)
+        if worker is None or not _lives(worker, self.now):
+            yield gettext("its worker is gone; it will be rescued")
+        elif job.cancel_requested_at is not None:
+            yield gettext("it was asked to stop and has not stopped yet")
+
+    def _of_limit(self, job: Any) -> Iterator[str]:
+        limit = self.limits.get(job.job_type_id)
+        running = self.running.get(job.job_type_id, 0)
+        if limit is not None and running >= limit:
+            text = gettext("its job type is at its limit: %(running)d of %(limit)d run")
+            yield text % {"running": running, "limit": limit}
+
+    def _of_workers(self, job: Any) -> Iterator[str]:
+        if not self.living:
+            yield gettext("no worker is alive")
+            return
+        serving = [worker for worker in self.living if _serves(worker, job.queue)]
+        knowing = [w for w in self.living if _knows(w, job.job_type_id)]
+        if not serving:
+            yield gettext("no living worker serves its queue")
+        if not knowing:
+            yield gettext("no living worker knows its job type")
+        if serving and knowing:
+            able = self._able(job)
+            if not able:
+                yield gettext("no living worker serves its queue and knows its type")
+            elif all(worker.state == WorkerState.DRAINING for worker in able):
+                yield gettext("the workers that could run it take no new jobs")
+
+    def _able(self, job: Any) -> list[Worker]:
+        return [
+            worker
+            for worker in self.living
+            if _serves(worker, job.queue)
+            and job.job_type_id in (worker.job_types or ())
+        ]
+
+
+def _type_paused(who: str, until: str) -> str:
+    said = {"who": who, "until": until}
+    if who and until:
+        return gettext("%(who)s paused its job type until %(until)s") % said
+    if who:
+        return gettext("%(who)s paused its job type") % said
+    if until:
+        return gettext("its job type is paused until %(until)s") % said
+    return gettext("its job type is paused")
+
+
+def _queue_paused(who: str, until: str) -> str:
+    said = {"who": who, "until": until}
+    if who and until:
+        return gettext("%(who)s paused its queue until %(until)s") % said
+    if who:
+        return gettext("%(who)s paused its queue") % said
+    if until:
+        return gettext("its queue is paused until %(until)s") % said
+    return gettext("its queue is paused")
+
+
+def _of_pause(
+    row: JobType | Queue | None, words: Callable[[str, str], str]
+) -> Iterator[str]:
+    if row is not None and catalogue.is_paused(row):
+        until = display.exact(row.resume_at) if row.resume_at else ""
+        yield words(display.visible(row.paused_by or ""), until)
+
+
+def _runs(job: Any) -> bool:
+    return bool(job.status == QueuedStatus.RUNNING)
+
+
+def _lives(worker: Worker, now: datetime) -> bool:
+    return worker.state in ALIVE and worker.lease_until > now
+
+
+def _serves(worker: Worker, queue: str) -> bool:
+    return worker.queues is None or queue in worker.queues
+
+
+def _knows(worker: Worker, job_type: str) -> bool:
+    return job_type in (worker.job_types or ())
+
+
+def _has_room(worker: Worker) -> bool:
+    return worker.running < worker.threads + worker.async_slots
+
+
+def _running(names: Iterable[str]) -> dict[str, int]:
+    """How many jobs of these types run."""
+    if not names:
+        return {}
+    found = QueuedJob.objects.filter(status=QueuedStatus.RUNNING, job_type__in=names)
+    counted = found.order_by().values_list("job_type").annotate(Count("pk"))
+    return {str(name): count for name, count in counted}
+
+
+def _ahead(rows: Sequence[Any]) -> dict[UUID, int]:
+    """How many jobs of its lane come before each."""
+    places = [
+        Place(row.pk, Lane(row.queue, row.priority, row.job_type_id), row.run_after)
+        for row in rows
+        if not row.alone
+    ]
+    return ahead(DjangoDatabase(), places, MOST_AHEAD) if places else {}

@@ -1,0 +1,1 @@
+"""Lists that stay fast on millions of rows: filters, pages, counts, conditions."""

@@ -1,0 +1,229 @@
+"""Lists that stay fast on millions of rows.
+
+Rows never depend on a count, pages are ranges of an index, and a filter that no index
+serves looks through a window of the newest rows and says so.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ORDER_VAR, ChangeList
+from django.db.models.query import QuerySet
+from django.http import HttpRequest
+from django.utils.formats import number_format
+
+from django_jobqueue.admin.lists.counts import About, count
+from django_jobqueue.admin.lists.filters import TabFilter
+from django_jobqueue.admin.lists.positions import Key, Position
+from django_jobqueue.admin.lists.selected import indexed_part, matching
+from django_jobqueue.admin.parts.chips import Chip, Tab, search_chips
+from django_jobqueue.selection import Selection
+
+AFTER: Final = "after"  # the page of what is older than this position
+BEFORE: Final = "before"  # the page of what is newer
+SINCE: Final = "since"  # where the window begins that an unindexed filter looks through
+WINDOW: Final = 100_000  # rows
+
+
+class PlainChangeList(ChangeList):
+    """A list in its own order, whatever the address asks for."""
+
+    pages_by_key = False
+    model_admin: Any
+    result_list: Any
+    result_count: int
+    full_result_count: int | None
+
+    def get_ordering(
+        self, request: HttpRequest, queryset: QuerySet[Any]
+    ) -> list[Any]:  # an address can ask for a sort without an index
+        """The order of the admin class."""
+        return list(self.model_admin.ordering)
+
+    def get_ordering_field_columns(self) -> dict[int, Any]:
+        """No column can be clicked."""
+        return {}
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Find the page, and let the admin class add what its columns need."""
+        self.params.pop(ORDER_VAR, None)
+        self.find_page(request)
+        self.result_list = self.model_admin.dress(request, list(self.result_list))
+        # Equal counts keep Django's search form from printing a second one.
+        self.full_result_count = self.result_count
+
+    def find_page(self, request: HttpRequest) -> None:
+        """Set ``result_list`` and ``result_count``."""
+        super().get_results(request)
+
+
+class JobChangeList(PlainChangeList):
+    """A list of jobs, paged by their key."""
+
+    pages_by_key = True
+    window = WINDOW
+
+    # How far an unindexed filter looked; None when it looked at everything.
+    looked_back_to: Position | None = None
+    has_newer = False
+    has_older = False
+
+    def get_queryset(
+        self, request: HttpRequest, exclude_parameters: Any = None
+    ) -> QuerySet[Any]:
+        """What is selected, without positions of pages."""
+        for name in (AFTER, BEFORE, SINCE):
+            self._leave_out(name)
+        self.filter_specs, self.has_filters, unknown, _, self.has_active_filters = (
+            self.get_filters(request)
+        )
+        if unknown:
+            raise IncorrectLookupParameters(", ".join(unknown))
+        self.selection: Selection = self.model_admin.selection(
+            request, self.filter_specs, self.query
+        )
+        self.key: Key = self.model_admin.key_of(self.selection)
+        self._after = self._take(request, AFTER)
+        self._before = self._take(request, BEFORE)
+        self._since = self._take(request, SINCE)
+        return self._through_window(self.root_queryset.order_by(*self.key.order))
+
+    def find_page(self, request: HttpRequest) -> None:
+        """One row more than the page shows whether there is another page."""
+        queryset = self.queryset.only(*self.model_admin.list_columns)
+        rows = self._page(queryset)
+        self.result_list = rows
+        if self.has_newer or self.has_older:
+            self.result_count = count(self.queryset)
+        else:
+            self.result_count = len(rows)
+        self.paginator = self.model_admin.get_paginator(request, rows, len(rows) or 1)
+        self.show_full_result_count = False
+        self.show_admin_actions = True
+        self.can_show_all = self.multi_page = False
+
+    def _page(self, queryset: QuerySet[Any]) -> list[Any]:
+        if self._before is not None:
+            rows = self._newer_page(queryset, self._before)
+            if rows:
+                return rows
+        if self._after is not None:
+            queryset = queryset.filter(self.key.after(self._after))
+        rows = list(queryset[: self.list_per_page + 1])
+        self.has_older = len(rows) > self.list_per_page
+        self.has_newer = self._after is not None
+        return rows[: self.list_per_page]
+
+    def _newer_page(self, queryset: QuerySet[Any], before: Position) -> list[Any]:
+        """The page before this position; nothing if it is not full, since then the
+        first page shows more."""
+        found = queryset.filter(self.key.before(before))
+        rows = list(found.order_by(*self.key.backwards)[: self.list_per_page + 1])
+        if len(rows) <= self.list_per_page:
+            return []
+        self.has_newer = self.has_older = True
+        return rows[self.list_per_page - 1 :: -1]
+
+    def _through_window(self, ordered: QuerySet[Any]) -> QuerySet[Any]:
+        """What is selected; of what no index serves, only among so many rows of what
+        an index does."""
+        queryset = matching(ordered, self.selection)
+        indexed = indexed_part(self.selection)
+        self.looked_back_to = None
+        if indexed == self.selection or self.selection.nothing:
+            return queryset
+        through = matching(ordered, indexed)
+        if self._since is not None:
+            queryset = queryset.filter(self.key.not_before(self._since))
+            through = through.filter(self.key.not_before(self._since))
+        beyond = through.values_list(*self.key.names)[self.window : self.window + 1]
+        self.looked_back_to = next(iter(beyond), None)
+        if self.looked_back_to is not None:
+            queryset = queryset.filter(self.key.before(self.looked_back_to))
+        return queryset
+
+    def _leave_out(self, name: str) -> None:
+        """This is no filter, and links do not repeat it."""
+        self.params.pop(name, None)
+        self.filter_params.pop(name, None)
+
+    def _take(self, request: HttpRequest, name: str) -> Position | None:
+        """A position from the address."""
+        self._leave_out(name)
+        text = request.GET.get(name)
+        if not text:
+            return None
+        try:
+            return self.key.read(text)
+        except ValueError as error:
+            raise IncorrectLookupParameters(error) from error
+
+    # What the templates ask for.
+
+    @property
+    def count_text(self) -> str:
+        """How many jobs match, in words that say how sure that is."""
+        opts = self.opts
+        number = self.result_count
+        name = opts.verbose_name if number == 1 else opts.verbose_name_plural
+        text = str(number) if isinstance(number, About) else number_format(number)
+        return f"{text} {name}"
+
+    @property
+    def tabs(self) -> list[Tab]:
+        """The states, each a list of its own."""
+        return [
+            tab
+            for spec in self.filter_specs
+            if isinstance(spec, TabFilter)
+            for tab in spec.tabs(self)
+        ]
+
+    @property
+    def active(self) -> list[Chip]:
+        """What the list is narrowed by, each with the way to do without."""
+        specs: list[Any] = list(self.filter_specs)
+        chips = [chip for spec in specs for chip in spec.chips(self)]
+        return [*chips, *search_chips(self)]
+
+    @property
+    def window_text(self) -> str:
+        """How many rows an unindexed filter looks through."""
+        return f"{self.window:,}"
+
+    @property
+    def newest_link(self) -> str:
+        """The first page."""
+        return self._link({})
+
+    @property
+    def newer_link(self) -> str:
+        """The page before."""
+        if not self.result_list:
+            return self.newest_link
+        return self._link({BEFORE: self.key.write(self.key.of(self.result_list[0]))})
+
+    @property
+    def older_link(self) -> str:
+        """The page after."""
+        return self._link({AFTER: self.key.write(self.key.of(self.result_list[-1]))})
+
+    @property
+    def search_older_link(self) -> str:
+        """The next window."""
+        assert self.looked_back_to is not None
+        return self.get_query_string({SINCE: self.key.write(self.looked_back_to)})
+
+    @property
+    def looked_back_to_time(self) -> datetime | None:
+        """How far an unindexed filter looked, where the key has a time."""
+        first = self.looked_back_to[0] if self.looked_back_to else None
+        return first if isinstance(first, datetime) else None
+
+    def _link(self, position: dict[str, str]) -> str:
+        if self._since is not None:
+            position = {SINCE: self.key.write(self._since), **position}
+        return self.get_query_string(position)

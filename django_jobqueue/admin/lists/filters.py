@@ -1,0 +1,276 @@
+"""Filters that ask no table for its distinct values, and never drop what was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.contrib.admin import SimpleListFilter
+from django.contrib.admin.views.main import ChangeList
+from django.db.models.query import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.chips import Chip, Tab
+from django_jobqueue.admin.parts.display import visible
+from django_jobqueue.search import parse
+from django_jobqueue.selection import SelectionError, Table, Term
+from django_jobqueue.states import ArchivedStatus
+
+
+class ChoiceFilter(SimpleListFilter):
+    """One of a few values, as links; of many, as a list to choose from."""
+
+    template = "admin/jobqueue/choice_filter.html"
+    parameter_name: str
+    most_links = 12
+    folded: ClassVar[bool] = False  # unless it is used
+
+    def has_output(self) -> bool:
+        """A filter that is in use is always shown."""
+        return bool(self.lookup_choices) or self.value() is not None
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """What has the chosen value."""
+        value = self.value()
+        if value is None:
+            return queryset
+        if "\x00" in value:
+            return queryset.none()
+        return self.narrowed(queryset, value)
+
+    def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """The rows of ``queryset`` that have this value."""
+        return queryset.filter(**{self.parameter_name: value})
+
+    def chips(self, changelist: ChangeList) -> Iterator[Chip]:
+        """The chosen value in words."""
+        value = self.value()
+        if value is not None:
+            labels = {str(name): label for name, label in self.lookup_choices}
+            without = changelist.get_query_string({self.parameter_name: None})
+            yield Chip(self.title, str(labels.get(value, visible(value))), without)
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """The choices; one that is in use is among them."""
+        value = self.value()
+        self.others = [
+            (name, each)
+            for name, values in changelist.filter_params.items()
+            if name != self.parameter_name
+            for each in values
+        ]
+        known = list(self.lookup_choices)
+        if value is not None and value not in [str(name) for name, label in known]:
+            known.append((value, visible(value)))
+        yield {
+            "selected": value is None,
+            "query_string": changelist.get_query_string(remove=[self.parameter_name]),
+            "display": _("All"),
+            "value": "",
+        }
+        for name, label in known:
+            yield {
+                "selected": value == str(name),
+                "query_string": changelist.get_query_string(
+                    {self.parameter_name: name}
+                ),
+                "display": label,
+                "value": name,
+            }
+
+
+class TermFilter(ChoiceFilter):
+    """One value of a field that jobs are selected by."""
+
+    selects: ClassVar[str]  # the field of the selection
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """All: the list goes by the terms of its filters."""
+        return queryset
+
+    def terms(self, table: Table) -> Sequence[Term]:
+        """The chosen value. Raises SelectionError for one that cannot be."""
+        value = self.value()
+        return () if value is None else (Term(self.selects, self.meant(value)),)
+
+    def meant(self, value: str) -> Any:
+        """What is compared. Raises SelectionError."""
+        return value
+
+
+class TabFilter(TermFilter):
+    """One of a few states, as tabs above the list."""
+
+    template = "admin/jobqueue/no_filter.html"
+
+    def tabs(self, changelist: ChangeList) -> Iterator[Tab]:
+        """All, and every state."""
+        for choice in self.choices(changelist):
+            yield Tab(choice["display"], choice["query_string"], choice["selected"])
+
+
+class TypedFilter(TermFilter):
+    """A value that is typed, as in the search."""
+
+    template = "admin/jobqueue/typed_filter.html"
+    example: ClassVar[str] = ""
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """None: it is typed."""
+        return []
+
+    def has_output(self) -> bool:
+        """Always, since anything can be typed."""
+        return True
+
+    def terms(self, table: Table) -> Sequence[Term]:
+        """What was typed. Raises SearchError for what cannot be."""
+        value = self.value()
+        typed = value.strip() if value else ""
+        return parse(self.text(typed), table, timezone.now()).terms if typed else ()
+
+    def text(self, typed: str) -> str:
+        """The term of a search that says the same."""
+        escaped = typed.replace("\\", "\\\\").replace('"', '\\"')
+        return f'{self.selects}:"{escaped}"'
+
+
+class StatusFilter(TabFilter):
+    """Archived jobs by their status."""
+
+    title = _("status")
+    parameter_name: str = "status"
+    selects = "status"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Every status."""
+        return list(ArchivedStatus.choices)
+
+
+class StateFilter(TabFilter):
+    """Queued jobs by their state as a person sees it."""
+
+    title = _("state")
+    parameter_name: str = "state"
+    selects = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The views of queued and running."""
+        return [
+            ("ready", _("ready")),
+            ("later", _("later")),
+            ("retrying", _("retrying")),
+            ("running", _("running")),
+            ("cancelling", _("cancelling")),
+            ("lapsed", _("lapsed")),
+        ]
+
+
+class JobTypeFilter(TermFilter):
+    """Jobs of one type, from the rows of the job types."""
+
+    title = _("job type")
+    parameter_name: str = "job_type"
+    selects = "type"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Every job type that was ever declared."""
+        return _named(catalogue.job_types(request))
+
+
+class QueueFilter(TermFilter):
+    """Jobs of one queue."""
+
+    title = _("queue")
+    parameter_name: str = "queue"
+    selects = "queue"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The queues of the job types, and those that have a row."""
+        return _named(catalogue.queue_names(request))
+
+
+class QueuedQueueFilter(QueueFilter):
+    """The same, with the queues that jobs wait in."""
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The queues in use, too."""
+        return _named(catalogue.queue_names_in_use(request))
+
+
+class PriorityFilter(TypedFilter):
+    """Jobs of one priority, or of those above or below."""
+
+    title = _("priority")
+    parameter_name: str = "priority"
+    selects = "priority"
+    example = "5, >0, -10..10"
+
+    def text(self, typed: str) -> str:
+        """A number, or one with an operator; spaces do not count."""
+        return f"{self.selects}:{''.join(typed.split())}"
+
+
+class ErrorFilter(TypedFilter):
+    """Jobs by the class of the exception that they failed with last."""
+
+    title = _("error class")
+    parameter_name: str = "error"
+    selects = "error"
+    example = "TimeoutError"
+
+
+class WorkerFilter(TypedFilter):
+    """Jobs that a worker runs, or ran."""
+
+    title = _("worker")
+    parameter_name: str = "worker"
+    selects = "worker"
+    example = "web-1:4100"
+
+
+class ReplayedFilter(TermFilter):
+    """Archived jobs that were replayed, or were not."""
+
+    title = _("replayed")
+    parameter_name: str = "replayed"
+    selects = "replayed"
+    folded = True
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Whether or not."""
+        return [("yes", _("replayed")), ("no", _("not replayed"))]
+
+    def meant(self, value: str) -> bool:
+        """Whether they were."""
+        if value not in ("yes", "no"):
+            raise SelectionError(value)
+        return value == "yes"
+
+
+class FailureGroupFilter(TermFilter):
+    """Archived jobs of one failure group; shown only while it is in use."""
+
+    title = _("failure group")
+    parameter_name: str = "fingerprint"
+    selects = "group"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """None: links lead here."""
+        return []
+
+    def meant(self, value: str) -> UUID:
+        """The fingerprint."""
+        try:
+            return UUID(value)
+        except ValueError as error:
+            raise SelectionError(str(error)) from error
+
+
+def _named(names: Iterable[str]) -> list[tuple[str, Any]]:
+    """Names as choices."""
+    return [(name, visible(name)) for name in sorted(names)]

@@ -1,0 +1,100 @@
+"""The jobs that a list shows: its filters and its search as one selection.
+
+A bulk operation takes the same selection, so that it changes what the list showed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
+from django.db.models.query import QuerySet
+from django.utils.translation import gettext
+
+from django_jobqueue.admin.parts.display import visible
+from django_jobqueue.search import SearchError
+from django_jobqueue.selection import (
+    RUNNING,
+    Selection,
+    SelectionError,
+    Table,
+    Term,
+)
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.data_index import has_data_index
+from django_jobqueue.store.selection import condition
+
+_VALUE: Final = "\x00"  # stands for a value where no SQL has this character
+
+# What an index serves, in any combination.
+_INDEXED: Final = {
+    Table.ARCHIVED: frozenset(
+        {"id", "type", "status", "finished", "group", "replay-of", "operation"}
+    ),
+    Table.QUEUED: frozenset({"id", "worker", "group", "replay-of", "operation"}),
+}
+
+
+class Spec(Protocol):
+    """A filter of a list of jobs."""
+
+    title: Any
+
+    def terms(self, table: Table) -> Sequence[Term]:
+        """What it asks for. Raises SelectionError for what cannot be, SearchError for
+        what was typed and is not understood."""
+        ...
+
+
+def selected(table: Table, specs: Iterable[Spec]) -> tuple[Selection, list[str]]:
+    """What these filters ask for together; nothing if one of them is not clear, and
+    why."""
+    selection, problems = Selection(table), []
+    for spec in specs:
+        try:
+            selection = selection.also(*spec.terms(table))
+        except SearchError as error:
+            selection = selection.none()
+            text = gettext("No rows, because “%(title)s” is not clear: %(why)s")
+            problems.append(text % {"title": spec.title, "why": visible(str(error))})
+        except SelectionError:
+            selection = selection.none()
+    return selection, problems
+
+
+def matching(queryset: QuerySet[Any], selection: Selection) -> QuerySet[Any]:
+    """The rows of the queryset that are selected.
+
+    The condition names the table, so this is for a queryset of jobs that is not itself
+    part of another query.
+    """
+    if selection.nothing:
+        return queryset.none()
+    if not selection.terms:
+        return queryset
+    values: list[Any] = []
+
+    def placeholder(value: Any) -> str:
+        values.append(value)
+        return _VALUE
+
+    sql = condition(selection, placeholder).replace("%", "%%").replace(_VALUE, "%s")
+    return queryset.filter(RawSQL(sql, values, output_field=BooleanField()))
+
+
+def is_indexed(table: Table, term: Term) -> bool:
+    """Whether an index finds the jobs that meet this term, however many there are."""
+    if term.field == "state":
+        return term.value in RUNNING
+    if term.field == "data":
+        return has_data_index(DjangoDatabase(), table)
+    return term.field in _INDEXED[table]
+
+
+def indexed_part(selection: Selection) -> Selection:
+    """The same without the terms that no index serves."""
+    terms = tuple(t for t in selection.terms if is_indexed(selection.table, t))
+    return replace(selection, terms=terms)

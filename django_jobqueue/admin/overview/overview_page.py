@@ -1,0 +1,197 @@
+"""The overview: what the front page of the job queue shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from django_jobqueue.admin.overview import overview_tables
+from django_jobqueue.admin.overview.overview_tables import (
+    OperationRow,
+    Table,
+    WorkerRow,
+)
+from django_jobqueue.admin.parts import display, history_charts
+from django_jobqueue.admin.parts.depths import age_text, number_text
+from django_jobqueue.admin.parts.history_charts import History
+from django_jobqueue.admin.tabs import address_of
+from django_jobqueue.conf import conf
+from django_jobqueue.figures import attention, overview
+from django_jobqueue.figures.attention import Concern
+from django_jobqueue.figures.lines import total
+from django_jobqueue.figures.overview import Overview
+from django_jobqueue.figures.present import has_lapsed, is_alive
+from django_jobqueue.figures.window import HOUR, WINDOWS
+
+PARAMETER: Final = "window"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One number, what it is of, and whether it is worrying."""
+
+    label: str
+    value: str
+    note: str = ""
+    url: str = ""
+    is_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A concern as it is shown."""
+
+    text: str
+    url: str
+    is_bad: bool
+    others: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A window that can be chosen."""
+
+    label: Any
+    url: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All that the template shows."""
+
+    window: Any
+    choices: Sequence[Choice]
+    cards: Sequence[Card]
+    pointers: Sequence[Pointer]
+    history: History
+    types: Table
+    queues: Table
+    workers: Sequence[WorkerRow]
+    more_workers: int
+    operations: Sequence[OperationRow]
+
+
+def page(request: HttpRequest) -> Page:
+    """The figures as this user may see them. A window that is none counts as the last
+    hour."""
+    window = WINDOWS.get(request.GET.get(PARAMETER, ""), HOUR)
+    found = overview.read(window)
+    workers = overview_tables.workers(request, found)
+    return Page(
+        window=window.label,
+        choices=[
+            Choice(one.label, f"?{PARAMETER}={one.name}", one is window)
+            for one in WINDOWS.values()
+        ],
+        cards=_cards(request, found),
+        pointers=[_pointer(request, one) for one in attention.concerns(found.now)],
+        history=history_charts.history(found),
+        types=overview_tables.types(request, found),
+        queues=overview_tables.queues(request, found),
+        workers=workers[: overview_tables.MOST_WORKERS],
+        more_workers=max(0, len(workers) - overview_tables.MOST_WORKERS),
+        operations=overview_tables.operations(request, found),
+    )
+
+
+def _cards(request: HttpRequest, found: Overview) -> list[Card]:
+    line = total(found)
+    depths = line.depths
+    alive = [worker for worker in found.now.present.workers if is_alive(worker)]
+    slots = sum(worker.threads + worker.async_slots for worker in alive)
+    minutes = (found.past.end - found.past.start).total_seconds() / 60
+    window = str(found.window.label)
+    share = line.failed_share
+    return [
+        Card(
+            _("Ready"),
+            overview_tables.count(depths, "ready"),
+            url=_list(request, "queuedjob", state="ready"),
+        ),
+        Card(
+            _("Running"),
+            number_text(depths.running),
+            _("of %(count)s slots") % {"count": number_text(slots)},
+            _list(request, "queuedjob", state="running"),
+        ),
+        Card(
+            _("Retrying"),
+            overview_tables.count(depths, "retrying"),
+            url=_list(request, "queuedjob", state="retrying"),
+        ),
+        Card(
+            _("Oldest ready"),
+            age_text(depths.oldest),
+            is_bad=(depths.oldest or 0) > conf.alert_wait,
+        ),
+        Card(_("Finished"), _rate(line.finished / minutes), _per_minute(window)),
+        Card(
+            _("Failed"),
+            overview_tables.percent(share),
+            window,
+            _list(request, "archivedjob", status="failed"),
+            is_bad=share is not None and 100 * share > conf.alert_failed,
+        ),
+        _workers_card(request, found, len(alive)),
+    ]
+
+
+def _workers_card(request: HttpRequest, found: Overview, alive: int) -> Card:
+    lapsed = sum(map(has_lapsed, found.now.present.workers))
+    note = ""
+    if lapsed:
+        note = ngettext("%(count)d lapsed", "%(count)d lapsed", lapsed)
+        note %= {"count": lapsed}
+    return Card(
+        _("Workers alive"),
+        number_text(alive),
+        note,
+        _list(request, "worker"),
+        is_bad=not alive or lapsed > 0,
+    )
+
+
+def _per_minute(window: str) -> str:
+    return _("a minute, %(window)s") % {"window": window}
+
+
+def _rate(number: float) -> str:
+    return number_text(round(number)) if number >= 10 else f"{number:.1f}"
+
+
+def _list(request: HttpRequest, model: str, **query: str) -> str:
+    """A list, if the user may see it and it is on this site."""
+    if not overview_tables.may_follow(request, model):
+        return ""
+    address = address_of(request, model)
+    return f"{address}?{urlencode(query)}" if query else address
+
+
+def _pointer(request: HttpRequest, concern: Concern) -> Pointer:
+    others = ""
+    if concern.others:
+        others = ngettext(
+            "and %(count)d more like it", "and %(count)d more like it", concern.others
+        ) % {"count": concern.others}
+    return Pointer(
+        text=display.visible(concern.message),
+        url=_place(request, concern),
+        is_bad=concern.is_bad,
+        others=others,
+    )
+
+
+def _place(request: HttpRequest, concern: Concern) -> str:
+    """Where to look at it."""
+    if not concern.model:
+        return ""
+    if concern.key is None or not overview_tables.may_follow(request, concern.model):
+        return _list(request, concern.model, **concern.query)
+    return display.url_of(concern.model, concern.key)

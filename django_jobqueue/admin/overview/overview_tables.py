@@ -1,0 +1,278 @@
+"""The tables of the overview: job types, queues, workers, bulk operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.template.defaultfilters import filesizeformat
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
+
+from django_jobqueue.admin.base import may
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.charts import Spark, spark
+from django_jobqueue.admin.parts.depths import age_text, number_text
+from django_jobqueue.admin.parts.history_charts import HALF, MOST, time_text
+from django_jobqueue.admin.tabs import address_of
+from django_jobqueue.conf import conf
+from django_jobqueue.figures.lines import Depths, Line, by_queue, by_type
+from django_jobqueue.figures.overview import Overview
+from django_jobqueue.figures.present import is_alive
+from django_jobqueue.states import WorkerState
+from django_jobqueue.store import stats
+
+MOST_LINES: Final = 200
+MOST_WORKERS: Final = 50
+SHOWN_OPERATIONS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of jobs, and the list of them."""
+
+    text: str
+    url: str = ""
+    is_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The figures of a job type or queue."""
+
+    name: str
+    url: str
+    is_paused: bool
+    ready: Cell
+    later: Cell
+    retrying: Cell
+    running: Cell
+    limit: str
+    oldest: Cell
+    finished: str
+    failed: Cell
+    wait: str
+    run_half: str
+    run: str
+    trend: Spark
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows, and how many lines are not shown because nothing is to be said."""
+
+    rows: Sequence[Row]
+    idle: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker."""
+
+    name: str
+    url: str
+    state: Any
+    running: str
+    queues: str
+    memory: str
+    age: str
+    release: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRow:
+    """A bulk operation."""
+
+    kind: str
+    url: str
+    state: Any
+    progress: str
+    share: int | None  # percent
+    by: str
+    created: Any
+
+
+def types(request: HttpRequest, overview: Overview) -> Table:
+    """A row for each job type that is not idle."""
+    return _table(request, overview, by_type(overview), "jobtype", "job_type")
+
+
+def queues(request: HttpRequest, overview: Overview) -> Table:
+    """A row for each queue that is not idle."""
+    return _table(request, overview, by_queue(overview), "queue", "queue")
+
+
+def count(depths: Depths, name: str) -> str:
+    """A number of jobs; with a plus if that many and perhaps more."""
+    text = number_text(getattr(depths, name))
+    return f"{text}+" if name in depths.at_least else text
+
+
+def percent(share: float | None) -> str:
+    """A share as text: "4.1 %", "< 0.1 %"."""
+    if share is None:
+        return display.NOTHING
+    if 0 < share < 0.001:
+        return _("< 0.1 %")
+    return _("%(percent).1f %%") % {"percent": 100 * share}
+
+
+def may_follow(request: HttpRequest, model: str) -> bool:
+    """Whether the user may see this model's page, and it is on this site."""
+    return may(request, f"view_{model}") and bool(address_of(request, model))
+
+
+def workers(request: HttpRequest, overview: Overview) -> list[WorkerRow]:
+    """Those that live or should, and those that ended lately; what is wrong first."""
+    follow = may_follow(request, "worker")
+    found = sorted(overview.now.present.workers, key=_urgency)
+    return [
+        WorkerRow(
+            name=display.visible(one.name),
+            url=display.url_of("worker", one.id) if follow else "",
+            state=_state(one),
+            running=f"{one.running} / {one.threads + one.async_slots}",
+            queues=_("every queue")
+            if one.queues is None
+            else display.names(one.queues),
+            memory=filesizeformat(one.rss) if one.rss else display.NOTHING,
+            age=display.span(one.age),
+            release=display.visible(one.release) or display.NOTHING,
+        )
+        for one in found
+    ]
+
+
+def operations(request: HttpRequest, overview: Overview) -> list[OperationRow]:
+    """The newest."""
+    follow = may_follow(request, "bulkoperation")
+    return [
+        OperationRow(
+            kind=str(one.get_kind_display()),
+            url=display.url_of("bulkoperation", one.pk) if follow else "",
+            state=display.pill(one.state, one.get_state_display()),
+            progress=_progress(one),
+            share=min(100, 100 * one.seen // one.total) if one.total else None,
+            by=display.visible(one.created_by) or display.NOTHING,
+            created=display.moment(one.created_at),
+        )
+        for one in overview.now.operations[:SHOWN_OPERATIONS]
+    ]
+
+
+def _table(
+    request: HttpRequest,
+    overview: Overview,
+    lines: Sequence[Line],
+    model: str,
+    parameter: str,
+) -> Table:
+    what = "queue" if model == "queue" else "job type"
+    closed = {one.name for one in overview.now.present.closed if one.what == what}
+    addresses = Addresses(request, model, parameter)
+    busy = [line for line in lines if not line.is_idle or line.name in closed]
+    idle = len(lines) - len(busy[:MOST_LINES])
+    text = ngettext(
+        "%(count)d more had no job (%(window)s).",
+        "%(count)d more had no job (%(window)s).",
+        idle,
+    ) % {"count": idle, "window": overview.window.label}
+    rows = [
+        _row(line, addresses, overview, line.name in closed)
+        for line in busy[:MOST_LINES]
+    ]
+    return Table(rows, text if idle else "")
+
+
+class Addresses:
+    """Where the cells of a table lead, as far as the user may follow."""
+
+    def __init__(self, request: HttpRequest, model: str, parameter: str) -> None:
+        self._model = model
+        self._parameter = parameter
+        self.are_types = model == "jobtype"
+        self._objects = self.are_types and may_follow(request, model)
+        self._lists = {
+            name: address_of(request, name) if may_follow(request, name) else ""
+            for name in ("queuedjob", "archivedjob")
+        }
+
+    def object(self, name: str) -> str:
+        """The page of a job type; a queue has one only if it was ever paused."""
+        return display.url_of(self._model, name) if self._objects else ""
+
+    def list(self, of: str, name: str, **query: str) -> str:
+        """Its jobs of this kind."""
+        address = self._lists[of]
+        if not address:
+            return ""
+        return f"{address}?{urlencode({self._parameter: name, **query})}"
+
+
+def _row(line: Line, addresses: Addresses, overview: Overview, is_paused: bool) -> Row:
+    depths, share = line.depths, line.failed_share
+
+    def waiting(state: str) -> Cell:
+        number = getattr(depths, state)
+        url = addresses.list("queuedjob", line.name, state=state) if number else ""
+        return Cell(count(depths, state), url)
+
+    limit = overview.now.limits.get(line.name) if addresses.are_types else None
+    is_slow = not is_paused and (depths.oldest or 0) > conf.alert_wait
+    failed = addresses.list("archivedjob", line.name, status="failed")
+    return Row(
+        name=display.visible(line.name),
+        url=addresses.object(line.name),
+        is_paused=is_paused,
+        ready=waiting("ready"),
+        later=waiting("later"),
+        retrying=waiting("retrying"),
+        running=waiting("running"),
+        limit="" if limit is None else number_text(limit),
+        oldest=Cell(age_text(depths.oldest), is_bad=is_slow),
+        finished=number_text(line.finished),
+        failed=Cell(
+            percent(share),
+            failed if line.failed else "",
+            is_bad=share is not None and 100 * share > conf.alert_failed,
+        ),
+        wait=time_text(line.wait_time(MOST)),
+        run_half=time_text(line.run_time(HALF)),
+        run=time_text(line.run_time(MOST)),
+        trend=spark(line.trend, _trend_text(line, overview)),
+    )
+
+
+def _trend_text(line: Line, overview: Overview) -> str:
+    text = _("%(finished)s finished, %(failed)s of them failed, %(window)s")
+    return text % {
+        "finished": number_text(line.finished),
+        "failed": number_text(line.failed),
+        "window": overview.window.label,
+    }
+
+
+def _urgency(worker: stats.WorkerRow) -> tuple[int, str]:
+    if is_alive(worker):
+        return (2 if worker.state == WorkerState.RUNNING else 1), worker.name
+    return (3 if worker.state == WorkerState.STOPPED else 0), worker.name
+
+
+def _state(worker: stats.WorkerRow) -> Any:
+    state = WorkerState(worker.state)
+    if state in (WorkerState.STOPPED, WorkerState.LOST) or is_alive(worker):
+        return display.pill(state.value, state.label)
+    return display.pill("lapsed", pgettext("worker", "lapsed"))
+
+
+def _queues(worker: stats.WorkerRow) -> str:
+    return _("every queue") if worker.queues is None else display.names(worker.queues)
+
+
+def _progress(operation: Any) -> str:
+    if operation.total is None:
+        return number_text(operation.seen)
+    return f"{number_text(operation.seen)} / {number_text(operation.total)}"

@@ -1,0 +1,58 @@
+"""The names that filters and forms offer, from small tables, read once a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils import timezone
+
+from django_jobqueue.admin.parts.policies import effective_max_attempts
+from django_jobqueue.models import JobType, Queue
+from django_jobqueue.store import lanes
+from django_jobqueue.store.connection import DjangoDatabase
+
+_TYPES = "_jobqueue_job_types"
+_QUEUES = "_jobqueue_queues"
+
+
+def job_types(request: HttpRequest) -> dict[str, JobType]:
+    """Every job type by its name."""
+    found = _once(request, _TYPES, lambda: list(JobType.objects.all()))
+    return {row.name: row for row in found}
+
+
+def queues(request: HttpRequest) -> dict[str, Queue]:
+    """The queues that have a row, by their names."""
+    found = _once(request, _QUEUES, lambda: list(Queue.objects.all()))
+    return {row.name: row for row in found}
+
+
+def queue_names(request: HttpRequest) -> list[str]:
+    """The queues that are known without a look at the jobs."""
+    declared = {row.queue for row in job_types(request).values()}
+    return sorted({*declared, *queues(request)})
+
+
+def queue_names_in_use(request: HttpRequest) -> list[str]:
+    """The same, and those that queued jobs wait in: a loose scan of an index."""
+    return sorted({*lanes.queues(DjangoDatabase()), *queue_names(request)})
+
+
+def is_paused(row: JobType | Queue | None) -> bool:
+    """Whether a pause of this job type or queue is in force."""
+    if row is None or not row.paused:
+        return False
+    return row.resume_at is None or row.resume_at > timezone.now()
+
+
+def max_attempts(job: Any, job_type: JobType | None) -> int | None:
+    """How many attempts this job has; None is without end."""
+    own: int | None = job.max_attempts
+    return own if job_type is None else effective_max_attempts(job_type, own)
+
+
+def _once(request: HttpRequest, name: str, read: Any) -> Any:
+    if not hasattr(request, name):
+        setattr(request, name, read())
+    return getattr(request, name)

@@ -1,0 +1,68 @@
+"""What waits and runs, by job type or by queue; looked at once a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.formats import number_format
+
+from django_jobqueue.admin.parts import display
+from django_jobqueue.store import stats
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.stats import CAP, Depth
+
+
+def depths(request: HttpRequest) -> list[Depth]:
+    """What waits and runs of each job type in each queue."""
+    known: list[Depth] | None = getattr(request, "_jobqueue_depths", None)
+    if known is None:
+        known = stats.depths(DjangoDatabase())
+        request._jobqueue_depths = known  # type: ignore[attr-defined]
+    return known
+
+
+def by_job_type(request: HttpRequest) -> dict[str, Depth]:
+    """The sum of each job type over all queues."""
+    return _summed(depths(request), lambda depth: depth.job_type)
+
+
+def by_queue(request: HttpRequest) -> dict[str, Depth]:
+    """The sum of each queue over all job types."""
+    return _summed(depths(request), lambda depth: depth.queue)
+
+
+def count_text(count: int) -> str:
+    """A count as it is shown: none is counted above the cap."""
+    return f"{number_text(CAP)}+" if count > CAP else number_text(count)
+
+
+def number_text(number: int) -> str:
+    """A whole number."""
+    return number_format(number, use_l10n=True, force_grouping=True)
+
+
+def age_text(seconds: float | None) -> str:
+    """How long the oldest ready job has waited."""
+    return display.NOTHING if seconds is None else display.span(max(0.0, seconds))
+
+
+def ready_cell(depth: Depth) -> Any:
+    """How many are ready, and how long the oldest has waited."""
+    if not depth.ready:
+        return "0"
+    return display.lines([count_text(depth.ready), age_text(depth.oldest)])
+
+
+def _summed(found: list[Depth], key: Callable[[Depth], str]) -> dict[str, Depth]:
+    sums: dict[str, Depth] = {}
+    for depth in found:
+        one = sums.setdefault(key(depth), Depth("", ""))
+        one.ready += depth.ready
+        one.later += depth.later
+        one.retrying += depth.retrying
+        one.running += depth.running
+        if depth.oldest is not None:
+            one.oldest = max(one.oldest or 0.0, depth.oldest)
+    return sums

@@ -1,0 +1,124 @@
+"""Tracebacks as frames: those of the project stand out, those of libraries fold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final
+
+from django_jobqueue.admin.parts.display import shown_text
+from django_jobqueue.fingerprints import is_project_file
+from django_jobqueue.models import Failure
+
+_FRAME: Final = re.compile(  # the bars are those of exception groups
+    r'(?P<indent>[ |]*)  File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)'
+)
+
+
+@dataclass(slots=True)
+class Frame:
+    """A call of a traceback; all texts are fit to be shown."""
+
+    file: str
+    line: int
+    function: str
+    project: bool  # a file of the project, not of a library
+    source: str = ""  # the line of code, and marks below it
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Consecutive frames, all of the project or all of libraries; or some text."""
+
+    text: str = ""
+    project: bool = True
+    frames: list[Frame] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Traceback:
+    """A traceback as the page shows it; see ``admin/jobqueue/traceback.html``."""
+
+    text: str
+    parts: list[Part]
+
+    @property
+    def has_project_frames(self) -> bool:
+        """Whether there is anything that library frames can fold around."""
+        return any(part.frames and part.project for part in self.parts)
+
+
+def traceback_of(
+    failure: Failure, shown: Callable[[str], str] = shown_text
+) -> Traceback | None:
+    """The traceback of an attempt; None if there is none.
+
+    ``shown`` makes text that came from a job fit to be shown.
+    """
+    text = shown(failure.traceback)
+    if not text:
+        return None
+    known = {(f["file"], f["line"]): f for f in failure.frames if _is_frame(f)}
+    return Traceback(text, list(_parts(text, known)))
+
+
+def _is_frame(value: object) -> bool:
+    return isinstance(value, dict) and {"file", "line", "function"} <= value.keys()
+
+
+def _parts(
+    text: str, known: dict[tuple[str, int], dict[str, object]]
+) -> Iterator[Part]:
+    read = _read(text.splitlines(), known)
+    for kind, run in groupby(read, key=_kind):
+        found = list(run)
+        if kind == "text":
+            yield Part(text="\n".join(line for line in found if isinstance(line, str)))
+        else:
+            frames = [frame for frame in found if isinstance(frame, Frame)]
+            yield Part(project=kind == "project", frames=frames)
+
+
+def _kind(read: Frame | str) -> str:
+    if isinstance(read, str):
+        return "text"
+    return "project" if read.project else "library"
+
+
+def _read(
+    lines: list[str], known: dict[tuple[str, int], dict[str, object]]
+) -> Iterator[Frame | str]:
+    """Each frame with its lines of code, and each line that belongs to none."""
+    frame, indent = None, ""
+    for line in lines:
+        found = _FRAME.fullmatch(line)
+        if frame is not None and found is None and line.startswith(indent):
+            code = line[len(indent) :]
+            frame.source += f"\n{code}" if frame.source else code
+            continue
+        if frame is not None:
+            yield frame
+            frame = None
+        if found is None:
+            yield line
+        else:
+            frame, indent = _frame(found, known), f"{found['indent']}    "
+    if frame is not None:
+        yield frame
+
+
+def _frame(
+    found: re.Match[str], known: dict[tuple[str, int], dict[str, object]]
+) -> Frame:
+    """A frame as the text tells it; the worker noted whose file it is, and the whole
+    name of the function. It noted nothing of the frames of causes."""
+    file, line = found["file"], int(found["line"])
+    noted = known.get((file, line), {})
+    return Frame(
+        file=file,
+        line=line,
+        function=shown_text(str(noted.get("function", found["function"]))),
+        project=bool(noted.get("project", is_project_file(file))),
+    )

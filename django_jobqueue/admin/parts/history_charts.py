@@ -1,0 +1,164 @@
+"""The charts of the overview, and the same figures as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from django_jobqueue.admin.parts import charts, display
+from django_jobqueue.admin.parts.charts import Chart, Decades
+from django_jobqueue.admin.parts.depths import number_text
+from django_jobqueue.figures.clock import aware
+from django_jobqueue.figures.overview import Overview
+from django_jobqueue.figures.window import HOUR, WEEK, Window
+from django_jobqueue.store.history import Span
+
+MOST: Final = 0.95  # of the attempts
+HALF: Final = 0.5
+KINDS: Final = ("failed", "other", "succeeded")  # from the base up
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The figures of one span, as text."""
+
+    start: str
+    succeeded: str
+    failed: str
+    other: str
+    retried: str
+    wait: str
+    run_half: str
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What happened in a window, drawn and as a table, newest first."""
+
+    finished: Chart
+    times: Chart
+    rows: Sequence[Row]
+    per: Any
+
+
+def history(overview: Overview) -> History:
+    """Draw it."""
+    window, past = overview.window, overview.past
+    starts = [past.start + n * window.step for n in range(window.length // window.step)]
+    by_start = {aware(span.start): span for span in past.spans}
+    spans = [by_start.get(start) for start in starts]
+    labels = _labels(window, past.start, past.end)
+    return History(
+        finished=_finished(window, starts, spans, labels),
+        times=_times(spans, labels),
+        rows=[
+            _row(window, start, span)
+            for start, span in zip(reversed(starts), reversed(spans), strict=True)
+            if span is not None
+        ],
+        per=window.per,
+    )
+
+
+def time_text(seconds: float | None) -> str:
+    """A percentile as text."""
+    return display.duration(None if seconds is None else round(seconds * 1_000))
+
+
+def _finished(
+    window: Window,
+    starts: Sequence[datetime],
+    spans: Sequence[Span | None],
+    labels: Sequence[str],
+) -> Chart:
+    found = [span for span in spans if span is not None]
+    most = charts.top(
+        max([0, *(sum(getattr(s, kind) for kind in KINDS) for s in found)])
+    )
+    columns = [
+        None
+        if span is None
+        else (
+            _bar_title(window, start, span),
+            [(kind, getattr(span, kind)) for kind in KINDS],
+        )
+        for start, span in zip(starts, spans, strict=True)
+    ]
+    totals = {kind: number_text(sum(getattr(s, kind) for s in found)) for kind in KINDS}
+    summary = _(
+        "Jobs that ended, %(window)s: %(succeeded)s succeeded, %(failed)s failed, "
+        "%(other)s ended otherwise."
+    )
+    return Chart(
+        width=charts.width_of(len(spans)),
+        summary=summary % {**totals, "window": window.label},
+        y_labels=[number_text(most), number_text(most // 2), "0"],
+        x_labels=labels,
+        bars=charts.bars(columns, most),
+    )
+
+
+def _times(spans: Sequence[Span | None], labels: Sequence[str]) -> Chart:
+    waits = [None if span is None else span.wait_time(MOST) for span in spans]
+    runs = [None if span is None else span.run_time(MOST) for span in spans]
+    scale = Decades([*waits, *runs])
+    values = {"wait": _greatest(waits), "run": _greatest(runs)}
+    summary = _(
+        "95 % of the attempts waited and ran no longer than this. Greatest: wait "
+        "{wait}, run {run}."
+    )
+    return Chart(
+        width=charts.width_of(len(spans)),
+        summary=summary.format(**values),
+        y_labels=[time_text(mark) for mark in scale.marks],
+        x_labels=labels,
+        lines=[charts.line("wait", waits, scale), charts.line("run", runs, scale)],
+    )
+
+
+def _greatest(values: Sequence[float | None]) -> str:
+    return time_text(
+        max((value for value in values if value is not None), default=None)
+    )
+
+
+def _bar_title(window: Window, start: datetime, span: Span) -> str:
+    text = _("%(time)s: %(succeeded)s succeeded, %(failed)s failed, %(other)s other")
+    counts = {kind: number_text(getattr(span, kind)) for kind in KINDS}
+    return text % {**counts, "time": _moment(window, start)}
+
+
+def _row(window: Window, start: datetime, span: Span) -> Row:
+    return Row(
+        start=_moment(window, start),
+        succeeded=number_text(span.succeeded),
+        failed=number_text(span.failed),
+        other=number_text(span.other),
+        retried=number_text(span.retried),
+        wait=time_text(span.wait_time(MOST)),
+        run_half=time_text(span.run_time(HALF)),
+        run=time_text(span.run_time(MOST)),
+    )
+
+
+def _moment(window: Window, moment: datetime) -> str:
+    """When a span began, as exact as the window needs it."""
+    form = "H:i" if window is HOUR else "D H:i"
+    return date_format(timezone.localtime(moment), form, use_l10n=False)
+
+
+def _labels(window: Window, start: datetime, end: datetime) -> list[str]:
+    """The beginning, two marks between, and now."""
+    form = "D j" if window is WEEK else "H:i"
+    marks = [start + (end - start) * n / 3 for n in range(3)]
+    return [
+        *(date_format(timezone.localtime(m), form, use_l10n=False) for m in marks),
+        _("now"),
+    ]

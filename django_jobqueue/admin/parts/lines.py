@@ -1,0 +1,49 @@
+"""What happened in the last 24 hours, by job type or by queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.depths import number_text
+from django_jobqueue.figures.lines import Line
+from django_jobqueue.store import history
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.stats import Recent
+
+
+def last_day(key: Callable[[Recent], str]) -> dict[str, Line]:
+    """A line for each that had something."""
+    start = timezone.now() - timedelta(days=1)
+    found: dict[str, Line] = {}
+    for recent in history.since(DjangoDatabase(), start):
+        name = key(recent)
+        found.setdefault(name, Line(name)).add(recent)
+    return found
+
+
+def finished_cell(line: Line) -> Any:
+    """How many jobs finished, and the share of those that failed."""
+    if not line.finished:
+        return display.NOTHING
+    text = _("%(share)s failed") % {"share": share_text(line.failed_share)}
+    return display.lines(
+        [
+            number_text(line.finished),
+            display.pill("failed", text) if line.failed else text,
+        ]
+    )
+
+
+def share_text(share: float | None) -> str:
+    """A share of a whole: "4.1 %"."""
+    if share is None:
+        return display.NOTHING
+    percent = number_format(share * 100, decimal_pos=1, use_l10n=True)
+    return _("%(percent)s %%") % {"percent": percent}

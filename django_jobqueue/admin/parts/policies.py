@@ -1,0 +1,183 @@
+"""A job type's policy line by line: what is in force, and where it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.parts import display
+from django_jobqueue.conf import conf
+from django_jobqueue.models import JobType
+from django_jobqueue.policy import UNSET, attempts_in_force, limit_in_force
+from django_jobqueue.registry import registry
+from django_jobqueue.states import ArchivedStatus, Delivery
+from django_jobqueue.store.job_types import OVERRIDABLE
+
+OPTIONS: Final = tuple(OVERRIDABLE)
+LABELS: Final = {
+    "priority": _("Priority"),
+    "max_attempts": _("Max attempts"),
+    "timeout": _("Timeout"),
+    "concurrency": _("Concurrency"),
+    "keep_succeeded": _("Keep succeeded jobs for"),
+    "keep_unsuccessful": _("Keep other jobs for"),
+}
+
+
+class Source(TextChoices):
+    """Where a value in force comes from."""
+
+    CODE = "code", _("code")
+    SETTING = "setting", _("setting")
+    OVERRIDE = "override", _("override")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    """One line."""
+
+    option: str
+    code: str  # what holds without the override
+    override: str
+    effective: str
+    source: Source
+    note: str = ""
+
+    @property
+    def label(self) -> Any:
+        """What it is about."""
+        return label_of(self.option)
+
+    @property
+    def name(self) -> str:
+        """The field of the override."""
+        return field_of(self.option)
+
+    @property
+    def is_overridden(self) -> bool:
+        """Whether an operator said something."""
+        return self.source is Source.OVERRIDE
+
+
+def rows_of(job_type: JobType) -> list[PolicyRow]:
+    """Every line that operators can override."""
+    return [_row(job_type, option) for option in OPTIONS]
+
+
+def overridden(job_type: JobType) -> list[str]:
+    """What operators said something about."""
+    return [o for o in OPTIONS if getattr(job_type, field_of(o)) is not None]
+
+
+def field_of(option: str) -> str:
+    """The field of an override."""
+    return f"{option}_override"
+
+
+def label_of(option: str) -> Any:
+    """What an override is about."""
+    return LABELS[option]
+
+
+def override_text(option: str, value: Any) -> str:
+    """What an override says."""
+    if value is None:
+        return display.NOTHING
+    match option:
+        case "priority":
+            return str(value)
+        case "max_attempts":
+            return attempts_text(limit_in_force(None, value))
+        case "concurrency":
+            return limit_text(limit_in_force(None, value))
+        case "timeout":
+            return _span(value or None)
+    return display.length(value)
+
+
+def code_text(job_type: JobType, option: str) -> str:
+    """What holds without an override."""
+    match option:
+        case "priority":
+            return str(job_type.priority)
+        case "max_attempts":
+            return attempts_text(job_type.max_attempts)
+        case "concurrency":
+            return limit_text(job_type.concurrency)
+        case "timeout":
+            return _span(job_type.timeout)
+        case "keep_succeeded":
+            return _retention(ArchivedStatus.SUCCEEDED)
+    others = [s for s in ArchivedStatus if s != ArchivedStatus.SUCCEEDED]
+    return ", ".join(map(_retention, others))
+
+
+def effective_max_attempts(job_type: JobType, own: int | None = None) -> int | None:
+    """How many attempts a job of this type has; None is without end."""
+    return attempts_in_force(
+        job_type.delivery, own, job_type.max_attempts, job_type.max_attempts_override
+    )
+
+
+def effective_timeout(job_type: JobType) -> timedelta | None:
+    """How long an attempt may run; None is without end."""
+    override = job_type.timeout_override
+    return (job_type.timeout if override is None else override) or None
+
+
+def effective_concurrency(job_type: JobType) -> int | None:
+    """How many may run at once; None is no limit."""
+    return limit_in_force(job_type.concurrency, job_type.concurrency_override)
+
+
+def limit_text(limit: int | None) -> str:
+    """A limit on how many."""
+    if limit is None:
+        return gettext("no limit")
+    return gettext("0 (paused)") if limit == 0 else str(limit)
+
+
+def attempts_text(limit: int | None) -> str:
+    """A number of attempts."""
+    return gettext("without end") if limit is None else str(limit)
+
+
+def _row(job_type: JobType, option: str) -> PolicyRow:
+    value = getattr(job_type, field_of(option))
+    code, override = code_text(job_type, option), override_text(option, value)
+    if value is None:
+        return PolicyRow(option, code, override, code, _source(job_type, option))
+    once = job_type.delivery == Delivery.AT_MOST_ONCE
+    if option == "max_attempts" and once:
+        note = gettext(
+            "An at-most-once type has one attempt, whatever is written here."
+        )
+        return PolicyRow(option, code, override, code, Source.CODE, note)
+    note = gettext("The override says what the code says.") if override == code else ""
+    return PolicyRow(option, code, override, override, Source.OVERRIDE, note)
+
+
+def _source(job_type: JobType, option: str) -> Source:
+    """Retention is a setting; what a declaration leaves open is one, too."""
+    if option.startswith("keep_"):
+        return Source.SETTING
+    declaration = registry.get(job_type.name)
+    said = declaration and getattr(declaration.policy, option)
+    return Source.SETTING if said is UNSET else Source.CODE
+
+
+def _retention(status: ArchivedStatus) -> str:
+    seconds = conf.retention[status.value]
+    kept = gettext("for ever")
+    if seconds is not None:
+        kept = display.length(timedelta(seconds=seconds))
+    return f"{status.label} {kept}"
+
+
+def _span(value: timedelta | None) -> str:
+    return gettext("none") if value is None else display.length(value)

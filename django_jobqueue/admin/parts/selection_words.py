@@ -1,0 +1,126 @@
+"""Selections in the words of people."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any, Final
+
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.parts import display
+from django_jobqueue.redaction import MASK, mask_at
+from django_jobqueue.selection import FIELDS, Kind, Selection, Table, Term
+
+MOST_IDS: Final = 3  # named; of others the number
+
+_NAMES: Final = {
+    "type": _("type"),
+    "queue": _("queue"),
+    "priority": _("priority"),
+    "attempts": _("attempts"),
+    "worker": _("worker"),
+    "error": _("error"),
+    "by": _("enqueued by"),
+    "replay-of": _("replay of"),
+    "operation": _("made by bulk operation"),
+    "created": _("created"),
+    "due": _("due"),
+    "tag": _("tag"),
+    "state": _("state"),
+    "status": _("status"),
+    "finished": _("finished"),
+    "ran": _("ran"),
+    "waited": _("waited"),
+    "release": _("release"),
+    "group": _("failure group"),
+}
+_STATES: Final = {
+    "ready": _("ready"),
+    "later": _("later"),
+    "retrying": _("retrying"),
+    "running": _("running"),
+    "cancelling": _("cancelling"),
+    "lapsed": _("lapsed"),
+    "succeeded": _("succeeded"),
+    "failed": _("failed"),
+    "expired": _("expired"),
+    "cancelled": _("cancelled"),
+}
+_PATTERNS: Final = {
+    "=": _("%(name)s: %(value)s"),
+    "<": _("%(name)s below %(value)s"),
+    "<=": _("%(name)s at most %(value)s"),
+    ">": _("%(name)s above %(value)s"),
+    ">=": _("%(name)s at least %(value)s"),
+}
+_MOMENTS: Final = {
+    "=": _("%(name)s at %(value)s"),
+    "<": _("%(name)s before %(value)s"),
+    "<=": _("%(name)s until %(value)s"),
+    ">": _("%(name)s after %(value)s"),
+    ">=": _("%(name)s from %(value)s on"),
+}
+
+
+def in_words(selection: Selection, *, data: bool = True) -> str:
+    """The whole of it in a line: "status: failed · type: shop.charge". Plain text, to
+    be escaped like any other. Without ``data`` values of job data are masked."""
+    if selection.nothing:
+        return gettext("no jobs, because a filter is not understood")
+    if not selection.terms:
+        if selection.table is Table.ARCHIVED:
+            return gettext("all archived jobs")
+        return gettext("all queued jobs")
+    return " · ".join(phrases(selection, data=data))
+
+
+def phrases(selection: Selection, *, data: bool = True) -> list[str]:
+    """Each of its terms, in words."""
+    return [phrase(term, data=data) for term in selection.terms]
+
+
+def phrase(term: Term, *, data: bool = True) -> str:
+    """One condition in words: "finished before 2026-11-21 10:00:00 UTC"."""
+    kind = FIELDS[term.field].kind
+    if term.field == "groups":
+        return _groups(len(term.value))
+    if kind is Kind.IDS:
+        return _ids(term.value)
+    if kind is Kind.FLAG:
+        return gettext("replayed") if term.value else gettext("not replayed")
+    patterns = _MOMENTS if kind is Kind.MOMENT else _PATTERNS
+    if kind is Kind.JSON:
+        name = display.shown_text(".".join((term.field, *term.path)))
+    else:
+        name = str(_NAMES[term.field])
+    hidden = kind is Kind.JSON and not data
+    value = MASK if hidden else _value(term, kind)
+    return str(patterns[term.operator]) % {"name": name, "value": value}
+
+
+def _ids(ids: tuple[Any, ...]) -> str:
+    if len(ids) > MOST_IDS:
+        return gettext("%(count)d jobs by their ids") % {"count": len(ids)}
+    return gettext("id: %(ids)s") % {"ids": display.names(ids)}
+
+
+def _groups(count: int) -> str:
+    text = ngettext("%(count)d failure group", "%(count)d failure groups", count)
+    return text % {"count": count}
+
+
+def _value(term: Term, kind: Kind) -> str:
+    value = term.value
+    if isinstance(value, datetime):
+        return display.exact(value)
+    if kind is Kind.MILLISECONDS:
+        return display.duration(value)
+    if kind is Kind.JSON:
+        masked = mask_at(term.path, value)
+        text = json.dumps(masked, ensure_ascii=False, default=str)
+        return display.shown_text(text, display.CELL)
+    if term.field in ("state", "status"):
+        return str(_STATES.get(value, value))
+    return display.shown_text(str(value), display.CELL)

@@ -1,0 +1,1 @@
+"""Job types and queues: policies, pauses, figures."""

@@ -1,0 +1,218 @@
+"""What the page of a job type shows beside its policy: figures, failures, workers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
+
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.parts import depths, display, policies
+from django_jobqueue.admin.parts.lines import share_text
+from django_jobqueue.admin.parts.run_times import RunTimes, at_most, run_times
+from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
+from django_jobqueue.figures.lines import Line
+from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
+from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.store import windows
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.stats import Depth
+from django_jobqueue.store.windows import DAY, HOUR, WEEK
+
+LOOKED_AT: Final = 1_000  # failed jobs, among which the commonest groups are found
+MOST_GROUPS: Final = 5
+MOST_JOBS: Final = 5
+LENGTHS: Final = {
+    HOUR: gettext_lazy("last hour"),
+    DAY: gettext_lazy("last 24 h"),
+    WEEK: gettext_lazy("last 7 days"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What happened in one span of time, in words."""
+
+    label: Any
+    finished: str
+    failed: str
+    share: str
+    retried: str
+    wait: str
+    runs: Sequence[str]  # half, 95 and 99 of a hundred were not longer
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """The commonest failures of a week, and the newest jobs that failed."""
+
+    groups: Sequence[dict[str, Any]]
+    jobs: Sequence[dict[str, Any]]
+    looked_at: int  # jobs
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more failed jobs than were looked at."""
+        return self.looked_at == LOOKED_AT
+
+
+@dataclass(frozen=True, slots=True)
+class JobTypePage:
+    """All of it."""
+
+    depth: Sequence[tuple[Any, Any]]
+    figures: Sequence[Figures]
+    run_times: RunTimes | None
+    failures: Failures | None
+    workers: Sequence[Any]
+    links: Sequence[tuple[str, Any]]
+
+
+def page_of(request: HttpRequest, job_type: JobType) -> JobTypePage:
+    """Read it, in a fixed number of queries."""
+    found = _windows(job_type)
+    day = found[DAY]
+    depth = depths.by_job_type(request).get(job_type.name) or Depth("", job_type.name)
+    sees_archive = may_view(request, ArchivedJob)
+    return JobTypePage(
+        depth=_depth(job_type, depth),
+        figures=[_figures(LENGTHS[seconds], line) for seconds, line in found.items()],
+        run_times=run_times(day.run, _summary_of(day)),
+        failures=_failures(request, job_type) if sees_archive else None,
+        workers=worker_links(request, fleet(request).knowing(job_type.name)),
+        links=_links(request, job_type),
+    )
+
+
+def handler_cell(request: HttpRequest, job_type: JobType) -> Any:
+    """How many living workers know the handler, and of which releases."""
+    knowing = fleet(request).knowing(job_type.name)
+    return workers_cell(knowing, _("no handler in any live worker"))
+
+
+def running_text(depth: Depth, job_type: JobType) -> str:
+    """How many run, of how many that may."""
+    limit = policies.effective_concurrency(job_type)
+    running = depths.count_text(depth.running)
+    return running if limit is None else f"{running} / {depths.count_text(limit)}"
+
+
+def _depth(job_type: JobType, depth: Depth) -> list[tuple[Any, Any]]:
+    return [
+        (_("Ready"), depths.count_text(depth.ready)),
+        (_("Oldest ready"), depths.age_text(depth.oldest)),
+        (_("Later"), depths.count_text(depth.later)),
+        (pgettext("jobs", "Retrying"), depths.count_text(depth.retrying)),
+        (_("Running"), running_text(depth, job_type)),
+    ]
+
+
+def _windows(job_type: JobType) -> dict[int, Line]:
+    """What happened in each window, by its length in seconds."""
+    found = {seconds: Line(job_type.name) for seconds in LENGTHS}
+    for shortest, recent in windows.of_job_type(DjangoDatabase(), job_type.name):
+        for seconds, line in found.items():
+            if shortest <= seconds:
+                line.add(recent)
+    return found
+
+
+def _figures(label: Any, line: Line) -> Figures:
+    return Figures(
+        label=label,
+        finished=depths.number_text(line.finished),
+        failed=depths.number_text(line.failed),
+        share=share_text(line.failed_share),
+        retried=depths.number_text(line.retried),
+        wait=at_most(line.wait_time(0.95)),
+        runs=[at_most(line.run_time(share)) for share in (0.5, 0.95, 0.99)],
+    )
+
+
+def _summary_of(day: Line) -> str:
+    return _(
+        "Run times of the last 24 h: half took %(half)s, 95 of a hundred %(most)s."
+    ) % {"half": at_most(day.run_time(0.5)), "most": at_most(day.run_time(0.95))}
+
+
+def _failures(request: HttpRequest, job_type: JobType) -> Failures:
+    failed = ArchivedJob.objects.filter(
+        job_type_id=job_type.name,
+        status=ArchivedStatus.FAILED,
+        finished_at__gte=timezone.now() - timedelta(seconds=WEEK),
+    ).order_by("-finished_at", "-id")
+    found = list(failed.values_list("fingerprint", flat=True)[:LOOKED_AT])
+    newest = failed.only("id", "finished_at", "error_class", "error_message")
+    return Failures(
+        groups=_groups(request, job_type, Counter(f for f in found if f)),
+        jobs=[_job(job) for job in newest[:MOST_JOBS]] if found else [],
+        looked_at=len(found),
+    )
+
+
+def _groups(
+    request: HttpRequest, job_type: JobType, counts: Counter[Any]
+) -> list[dict[str, Any]]:
+    """The commonest, with links to the group and to its jobs of this type."""
+    if not counts or not may_view(request, FailureGroup):
+        return []
+    commonest = counts.most_common(MOST_GROUPS)
+    rows = FailureGroup.objects.in_bulk([fingerprint for fingerprint, _n in commonest])
+    jobs = reverse("admin:jobqueue_archivedjob_changelist")
+    return [
+        {
+            "name": _group_name(rows.get(fingerprint), fingerprint),
+            "message": display.shown_text(rows[fingerprint].template, display.CELL)
+            if fingerprint in rows
+            else "",
+            "count": depths.number_text(count),
+            "jobs": f"{jobs}?{_query(job_type, fingerprint=fingerprint)}",
+        }
+        for fingerprint, count in commonest
+    ]
+
+
+def _group_name(group: FailureGroup | None, fingerprint: Any) -> Any:
+    if group is None:
+        return display.short_id(fingerprint)
+    name = display.visible(group.error_class).rpartition(".")[2]
+    return display.link("failuregroup", fingerprint, name or _("failure group"))
+
+
+def _job(job: ArchivedJob) -> dict[str, Any]:
+    return {
+        "job": display.link("archivedjob", job.pk, display.short_id(job.pk)),
+        "finished": display.moment(job.finished_at),
+        "error": display.lines(display.error_cell(job.error_class, job.error_message)),
+    }
+
+
+def _links(request: HttpRequest, job_type: JobType) -> list[tuple[str, Any]]:
+    offered: tuple[tuple[type[Any], str, dict[str, str]], ...] = (
+        (QueuedJob, _("Queued jobs"), {}),
+        (ArchivedJob, _("Archived jobs"), {}),
+        (ArchivedJob, _("Failed jobs"), {"status": ArchivedStatus.FAILED.value}),
+    )
+    return [
+        (f"{_list_of(model)}?{_query(job_type, **more)}", label)
+        for model, label, more in offered
+        if may_view(request, model)
+    ]
+
+
+def _list_of(model: type[Any]) -> str:
+    address: str = reverse(f"admin:jobqueue_{model._meta.model_name}_changelist")
+    return address
+
+
+def _query(job_type: JobType, **more: Any) -> str:
+    return urlencode({"job_type": job_type.name, **more})

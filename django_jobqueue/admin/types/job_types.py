@@ -1,0 +1,227 @@
+"""Job types: the policy in force and where it comes from; overrides; pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django.contrib.admin import display as column
+from django.contrib.admin import register
+from django.contrib.admin.utils import quote
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.base import may
+from django_jobqueue.admin.jobs.new_job import NewJobs
+from django_jobqueue.admin.parts import catalogue, depths, display, policies
+from django_jobqueue.admin.parts.lines import finished_cell, last_day
+from django_jobqueue.admin.parts.run_times import at_most
+from django_jobqueue.admin.types import overrides
+from django_jobqueue.admin.types.job_type_page import (
+    handler_cell,
+    page_of,
+    running_text,
+)
+from django_jobqueue.admin.types.pause import Pause, Resume
+from django_jobqueue.admin.verbs.verb import Verb
+from django_jobqueue.figures.lines import Line
+from django_jobqueue.models import JobType
+from django_jobqueue.store.stats import Depth
+
+CLEAR = overrides.ClearOverrides()
+
+
+@dataclass(slots=True)
+class Around:
+    """What the list knows beside the row of a job type."""
+
+    depth: Depth
+    day: Line  # what happened in the last 24 h
+    handler: Any
+
+
+@register(JobType)
+class JobTypeAdmin(NewJobs):
+    """What the code declares, and what operators say instead."""
+
+    change_form_template = "admin/jobqueue/job_type.html"
+    editable = True
+    form = overrides.OverridesForm
+    fieldsets = ((None, {"fields": overrides.OverridesForm.Meta.fields}),)
+    verbs: ClassVar[Sequence[Verb]] = (Pause(), Resume(), CLEAR)
+    ordering = ("name",)
+    list_display = (
+        "type_name",
+        "state",
+        "queue_name",
+        "ready",
+        "running",
+        "finished",
+        "run_time",
+        "known",
+    )
+    list_display_links = ("type_name",)
+
+    class Media:
+        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/machines.css"]}
+
+    def has_pause_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may pause and resume."""
+        return may(request, "pause_jobtype")
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """Depths, roll-ups and workers, each read once for all."""
+        found = depths.by_job_type(request)
+        past = last_day(lambda recent: recent.job_type)
+        for row in rows:
+            row.around = Around(
+                depth=found.get(row.name) or Depth("", row.name),
+                day=past.get(row.name) or Line(row.name),
+                handler=handler_cell(request, row),
+            )
+        return rows
+
+    def save_model(
+        self, request: HttpRequest, obj: Any, form: Any, change: bool
+    ) -> None:
+        """Say the changed overrides and nothing else: a deployment or a pause may
+        have changed the rest since the page was opened."""
+        form.override(request.user.get_username())
+
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> Any:
+        """What each override was, and what it is now."""
+        return overrides.entry_of(form.overridden) if form.overridden else ""
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
+        """What changed nothing is no history."""
+        return super().log_change(request, obj, message) if message else None
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Add what the template shows."""
+        job_type = context["original"]
+        form = context["adminform"].form
+        context["state"] = state_of(job_type)
+        context["summary"] = _summary(request, job_type)
+        context["page"] = page_of(request, job_type)
+        context["policy"] = self._policy(request, job_type, form)
+        context["buttons"] = [
+            *self.buttons(request, job_type),
+            *self._new_job(request, job_type),
+        ]
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def _policy(
+        self, request: HttpRequest, job_type: JobType, form: Any
+    ) -> list[dict[str, Any]]:
+        """Each line with its field, who said it, and the way to take it back."""
+        said = overrides.last_said(job_type)
+        clear = self._question_url(CLEAR, job_type, request.path)
+        may_clear = self.may_do(request, CLEAR)
+        return [
+            {
+                "row": row,
+                "field": form[row.name] if row.name in form.fields else None,
+                "said": said.get(row.option) if row.is_overridden else None,
+                "clear": f"{clear}&{urlencode({'override': row.option})}"
+                if may_clear and row.override != display.NOTHING
+                else "",
+            }
+            for row in policies.rows_of(job_type)
+        ]
+
+    def _new_job(self, request: HttpRequest, job_type: JobType) -> list[dict[str, Any]]:
+        """The way to the form that enqueues one by hand."""
+        if not may(request, "enqueue_job"):
+            return []
+        name = f"{self._namespace}:jobqueue_jobtype_new"
+        address = reverse(name, args=[quote(job_type.pk)])
+        return [{"label": gettext("New job"), "url": address, "danger": False}]
+
+    @column(description=_("name"))
+    def type_name(self, job_type: JobType) -> str:
+        """The name."""
+        return display.visible(job_type.name)
+
+    @column(description=_("state"))
+    def state(self, job_type: JobType) -> Any:
+        """Whether it is claimed, and how many of its values operators said."""
+        count = len(policies.overridden(job_type))
+        text = ngettext("%(count)d override", "%(count)d overrides", count)
+        said = [text % {"count": count}] if count else []
+        return display.lines([state_of(job_type), *said])
+
+    @column(description=_("queue"))
+    def queue_name(self, job_type: JobType) -> str:
+        """Where its jobs wait, unless they say otherwise."""
+        return display.visible(job_type.queue)
+
+    @column(description=_("ready"))
+    def ready(self, job_type: Any) -> Any:
+        """How many could run now, and how long the oldest has waited."""
+        return depths.ready_cell(job_type.around.depth)
+
+    @column(description=_("running"))
+    def running(self, job_type: Any) -> str:
+        """How many run, of how many that may."""
+        return running_text(job_type.around.depth, job_type)
+
+    @column(description=_("finished, last 24 h"))
+    def finished(self, job_type: Any) -> Any:
+        """How many ended, and the share of those that failed."""
+        return finished_cell(job_type.around.day)
+
+    @column(description=_("run p95, last 24 h"))
+    def run_time(self, job_type: Any) -> str:
+        """95 of a hundred attempts did not take longer."""
+        return at_most(job_type.around.day.run_time(0.95))
+
+    @column(description=_("handler"))
+    def known(self, job_type: Any) -> Any:
+        """Who could run it."""
+        return job_type.around.handler
+
+
+def state_of(row: Any) -> Any:
+    """Whether a job type or queue is claimed."""
+    if not catalogue.is_paused(row):
+        return display.pill("open", gettext("open"))
+    if row.resume_at is None:
+        return display.pill("paused", gettext("paused"))
+    text = gettext("paused until %(time)s") % {"time": display.exact(row.resume_at)}
+    return display.pill("paused", text)
+
+
+def pause_of(row: Any) -> list[tuple[Any, Any]]:
+    """Who paused a job type or queue, when and why."""
+    if not catalogue.is_paused(row):
+        return []
+    return [
+        (_("Paused by"), display.visible(row.paused_by) or display.NOTHING),
+        (_("Paused"), display.full_moment(row.paused_at)),
+        (_("Reason"), display.visible(row.paused_reason) or display.NOTHING),
+    ]
+
+
+def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
+    return [
+        *pause_of(job_type),
+        (_("Handler"), display.visible(job_type.handler) or display.NOTHING),
+        (_("Known to"), handler_cell(request, job_type)),
+        (_("Description"), display.visible(job_type.description) or display.NOTHING),
+        (_("Queue"), display.visible(job_type.queue)),
+        (_("Delivery"), job_type.get_delivery_display()),
+        (_("Backoff"), display.visible(job_type.backoff)),
+        (_("Atomic"), gettext("yes") if job_type.atomic else gettext("no")),
+        (_("Expires in"), display.length(job_type.expires_in)),
+        (_("Max crashes"), job_type.max_crashes),
+        (_("Sensitive"), display.names(job_type.sensitive) or display.NOTHING),
+        (_("Declared"), display.full_moment(job_type.declared_at)),
+    ]

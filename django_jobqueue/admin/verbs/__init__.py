@@ -1,0 +1,1 @@
+"""What operators do with what is selected: asked, confirmed, done, written down."""

@@ -1,0 +1,69 @@
+"""The door to bulk operations for every page of the admin: a selection becomes a draft,
+and the browser goes to the page that asks whether to start it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from django_jobqueue import triage
+from django_jobqueue.admin.base import may
+from django_jobqueue.admin.parts import display
+from django_jobqueue.exceptions import JobQueueError
+from django_jobqueue.selection import Selection
+from django_jobqueue.states import BulkKind
+
+# Beside the right to start bulk operations.
+RIGHTS: Final = {
+    BulkKind.REPLAY: "replay_archivedjob",
+    BulkKind.CANCEL: "cancel_queuedjob",
+    BulkKind.RUN_NOW: "reschedule_queuedjob",
+    BulkKind.RESCHEDULE: "reschedule_queuedjob",
+    BulkKind.PRUNE: "prune_archivedjob",
+}
+
+
+def may_draft(request: HttpRequest, kind: str) -> bool:
+    """Whether the user may do this with many jobs at once."""
+    return may(request, "start_bulkoperation") and may(request, RIGHTS[BulkKind(kind)])
+
+
+def draft(
+    request: HttpRequest,
+    kind: str,
+    selection: Selection,
+    *,
+    back: str = "",
+    **options: Any,
+) -> HttpResponseRedirect:
+    """Draft a bulk operation on these jobs, and go to its page, which asks; only for a
+    POST.
+
+    ``kind`` is one of ``states.BulkKind``; the options are those of
+    ``triage.bulk.draft``. A selection that is empty because a filter was not understood
+    is refused with a message, back at ``back``. Raises PermissionDenied.
+    """
+    if request.method != "POST" or not may_draft(request, kind):
+        raise PermissionDenied
+    if selection.nothing:
+        text = gettext(
+            "Nothing was changed, because a filter is not understood. Correct it first."
+        )
+        return _refused(request, text, back)
+    by = request.user.get_username()
+    try:
+        made = triage.bulk.draft(kind, selection, by=by, **options)
+    except JobQueueError as error:
+        return _refused(request, str(error), back)
+    return HttpResponseRedirect(display.url_of("bulkoperation", made.id))
+
+
+def _refused(request: HttpRequest, text: str, back: str) -> HttpResponseRedirect:
+    messages.error(request, text)
+    there = back or reverse("admin:jobqueue_bulkoperation_changelist")
+    return HttpResponseRedirect(there)

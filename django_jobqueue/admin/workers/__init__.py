@@ -1,0 +1,1 @@
+"""Worker processes: who lives, what each does, and what it is asked."""

@@ -1,0 +1,168 @@
+"""Ask selected workers to drain, resume, stop or restart."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.http import HttpRequest
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue import triage
+from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb
+from django_jobqueue.states import ALIVE, WorkerState
+
+
+class AskWorkers(Verb):
+    """A request, written to the workers' rows; each answers it itself."""
+
+    permission = "control"
+    facts: ClassVar[Any]
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what is alive."""
+        return row.state in ALIVE
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """What it means, and what runs there."""
+        running = sum(row.running for row in rows if row.state in ALIVE)
+        dead = sum(row.state not in ALIVE for row in rows)
+        text = ngettext(
+            "%(verb)s: %(count)d worker?", "%(verb)s: %(count)d workers?", len(rows)
+        )
+        question = Question(text % {"verb": self.button, "count": len(rows)})
+        question.facts.append(str(self.facts))
+        text = ngettext(
+            "%(count)d job runs there now.", "%(count)d jobs run there now.", running
+        )
+        question.facts.append(text % {"count": running})
+        if dead:
+            text = ngettext(
+                "%(count)d ended already and hears nothing.",
+                "%(count)d ended already and hear nothing.",
+                dead,
+            )
+            question.warnings.append(text % {"count": dead})
+        return question
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Ask them."""
+        by = request.user.get_username()
+        asked = set(triage.ask_workers([row.pk for row in rows], self.name, by=by))
+        text = ngettext(
+            "%(count)d worker was asked: %(verb)s.",
+            "%(count)d workers were asked: %(verb)s.",
+            len(asked),
+        )
+        named = {"count": len(asked), "verb": self.button}
+        entry = gettext("Asked: %(verb)s.") % {"verb": self.button}
+        changed = [row for row in rows if row.pk in asked]
+        return Done(
+            text % named if asked else "", _deaf(len(rows) - len(asked)), changed, entry
+        )
+
+
+class DrainWorkers(AskWorkers):
+    """Take no new jobs."""
+
+    name = "drain"
+    label = _("Drain selected %(verbose_name_plural)s")
+    button = _("Drain")
+    facts = _("It claims nothing more until it is resumed, and finishes what runs.")
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what claims jobs."""
+        return super().applies_to(row) and not is_drained(row)
+
+
+class ResumeWorkers(AskWorkers):
+    """Take jobs again."""
+
+    name = "resume"
+    label = _("Resume selected %(verbose_name_plural)s")
+    button = _("Resume")
+    facts = _("It claims jobs again.")
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what claims none."""
+        return super().applies_to(row) and is_drained(row)
+
+
+class StopWorkers(AskWorkers):
+    """Finish what runs, and end."""
+
+    name = "stop"
+    label = _("Stop selected %(verbose_name_plural)s")
+    button = _("Stop")
+    danger = True
+    facts = _("It finishes what runs and ends, without a successor.")
+
+
+class RestartWorkers(AskWorkers):
+    """The same, with a successor."""
+
+    name = "restart"
+    label = _("Restart selected %(verbose_name_plural)s")
+    button = _("Restart")
+    facts = _("It finishes what runs and ends; a successor starts at once.")
+
+
+class AskWhere(Verb):
+    """Have them tell the stacks of their jobs and threads."""
+
+    name = "where"
+    label = _("Ask selected %(verbose_name_plural)s where they are now")
+    button = _("Where is it now?")
+    permission = "control"
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what is alive."""
+        return row.state in ALIVE
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """What it means."""
+        text = ngettext(
+            "Ask %(count)d worker where it is now?",
+            "Ask %(count)d workers where they are now?",
+            len(rows),
+        )
+        facts = [
+            gettext(
+                "Within a second or two, or with its next heartbeat, the worker writes "
+                "down where in the code its jobs and threads are. It goes on "
+                "meanwhile. No values of variables are written."
+            )
+        ]
+        return Question(text % {"count": len(rows)}, facts)
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Ask them."""
+        by = request.user.get_username()
+        asked = set(triage.ask_where([row.pk for row in rows], by=by))
+        text = ngettext(
+            "%(count)d worker was asked; its page shows the answer.",
+            "%(count)d workers were asked; their pages show the answers.",
+            len(asked),
+        )
+        return Done(
+            text % {"count": len(asked)} if asked else "",
+            _deaf(len(rows) - len(asked)),
+            [row for row in rows if row.pk in asked],
+            gettext("Asked where it is now."),
+        )
+
+
+def is_drained(worker: Any) -> bool:
+    """Whether it claims nothing, or is asked to."""
+    return bool(worker.state == WorkerState.DRAINING or worker.desired == "drain")
+
+
+def _deaf(count: int) -> list[str]:
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d worker had ended already.",
+        "%(count)d workers had ended already.",
+        count,
+    )
+    return [text % {"count": count}]

@@ -1,0 +1,90 @@
+"""Which living workers know a job type, and which serve a queue; read once a
+request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.parts import display
+from django_jobqueue.models import Worker
+from django_jobqueue.states import ALIVE, WorkerState
+
+MOST: Final = 1_000  # workers
+NAMED: Final = 10  # on a page; the others are counted
+COLUMNS: Final = ("id", "name", "state", "release", "queues", "job_types")
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The workers whose leases hold."""
+
+    living: Sequence[Worker] = field(default_factory=list)
+
+    def knowing(self, job_type: str) -> list[Worker]:
+        """Those that have a handler for this job type."""
+        return self._of(lambda worker: job_type in worker.job_types)
+
+    def serving(self, queue: str) -> list[Worker]:
+        """Those that claim from this queue."""
+        return self._of(lambda worker: worker.queues is None or queue in worker.queues)
+
+    @property
+    def queues(self) -> set[str]:
+        """All queues that some of them name."""
+        return {queue for worker in self.living for queue in worker.queues or ()}
+
+    def _of(self, chosen: Callable[[Worker], bool]) -> list[Worker]:
+        """Of these, the ones that claim, unless there are only others."""
+        found = [worker for worker in self.living if chosen(worker)]
+        claiming = [w for w in found if w.state == WorkerState.RUNNING]
+        return claiming or found
+
+
+def fleet(request: HttpRequest) -> Fleet:
+    """The fleet now."""
+    known = getattr(request, "_jobqueue_fleet", None)
+    if known is None:
+        alive = Worker.objects.filter(
+            state__in=ALIVE, lease_until__gt=timezone.now()
+        ).only(*COLUMNS)
+        known = Fleet(list(alive.order_by("id")[:MOST]))
+        request._jobqueue_fleet = known  # type: ignore[attr-defined]
+    return known
+
+
+def workers_cell(workers: Sequence[Worker], nobody: Any) -> Any:
+    """How many workers, of which releases; or a pill that says that there is none."""
+    if not workers:
+        return display.pill("failed", nobody)
+    if all(worker.state == WorkerState.DRAINING for worker in workers):
+        return display.pill("draining", _("only draining workers"))
+    text = ngettext("%(count)d worker", "%(count)d workers", len(workers))
+    parts: list[Any] = [text % {"count": len(workers)}]
+    releases = sorted({worker.release for worker in workers} - {""})
+    if releases:
+        parts.append(display.short(display.names(releases)))
+    return display.lines(parts)
+
+
+def worker_links(request: HttpRequest, workers: Sequence[Worker]) -> list[Any]:
+    """Their names, as links for those who may follow them; the others counted."""
+    sees = may_view(request, Worker)
+    shown = [
+        display.link("worker", worker.pk, display.visible(worker.name))
+        if sees
+        else display.visible(worker.name)
+        for worker in workers[:NAMED]
+    ]
+    left = len(workers) - len(shown)
+    if left:
+        more = ngettext("and %(count)d more", "and %(count)d more", left)
+        shown.append(more % {"count": left})
+    return shown

@@ -1,0 +1,257 @@
+"""Worker processes: who is alive, and what each is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from django.contrib.admin import display as column
+from django.contrib.admin import register
+from django.db.models import Count, F, Q, Window
+from django.db.models.functions import RowNumber
+from django.db.models.query import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import filesizeformat
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.base import may, may_view
+from django_jobqueue.admin.lists.filters import ChoiceFilter
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.verbs.actions import OperatedAdmin
+from django_jobqueue.admin.verbs.verb import Verb
+from django_jobqueue.admin.workers.ask_workers import (
+    AskWhere,
+    DrainWorkers,
+    RestartWorkers,
+    ResumeWorkers,
+    StopWorkers,
+)
+from django_jobqueue.admin.workers.worker_page import fate_of, is_done, page_of
+from django_jobqueue.models import QueuedJob, Worker
+from django_jobqueue.states import ALIVE, QueuedStatus, WorkerState
+
+JOBS_SHOWN: Final = 2  # of each worker, in the list
+MOST_CHOICES: Final = 1_000  # workers, whose hosts and releases are offered
+
+
+class WorkerStateFilter(ChoiceFilter):
+    """Workers by their state as a person sees it."""
+
+    title = _("state")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The states, and that of a worker that should live and does not renew."""
+        return [*WorkerState.choices, ("lapsed", _("lapsed"))]
+
+    def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
+        """The workers in this state."""
+        lapsed = Q(state__in=ALIVE, lease_until__lt=timezone.now())
+        if value == "lapsed":
+            return queryset.filter(lapsed)
+        return queryset.filter(~lapsed, state=value)
+
+
+class HostFilter(ChoiceFilter):
+    """Workers of one host."""
+
+    title = _("host")
+    parameter_name = "host"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The hosts of the newest workers."""
+        return _choices(request, 0)
+
+
+class ReleaseFilter(ChoiceFilter):
+    """Workers of one release of the project."""
+
+    title = _("release")
+    parameter_name = "release"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """The releases of the newest workers."""
+        return _choices(request, 1)
+
+
+@register(Worker)
+class WorkerAdmin(OperatedAdmin):
+    """Workers register themselves; operators ask them for things."""
+
+    change_form_template = "admin/jobqueue/worker.html"
+    verbs: ClassVar[Sequence[Verb]] = (
+        DrainWorkers(),
+        ResumeWorkers(),
+        StopWorkers(),
+        RestartWorkers(),
+        AskWhere(),
+    )
+    verb_columns = ("id", "name", "state", "running", "desired")
+    ordering = (F("stopped_at").desc(nulls_first=True), "-id")
+    list_display = (
+        "worker_name",
+        "doing",
+        "busy",
+        "jobs_now",
+        "serves",
+        "since",
+    )
+    list_display_links = ("worker_name",)
+    list_filter = (WorkerStateFilter, HostFilter, ReleaseFilter)
+
+    class Media:
+        css: ClassVar[dict[str, Any]] = {
+            "all": ["django_jobqueue/traceback.css", "django_jobqueue/machines.css"]
+        }
+
+    def has_control_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may ask workers for something."""
+        return may(request, "control_worker")
+
+    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+        """What each runs now, in one query."""
+        jobs = _first_jobs([row.pk for row in rows if row.state in ALIVE])
+        sees = may_view(request, QueuedJob)
+        for row in rows:
+            row.jobs = [_job_cell(job, sees) for job in jobs.get(row.pk, [])]
+        return rows
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """Add what the template shows."""
+        worker = context["original"]
+        context["state"] = state_of(worker)
+        context["summary"] = _summary(worker)
+        context["page"] = page_of(request, worker)
+        context["buttons"] = self.buttons(request, worker)
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    @column(description=_("worker"))
+    def worker_name(self, worker: Worker) -> str:
+        """Host and process."""
+        return display.visible(worker.name)
+
+    @column(description=_("state"))
+    def doing(self, worker: Worker) -> Any:
+        """What it does, what is asked of it, and until when its claims hold."""
+        state = state_of(worker)
+        if worker.state not in ALIVE:
+            return state
+        text = gettext("lease %(until)s") % {"until": display.ago(worker.lease_until)}
+        return display.lines([state, display.short(text)])
+
+    @column(description=_("busy"))
+    def busy(self, worker: Worker) -> str:
+        """Running jobs, of how many slots."""
+        return f"{worker.running} / {worker.threads + worker.async_slots}"
+
+    @column(description=_("jobs now"))
+    def jobs_now(self, worker: Any) -> Any:
+        """What it runs, or what became of it."""
+        said = worker.jobs if worker.state in ALIVE else fate_of(worker)
+        return display.lines(said) if said else display.NOTHING
+
+    @column(description=_("queues, release"))
+    def serves(self, worker: Worker) -> Any:
+        """Where it claims from, and the version of the project that it runs."""
+        release = display.visible(worker.release)
+        return display.lines(part for part in (_queues(worker), release) if part)
+
+    @column(description=_("started, memory"))
+    def since(self, worker: Worker) -> Any:
+        """Since when it runs, and its resident memory."""
+        parts = [display.moment(worker.started_at)]
+        if worker.rss:
+            parts.append(display.short(filesizeformat(worker.rss)))
+        return display.lines(parts)
+
+
+def state_of(worker: Worker) -> Any:
+    """What it does, and what it is asked to do and does not yet; a worker that does not
+    renew its lease is lapsed."""
+    if worker.state not in ALIVE:
+        return display.pill(worker.state, worker.get_state_display())
+    if worker.lease_until < timezone.now():
+        return display.pill("lapsed", pgettext("worker", "lapsed"))
+    state = display.pill(worker.state, worker.get_state_display())
+    if is_done(worker):
+        return state
+    text = gettext("asked to %(what)s") % {"what": display.visible(worker.desired)}
+    return format_html("{} {}", state, display.pill("asked", text))
+
+
+def _queues(worker: Worker) -> str:
+    if worker.queues is None:
+        return gettext("every queue")
+    return display.names(worker.queues)
+
+
+def _summary(worker: Worker) -> list[tuple[Any, Any]]:
+    versions = ", ".join(f"{name} {value}" for name, value in worker.versions.items())
+    return [
+        (_("Host"), display.visible(worker.host)),
+        (_("Process"), str(worker.pid)),
+        (_("Supervisor"), display.visible(worker.supervisor) or display.NOTHING),
+        (_("Release"), display.visible(worker.release) or display.NOTHING),
+        (_("Queues"), _queues(worker)),
+        (_("Threads"), worker.threads),
+        (_("Async slots"), worker.async_slots),
+        (_("Running"), worker.running),
+        (_("Memory"), filesizeformat(worker.rss)),
+        (_("Started"), display.full_moment(worker.started_at)),
+        (_("Renewed"), display.full_moment(worker.renewed_at)),
+        (_("Lease until"), display.full_moment(worker.lease_until)),
+        (_("Stopped"), display.full_moment(worker.stopped_at)),
+        (_("How it ended"), display.visible(worker.end) or display.NOTHING),
+        (_("Versions"), display.visible(versions) or display.NOTHING),
+    ]
+
+
+def _first_jobs(workers: list[int]) -> dict[Any, list[Any]]:
+    """The longest running jobs of each worker, which know how many run beside them."""
+    if not workers:
+        return {}
+    each = [F("worker_id")]
+    running = (
+        QueuedJob.objects.filter(worker_id__in=workers, status=QueuedStatus.RUNNING)
+        .annotate(
+            place=Window(RowNumber(), each, ["started_at", "id"]),
+            together=Window(Count("*"), each),
+        )
+        .filter(place__lte=JOBS_SHOWN)
+        .values("worker_id", "id", "job_type", "started_at", "place", "together")
+        .order_by("worker_id", "place")
+    )
+    found: dict[Any, list[Any]] = {}
+    for job in running:
+        found.setdefault(job["worker_id"], []).append(job)
+    return found
+
+
+def _job_cell(job: dict[str, Any], sees: bool) -> Any:
+    """A job's type and for how long it runs; the last one tells how many more do."""
+    name = display.visible(job["job_type"])
+    cell = format_html(
+        "{} ({})",
+        display.link("queuedjob", job["id"], name) if sees else name,
+        display.moment(job["started_at"]),
+    )
+    left = job["together"] - job["place"]
+    if job["place"] < JOBS_SHOWN or not left:
+        return cell
+    return format_html("{} {}", cell, f"+{left}")
+
+
+def _choices(request: HttpRequest, place: int) -> list[tuple[str, Any]]:
+    """The hosts, or the releases, of the newest workers; read once a request."""
+    known = getattr(request, "_jobqueue_hosts", None)
+    if known is None:
+        newest = Worker.objects.order_by("-id").values_list("host", "release")
+        known = set(newest[:MOST_CHOICES])
+        request._jobqueue_hosts = known  # type: ignore[attr-defined]
+    names = sorted({pair[place] for pair in known} - {""})
+    return [(name, display.visible(name)) for name in names]

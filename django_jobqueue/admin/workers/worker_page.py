@@ -1,0 +1,222 @@
+"""What the page of a worker shows: what runs there, what ran, what it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.contrib.admin.models import LogEntry
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.jobs.where import Answer, answer_of, moment_in
+from django_jobqueue.admin.lists.change_list import WINDOW
+from django_jobqueue.admin.parts import catalogue, display, policies
+from django_jobqueue.admin.parts.depths import number_text
+from django_jobqueue.admin.parts.entries import entries
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
+from django_jobqueue.states import ALIVE, QueuedStatus, WorkerState
+
+MOST_JOBS: Final = 100
+MOST_FINISHED: Final = 20
+SLACK: Final = timedelta(minutes=1)  # of what a worker wrote after it was given up
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What one slot runs right now."""
+
+    job: Any
+    job_type: Any
+    attempt: int
+    since: Any
+    elapsed: str
+    timeout: str
+    value: str = ""  # of the bar: seconds so far, of so many
+    most: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last jobs of a worker, as far as they were looked for."""
+
+    jobs: Sequence[dict[str, Any]]
+    looked_at: str = ""  # jobs of the archive; empty if that was enough
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPage:
+    """All of it."""
+
+    slots: Sequence[Slot]
+    fate: Sequence[str]
+    answer: Answer
+    finished: Finished | None
+    steps: Sequence[tuple[Any, Any]]
+    history: Sequence[LogEntry]
+    job_types: Sequence[Any]
+
+
+def page_of(request: HttpRequest, worker: Worker) -> WorkerPage:
+    """Read it, in a fixed number of queries."""
+    sees_archive = may_view(request, ArchivedJob)
+    return WorkerPage(
+        slots=_slots(request, worker),
+        fate=fate_of(worker),
+        answer=answer_of(request, worker),
+        finished=_finished(request, worker) if sees_archive else None,
+        steps=_steps(worker),
+        history=entries(Worker, worker.pk),
+        job_types=_job_types(request, worker),
+    )
+
+
+def fate_of(worker: Worker) -> list[str]:
+    """What became of the jobs that a worker held when it died."""
+    counts = worker.rescued if isinstance(worker.rescued, dict) else {}
+    queued, failed = _count(counts, "queued"), _count(counts, "failed")
+    cancelled = _count(counts, "cancelled")
+    texts = [
+        (queued, ngettext("%(n)d job queued again", "%(n)d jobs queued again", queued)),
+        (failed, ngettext("%(n)d job failed", "%(n)d jobs failed", failed)),
+        (
+            cancelled,
+            ngettext("%(n)d job cancelled", "%(n)d jobs cancelled", cancelled),
+        ),
+    ]
+    return [text % {"n": count} for count, text in texts if count]
+
+
+def is_done(worker: Worker) -> bool:
+    """Whether it is as it was asked to be."""
+    match worker.desired:
+        case "drain":
+            return worker.state == WorkerState.DRAINING
+        case "resume":
+            return worker.state == WorkerState.RUNNING
+    return not worker.desired or worker.state not in ALIVE
+
+
+def _job_types(request: HttpRequest, worker: Worker) -> list[Any]:
+    """Those that it has handlers for."""
+    types = catalogue.job_types(request)
+    names = sorted(map(str, worker.job_types))
+    return [type_link(request, name, name in types) for name in names]
+
+
+def _count(counts: dict[str, Any], name: str) -> int:
+    count = counts.get(name, 0)
+    return count if isinstance(count, int) else 0
+
+
+def _slots(request: HttpRequest, worker: Worker) -> list[Slot]:
+    """What it runs now, by the jobs' own rows, longest running first."""
+    found = (
+        QueuedJob.objects.filter(worker_id=worker.pk, status=QueuedStatus.RUNNING)
+        .only("id", "job_type", "started_at", "attempts")
+        .order_by("started_at", "id")[:MOST_JOBS]
+    )
+    types = catalogue.job_types(request)
+    return [_slot(request, job, types.get(job.job_type_id)) for job in found]
+
+
+def _slot(request: HttpRequest, job: QueuedJob, job_type: JobType | None) -> Slot:
+    timeout = policies.effective_timeout(job_type) if job_type else None
+    started = job.started_at or timezone.now()
+    elapsed = max(0.0, (timezone.now() - started).total_seconds())
+    bar = {}
+    if timeout is not None:
+        most = round(timeout.total_seconds() * 1_000)
+        bar = {"value": str(min(most, round(elapsed * 1_000))), "most": str(most)}
+    return Slot(
+        job=_job_link(request, QueuedJob, job.pk),
+        job_type=type_link(request, job.job_type_id, job_type is not None),
+        attempt=job.attempts,
+        since=display.moment(job.started_at),
+        elapsed=display.span(elapsed),
+        timeout=display.length(timeout),
+        **bar,
+    )
+
+
+def type_link(request: HttpRequest, name: str, known: bool) -> Any:
+    """The name of a job type, as a link for who may follow it."""
+    shown = display.visible(name)
+    sees = known and may_view(request, JobType)
+    return display.link("jobtype", name, shown) if sees else shown
+
+
+def _job_link(request: HttpRequest, model: type[Any], id: Any) -> Any:
+    shown = display.short_id(id)
+    if not may_view(request, model):
+        return shown
+    return display.link(str(model._meta.model_name), id, shown)
+
+
+def _finished(request: HttpRequest, worker: Worker) -> Finished:
+    """There is no index by worker: a window of the archive is looked through."""
+    until = timezone.now()
+    if worker.stopped_at is not None:
+        until = min(until, worker.stopped_at + SLACK)
+    while_it_lived = ArchivedJob.objects.filter(
+        finished_at__gte=worker.started_at, finished_at__lte=until
+    ).order_by("-finished_at", "-id")
+    far = while_it_lived.values_list("finished_at", flat=True)[WINDOW : WINDOW + 1]
+    boundary: datetime | None = next(iter(far), None)
+    if boundary is not None:
+        while_it_lived = while_it_lived.filter(finished_at__gt=boundary)
+    rows = list(
+        while_it_lived.filter(worker=worker.name).only(
+            "id", "job_type", "status", "finished_at", "run_ms"
+        )[:MOST_FINISHED]
+    )
+    types = catalogue.job_types(request)
+    enough = boundary is None or len(rows) == MOST_FINISHED
+    return Finished(
+        [
+            {
+                "job": _job_link(request, ArchivedJob, job.pk),
+                "job_type": type_link(
+                    request, job.job_type_id, job.job_type_id in types
+                ),
+                "state": display.pill(job.status, job.get_status_display()),
+                "finished": display.moment(job.finished_at),
+                "ran": display.duration(job.run_ms),
+            }
+            for job in rows
+        ],
+        "" if enough else number_text(WINDOW),
+    )
+
+
+def _steps(worker: Worker) -> list[tuple[Any, Any]]:
+    """What it was asked last: when, when its host heard it, and how far it is."""
+    if not worker.desired:
+        return []
+    said = worker.request if isinstance(worker.request, dict) else {}
+    heard = moment_in(said, "heard_at")
+    return [
+        (_("Asked to"), display.visible(worker.desired)),
+        (_("Asked"), display.full_moment(moment_in(said, "asked_at"))),
+        (_("Heard"), display.full_moment(heard) if heard else _("not yet")),
+        (_("Done"), _progress(worker)),
+    ]
+
+
+def _progress(worker: Worker) -> Any:
+    if worker.state not in ALIVE:
+        return display.full_moment(worker.stopped_at)
+    waits = worker.desired != "resume" and worker.running
+    if not is_done(worker) and not waits:
+        return _("not yet")
+    if waits:
+        text = ngettext(
+            "not yet: %(n)d job runs", "not yet: %(n)d jobs run", worker.running
+        )
+        return text % {"n": worker.running}
+    return _("yes")
