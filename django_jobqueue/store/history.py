@@ -40,8 +40,8 @@ SELECT job_type, queue, date_bin(%(step)s, bucket, %(since)s),
 UNFOLDED: Final = f"""
 SELECT bucket
   FROM jobqueue_rollup
- WHERE bucket > clock_timestamp() - interval '1 day'
-   AND bucket < clock_timestamp() - interval '3 hours'
+ WHERE bucket > statement_timestamp() - interval '1 day'
+   AND bucket < statement_timestamp() - interval '3 hours'
    AND bucket <> date_bin('30 minutes', bucket, {EPOCH})
  ORDER BY bucket
  LIMIT 1

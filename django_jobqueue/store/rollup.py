@@ -96,7 +96,7 @@ WIDTHS: Final = (
 )
 
 DROP: Final = """
-DELETE FROM jobqueue_rollup WHERE bucket < clock_timestamp() - interval '90 days'
+DELETE FROM jobqueue_rollup WHERE bucket < statement_timestamp() - interval '90 days'
 """
 
 

@@ -38,17 +38,17 @@ _COLUMNS: Final = {
 }
 
 _STATES: Final = {
-    "ready": "{table}.status = 'queued' AND {table}.run_after <= clock_timestamp()",
-    "later": "{table}.status = 'queued' AND {table}.run_after > clock_timestamp()",
-    "retrying": "{table}.status = 'queued' AND {table}.run_after > clock_timestamp()"
-    " AND {table}.attempts > 0",
+    "ready": "{table}.status = 'queued' AND {table}.run_after <= statement_timestamp()",
+    "later": "{table}.status = 'queued' AND {table}.run_after > statement_timestamp()",
+    "retrying": "{table}.status = 'queued' AND {table}.attempts > 0"
+    " AND {table}.run_after > statement_timestamp()",
     "running": "{table}.status = 'running' AND {table}.cancel_requested_at IS NULL",
     "cancelling": "{table}.status = 'running'"
     " AND {table}.cancel_requested_at IS NOT NULL",
     "lapsed": "{table}.status = 'running' AND NOT EXISTS ("
     "SELECT FROM jobqueue_worker AS of_job WHERE of_job.id = {table}.worker_id"
     " AND of_job.state IN ('running', 'draining')"
-    " AND of_job.lease_until > clock_timestamp())",
+    " AND of_job.lease_until > statement_timestamp())",
 }
 
 
