@@ -26,6 +26,12 @@ def one(depths: list[Depth], queue: str = "default", name: str = ADD) -> Depth:
     return found
 
 
+@pytest.fixture(params=[stats.SMALL, -1], ids=["small", "large"], autouse=True)
+def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that is read in one pass, and one that is read lane by lane."""
+    monkeypatch.setattr(stats, "SMALL", request.param)
+
+
 def test_an_empty_queue_has_no_depths(own: OwnConnection) -> None:
     assert stats.depths(own) == []
 
