@@ -39,3 +39,20 @@ def percentile(histogram: Sequence[int], share: float) -> float | None:
         if seen >= wanted:
             return BOUNDS[min(index, len(BOUNDS) - 1)]
     return BOUNDS[-1]
+
+
+class Times:
+    """What has a histogram of run times and one of waits."""
+
+    __slots__ = ()
+
+    run: list[int]
+    wait: list[int]
+
+    def run_time(self, share: float) -> float | None:
+        """A percentile of the run times, in seconds."""
+        return percentile(self.run, share)
+
+    def wait_time(self, share: float) -> float | None:
+        """A percentile of the waits, in seconds."""
+        return percentile(self.wait, share)

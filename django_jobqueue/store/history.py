@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django_jobqueue.histogram import percentile
+from django_jobqueue.histogram import Times
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rollup import EPOCH
 from django_jobqueue.store.stats import SUMS, Recent
@@ -49,7 +49,7 @@ SELECT bucket
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Span(Times):
     """What happened in one span of time, all job types together."""
 
     start: datetime
@@ -59,14 +59,6 @@ class Span:
     other: int
     run: list[int]  # histograms, see django_jobqueue.histogram
     wait: list[int]
-
-    def run_time(self, share: float) -> float | None:
-        """A percentile of the run times, in seconds."""
-        return percentile(self.run, share)
-
-    def wait_time(self, share: float) -> float | None:
-        """A percentile of the waits, in seconds."""
-        return percentile(self.wait, share)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django_jobqueue.arguments import from_json
-from django_jobqueue.histogram import BUCKETS, percentile
+from django_jobqueue.histogram import BUCKETS, Times
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.lanes import look
 
@@ -169,7 +169,7 @@ class WorkerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
+class Recent(Times):
     """What happened lately with one job type in one queue."""
 
     job_type: str
@@ -180,14 +180,6 @@ class Recent:
     other: int
     run: list[int]  # histograms, see django_jobqueue.histogram
     wait: list[int]
-
-    def run_time(self, share: float) -> float | None:
-        """A percentile of the run times, in seconds."""
-        return percentile(self.run, share)
-
-    def wait_time(self, share: float) -> float | None:
-        """A percentile of the waits, in seconds."""
-        return percentile(self.wait, share)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.fields import PriorityField, QueueField
 from django_jobqueue.admin.parts.moments import MomentField
 from django_jobqueue.conf import GREATEST
-from django_jobqueue.policy import PRIORITIES
 from django_jobqueue.states import BulkKind
 from django_jobqueue.store.operations import Options
 
@@ -64,13 +64,11 @@ class BulkForm(forms.Form):
             )
         else:
             del self.fields["typed"]
-        queues = [(name, name) for name in catalogue.queue_names(request)]
-        if "queue" in self.fields:
-            field = self.fields["queue"]
-            assert isinstance(field, forms.ChoiceField)
-            field.choices = [("", _("the queue that each has")), *queues]
         for field in self.fields.values():
-            if isinstance(field, MomentField):
+            if isinstance(field, QueueField):
+                names = catalogue.queue_names(request)
+                field.offer(names, _("the queue that each has"))
+            elif isinstance(field, MomentField):
                 field.name_zone()
 
     @property
@@ -142,14 +140,10 @@ class ReplayAllForm(BulkForm):
         label=_("Leave out jobs of at-most-once types"), required=False
     )
     run_after = MomentField(label=_("Run after"), help_text=_("Empty is now."))
-    priority = forms.IntegerField(
-        label=_("Priority"),
-        required=False,
-        min_value=PRIORITIES[0],
-        max_value=PRIORITIES[-1],
-        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is."),
+    priority = PriorityField(
+        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is.")
     )
-    queue = forms.ChoiceField(label=_("Queue"), required=False)
+    queue = QueueField()
     field_order = (*options, "per_minute", "spread", "reason", "typed")
 
 
@@ -160,14 +154,10 @@ class RescheduleAllForm(BulkForm):
     run_after = MomentField(
         label=_("Run after"), help_text=_("Empty leaves the time as it is.")
     )
-    priority = forms.IntegerField(
-        label=_("Priority"),
-        required=False,
-        min_value=PRIORITIES[0],
-        max_value=PRIORITIES[-1],
-        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is."),
+    priority = PriorityField(
+        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is.")
     )
-    queue = forms.ChoiceField(label=_("Queue"), required=False)
+    queue = QueueField()
     field_order = (*options, "per_minute", "spread", "reason", "typed")
 
     def clean(self) -> dict[str, Any]:

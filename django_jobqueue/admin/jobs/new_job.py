@@ -11,7 +11,6 @@ from django.contrib import messages
 from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path
@@ -23,6 +22,7 @@ from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.jobs.argument_fields import Argument, JsonField, arguments_of
 from django_jobqueue.admin.jobs.job_views import page_below
 from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.parts.fields import PriorityField, QueueField
 from django_jobqueue.admin.parts.moments import MomentField, MomentsForm
 from django_jobqueue.admin.verbs.actions import OperatedAdmin
 from django_jobqueue.admin.verbs.verb import with_reason
@@ -30,7 +30,6 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import AlreadyArchived, JobQueueError
 from django_jobqueue.ids import new_id
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from django_jobqueue.policy import PRIORITIES
 from django_jobqueue.registry import Declaration, registry
 
 ARGUMENT: Final = "argument_"  # before a parameter's name, in that of its field
@@ -46,15 +45,9 @@ class NewJobForm(MomentsForm):
     expires_at = MomentField(
         label=_("Expires at"), help_text=_("Empty: what the job type says.")
     )
-    queue = forms.ChoiceField(label=_("Queue"), required=False)
-    priority = forms.IntegerField(
-        label=_("Priority"),
-        required=False,
-        help_text=_("-100 to 100; greater is sooner. Empty: what the job type says."),
-        validators=[
-            MinValueValidator(PRIORITIES[0]),
-            MaxValueValidator(PRIORITIES[-1]),
-        ],
+    queue = QueueField()
+    priority = PriorityField(
+        help_text=_("-100 to 100; greater is sooner. Empty: what the job type says.")
     )
     reason = forms.CharField(
         label=_("Reason"),
@@ -80,13 +73,12 @@ class NewJobForm(MomentsForm):
         self._rest = _rest_of(declaration)
         if self._rest is not None:
             self.fields["rest"] = self._rest
-        names = [(name, name) for name in catalogue.queue_names(request)]
         queue = self.fields["queue"]
-        assert isinstance(queue, forms.ChoiceField)
+        assert isinstance(queue, QueueField)
         own = gettext("%(name)s, as the job type says") % {
             "name": display.visible(job_type.queue)
         }
-        queue.choices = [("", own), *names]
+        queue.offer(catalogue.queue_names(request), own)
         self.order_fields([*(f"{ARGUMENT}{a.name}" for a in self._arguments), "rest"])
         self.name_zones()
 

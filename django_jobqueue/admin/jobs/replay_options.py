@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.fields import PriorityField, QueueField
 from django_jobqueue.admin.parts.moments import MomentField, MomentsForm
-from django_jobqueue.policy import PRIORITIES
 
 EXPIRIES: Final = [
     ("same", _("the same time to live, from when it is due")),
@@ -26,15 +25,9 @@ class ReplayOptions(MomentsForm):
     """The choices; a new job keeps what the old one had where nothing is said."""
 
     run_after = MomentField(label=_("Run at"), help_text=_("Empty: now."))
-    queue = forms.ChoiceField(label=_("Queue"), required=False)
-    priority = forms.IntegerField(
-        label=_("Priority"),
-        required=False,
-        help_text=_("-100 to 100; greater is sooner. Empty: what each had."),
-        validators=[
-            MinValueValidator(PRIORITIES[0]),
-            MaxValueValidator(PRIORITIES[-1]),
-        ],
+    queue = QueueField()
+    priority = PriorityField(
+        help_text=_("-100 to 100; greater is sooner. Empty: what each had.")
     )
     attempts = forms.ChoiceField(
         label=_("Attempts"),
@@ -63,10 +56,9 @@ class ReplayOptions(MomentsForm):
 
     def offer_queues(self, request: HttpRequest) -> None:
         """Fill the choice of queues."""
-        found = [(name, name) for name in catalogue.queue_names(request)]
         queue = self.fields["queue"]
-        assert isinstance(queue, forms.ChoiceField)
-        queue.choices = [("", _("the queue that each had")), *found]
+        assert isinstance(queue, QueueField)
+        queue.offer(catalogue.queue_names(request), _("the queue that each had"))
 
     def offer_expiry(self, had_one: bool) -> None:
         """Without an old expiry there is nothing to keep, and nothing to repeat."""

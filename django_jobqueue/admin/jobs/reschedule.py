@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
@@ -13,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue import triage
 from django_jobqueue.admin.jobs.run_now import running_ones
 from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.fields import PriorityField, QueueField
 from django_jobqueue.admin.parts.moments import MomentField
 from django_jobqueue.admin.verbs.verb import (
     Done,
@@ -22,7 +22,6 @@ from django_jobqueue.admin.verbs.verb import (
     VerbForm,
     left_out,
 )
-from django_jobqueue.policy import PRIORITIES
 from django_jobqueue.states import BulkKind, QueuedStatus
 
 
@@ -32,21 +31,17 @@ class RescheduleForm(VerbForm):
     run_after = MomentField(
         label=_("Run after"), help_text=_("Empty leaves the time as it is.")
     )
-    priority = forms.IntegerField(
-        label=_("Priority"),
-        required=False,
-        min_value=PRIORITIES[0],
-        max_value=PRIORITIES[-1],
-        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is."),
+    priority = PriorityField(
+        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is.")
     )
-    queue = forms.ChoiceField(label=_("Queue"), required=False)
+    queue = QueueField()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        found = [(name, name) for name in catalogue.queue_names(self.request)]
         queue = self.fields["queue"]
-        assert isinstance(queue, forms.ChoiceField)
-        queue.choices = [("", _("the queue that each has")), *found]
+        assert isinstance(queue, QueueField)
+        names = catalogue.queue_names(self.request)
+        queue.offer(names, _("the queue that each has"))
 
     def clean_run_after(self) -> Any:
         """A job that waits beyond its expiry would never run."""
