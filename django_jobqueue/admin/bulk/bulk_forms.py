@@ -68,8 +68,6 @@ class BulkForm(forms.Form):
             if isinstance(field, QueueField):
                 names = catalogue.queue_names(request)
                 field.offer(names, _("the queue that each has"))
-            elif isinstance(field, MomentField):
-                field.name_zone()
 
     @property
     def asks_number(self) -> bool:

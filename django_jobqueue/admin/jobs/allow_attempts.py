@@ -10,18 +10,16 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
-from django_jobqueue.admin.jobs.run_now import running_ones
+from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.verbs.verb import (
     Done,
     Question,
     Rows,
-    Verb,
     VerbForm,
     left_out,
 )
 from django_jobqueue.conf import GREATEST
-from django_jobqueue.states import Delivery, QueuedStatus
 
 
 class AttemptsForm(VerbForm):
@@ -35,7 +33,7 @@ class AttemptsForm(VerbForm):
     )
 
 
-class AllowAttempts(Verb):
+class AllowAttempts(WaitingVerb):
     """Waiting jobs get a number of attempts of their own."""
 
     name = "allow_attempts"
@@ -43,10 +41,6 @@ class AllowAttempts(Verb):
     button = _("Attempts")
     permission = "reschedule"
     form_class = AttemptsForm
-
-    def applies_to(self, row: Any) -> bool:
-        """Only what is not running."""
-        return bool(row.status == QueuedStatus.QUEUED)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """What it means, and for which it means nothing."""
@@ -84,20 +78,14 @@ class AllowAttempts(Verb):
 
 
 def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
-    types = catalogue.job_types(request)
-    once = [
-        row
-        for row in rows
-        if row.job_type_id in types
-        and types[row.job_type_id].delivery == Delivery.AT_MOST_ONCE
-    ]
-    if not once:
+    count = len(catalogue.at_most_once(request, rows))
+    if not count:
         return []
     text = ngettext(
         "%(count)d belongs to an at-most-once type, and has one attempt whatever is "
         "said here.",
         "%(count)d belong to at-most-once types, and have one attempt whatever is said "
         "here.",
-        len(once),
+        count,
     )
-    return [text % {"count": len(once)}]
+    return [text % {"count": count}]

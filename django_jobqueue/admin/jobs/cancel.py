@@ -10,6 +10,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
+from django_jobqueue.admin.jobs.waiting import archived_twin
 from django_jobqueue.admin.verbs.verb import (
     Done,
     Question,
@@ -19,7 +20,6 @@ from django_jobqueue.admin.verbs.verb import (
     left_out,
     with_reason,
 )
-from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.states import BulkKind, QueuedStatus
 from django_jobqueue.store.cancel import Cancelled
 
@@ -78,7 +78,7 @@ class CancelJobs(Verb):
             _what_happened(cancelled),
             left_out(len(rows), len(archived) + len(asked)),
             [
-                _archived_twin(row) if row.pk in archived else row
+                archived_twin(row) if row.pk in archived else row
                 for row in rows
                 if row.pk in archived | asked
             ],
@@ -103,8 +103,3 @@ def _what_happened(cancelled: Cancelled) -> str:
         )
         parts.append(text % {"count": len(cancelled.asked)})
     return " ".join(parts)
-
-
-def _archived_twin(row: QueuedJob) -> ArchivedJob:
-    """What the history of a cancelled job belongs to: it is in the archive now."""
-    return ArchivedJob(id=row.pk, job_type_id=row.job_type_id)

@@ -56,7 +56,6 @@ class DataForm(MomentsForm):
         self.locked = locked
         self.changes: list[Change] = []
         self.plain: dict[str, Any] = {}
-        self.name_zones()
 
     @property
     def digest(self) -> str:

@@ -10,18 +10,15 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
-from django_jobqueue.admin.jobs.run_now import running_ones
+from django_jobqueue.admin.jobs.waiting import WaitingVerb, archived_twin, running_ones
 from django_jobqueue.admin.verbs.verb import (
     Done,
     Question,
     Rows,
-    Verb,
     VerbForm,
     left_out,
     with_reason,
 )
-from django_jobqueue.models import ArchivedJob
-from django_jobqueue.states import QueuedStatus
 
 
 class FailForm(VerbForm):
@@ -34,7 +31,7 @@ class FailForm(VerbForm):
     )
 
 
-class FailJobs(Verb):
+class FailJobs(WaitingVerb):
     """No further attempt: waiting jobs are archived as failed."""
 
     name = "fail"
@@ -43,10 +40,6 @@ class FailJobs(Verb):
     permission = "cancel"
     form_class = FailForm
     danger = True
-
-    def applies_to(self, row: Any) -> bool:
-        """Only what is not running."""
-        return bool(row.status == QueuedStatus.QUEUED)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many are running."""
@@ -72,10 +65,6 @@ class FailJobs(Verb):
         return Done(
             text % {"count": len(ended)} if ended else "",
             left_out(len(rows), len(ended)),
-            [
-                ArchivedJob(id=row.pk, job_type_id=row.job_type_id)
-                for row in rows
-                if row.pk in ended
-            ],
+            [archived_twin(row) for row in rows if row.pk in ended],
             with_reason(gettext("Archived as failed."), said["reason"]),
         )

@@ -80,7 +80,6 @@ class NewJobForm(MomentsForm):
         }
         queue.offer(catalogue.queue_names(request), own)
         self.order_fields([*(f"{ARGUMENT}{a.name}" for a in self._arguments), "rest"])
-        self.name_zones()
 
     @cached_property
     def arguments(self) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
+from django_jobqueue.admin.jobs.waiting import archived_twin
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, left_out
-from django_jobqueue.models import ArchivedJob, Worker
-from django_jobqueue.states import ALIVE, Delivery, QueuedStatus
+from django_jobqueue.models import Worker
+from django_jobqueue.states import ALIVE, QueuedStatus
 
 
 class ReleaseJobs(Verb):
@@ -55,9 +56,7 @@ class ReleaseJobs(Verb):
             _what_happened(Counter(status.values())),
             left_out(len(rows), len(status)),
             [
-                row
-                if status[row.pk] == QueuedStatus.QUEUED
-                else ArchivedJob(id=row.pk, job_type_id=row.job_type_id)
+                row if status[row.pk] == QueuedStatus.QUEUED else archived_twin(row)
                 for row in rows
                 if row.pk in status
             ],
@@ -79,12 +78,7 @@ def _lost(rows: Rows) -> list[Any]:
 
 
 def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
-    types = catalogue.job_types(request)
-    count = sum(
-        row.job_type_id in types
-        and types[row.job_type_id].delivery == Delivery.AT_MOST_ONCE
-        for row in rows
-    )
+    count = len(catalogue.at_most_once(request, rows))
     if not count:
         return []
     text = ngettext(

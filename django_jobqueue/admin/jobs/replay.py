@@ -29,7 +29,7 @@ from django_jobqueue.admin.verbs.verb import (
     with_reason,
 )
 from django_jobqueue.models import ArchivedJob
-from django_jobqueue.states import ArchivedStatus, BulkKind, Delivery
+from django_jobqueue.states import ArchivedStatus, BulkKind
 
 
 class ReplayForm(VerbForm, ReplayOptions):
@@ -53,7 +53,7 @@ class ReplayForm(VerbForm, ReplayOptions):
         self.fields["newest"].initial = before[0][1] if before else None
         if not before:
             del self.fields["skip_replayed"]
-        if not at_most_once(self.request, self.rows):
+        if not catalogue.at_most_once(self.request, self.rows):
             del self.fields["skip_at_most_once"]
 
 
@@ -86,7 +86,7 @@ class ReplayJobs(Verb):
         meanwhile = replayed(rows, since=said["newest"])
         skipped = replayed(rows) - meanwhile if said.get("skip_replayed") else set()
         if said.get("skip_at_most_once"):
-            skipped |= at_most_once(request, rows) - meanwhile
+            skipped |= catalogue.at_most_once(request, rows) - meanwhile
         chosen = [row for row in rows if row.pk not in skipped | meanwhile]
         made = triage.replay_many(
             [row.pk for row in chosen],
@@ -115,17 +115,6 @@ def replayed(rows: Rows, since: UUID | None = None) -> set[Any]:
     return {original for original, id, *rest in found if since is None or id > since}
 
 
-def at_most_once(request: HttpRequest, rows: Rows) -> set[Any]:
-    """The ids of those whose type promises that its handler starts once only."""
-    types = catalogue.job_types(request)
-    return {
-        row.pk
-        for row in rows
-        if row.job_type_id in types
-        and types[row.job_type_id].delivery == Delivery.AT_MOST_ONCE
-    }
-
-
 def _by_status(rows: Rows) -> str:
     counts = Counter(row.status for row in rows)
     parts = [
@@ -146,7 +135,7 @@ def _repeats(rows: Rows) -> list[str]:
 
 
 def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
-    count = len(at_most_once(request, rows))
+    count = len(catalogue.at_most_once(request, rows))
     if not count:
         return []
     text = ngettext(

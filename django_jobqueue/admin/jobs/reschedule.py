@@ -10,7 +10,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
-from django_jobqueue.admin.jobs.run_now import running_ones
+from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.fields import PriorityField, QueueField
 from django_jobqueue.admin.parts.moments import MomentField
@@ -18,11 +18,10 @@ from django_jobqueue.admin.verbs.verb import (
     Done,
     Question,
     Rows,
-    Verb,
     VerbForm,
     left_out,
 )
-from django_jobqueue.states import BulkKind, QueuedStatus
+from django_jobqueue.states import BulkKind
 
 
 class RescheduleForm(VerbForm):
@@ -66,7 +65,7 @@ class RescheduleForm(VerbForm):
         return said
 
 
-class RescheduleJobs(Verb):
+class RescheduleJobs(WaitingVerb):
     """Waiting jobs get another time, priority or queue."""
 
     name = "reschedule"
@@ -75,10 +74,6 @@ class RescheduleJobs(Verb):
     permission = "reschedule"
     bulk_kind = BulkKind.RESCHEDULE
     form_class = RescheduleForm
-
-    def applies_to(self, row: Any) -> bool:
-        """Only what is not running."""
-        return bool(row.status == QueuedStatus.QUEUED)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many are running already."""

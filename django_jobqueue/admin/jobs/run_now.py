@@ -9,11 +9,12 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
-from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, left_out
-from django_jobqueue.states import BulkKind, QueuedStatus
+from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
+from django_jobqueue.admin.verbs.verb import Done, Question, Rows, left_out
+from django_jobqueue.states import BulkKind
 
 
-class RunJobsNow(Verb):
+class RunJobsNow(WaitingVerb):
     """Waiting jobs become due at once."""
 
     name = "run_now"
@@ -21,10 +22,6 @@ class RunJobsNow(Verb):
     button = _("Run now")
     permission = "reschedule"
     bulk_kind = BulkKind.RUN_NOW
-
-    def applies_to(self, row: Any) -> bool:
-        """Only what is not running."""
-        return bool(row.status == QueuedStatus.QUEUED)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many are running already."""
@@ -48,16 +45,3 @@ class RunJobsNow(Verb):
             [row for row in rows if row.pk in changed],
             gettext("Made due now."),
         )
-
-
-def running_ones(rows: Rows) -> list[str]:
-    """A sentence about what was selected and runs already."""
-    count = sum(row.status == QueuedStatus.RUNNING for row in rows)
-    if not count:
-        return []
-    text = ngettext(
-        "%(count)d is running already and is left alone.",
-        "%(count)d are running already and are left alone.",
-        count,
-    )
-    return [text % {"count": count}]

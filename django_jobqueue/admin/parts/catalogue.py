@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest
 from django.utils import timezone
 
 from django_jobqueue.admin.parts.policies import effective_max_attempts
 from django_jobqueue.models import JobType, Queue
+from django_jobqueue.states import Delivery
 from django_jobqueue.store import lanes
 from django_jobqueue.store.connection import DjangoDatabase
 
@@ -50,6 +53,17 @@ def max_attempts(job: Any, job_type: JobType | None) -> int | None:
     """How many attempts this job has; None is without end."""
     own: int | None = job.max_attempts
     return own if job_type is None else effective_max_attempts(job_type, own)
+
+
+def at_most_once(request: HttpRequest, jobs: Iterable[Any]) -> set[UUID]:
+    """The ids of those whose type promises that its handler starts once only."""
+    types = job_types(request)
+    return {
+        job.pk
+        for job in jobs
+        if job.job_type_id in types
+        and types[job.job_type_id].delivery == Delivery.AT_MOST_ONCE
+    }
 
 
 def _once(request: HttpRequest, name: str, read: Any) -> Any:

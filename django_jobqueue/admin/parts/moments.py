@@ -18,21 +18,20 @@ class MomentField(forms.DateTimeField):
         )
         super().__init__(required=False, widget=widget, **options)
 
-    def name_zone(self) -> None:
-        """Say in which time zone it is, in the language of this request."""
+    @property
+    def help_text(self) -> str:
+        """What was said of it, and the time zone, in the language of this request."""
         zone = gettext("Time zone: %(name)s.")
         zone %= {"name": timezone.get_current_timezone_name()}
-        self.help_text = f"{self.help_text} {zone}"
+        return f"{self._help_text} {zone}"
+
+    @help_text.setter
+    def help_text(self, text: Any) -> None:
+        self._help_text = text
 
 
 class MomentsForm(forms.Form):
     """A form with moments: when a job runs, and when it expires."""
-
-    def name_zones(self) -> None:
-        """Say of each field in which time zone it is."""
-        for one in self.fields.values():
-            if isinstance(one, MomentField):
-                one.name_zone()
 
     def clean(self) -> dict[str, Any]:
         """A job cannot expire before it would run."""

@@ -11,8 +11,6 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import ngettext
 
-from django_jobqueue.admin.parts.moments import MomentField
-
 Rows = Sequence[Any]
 
 
@@ -44,9 +42,6 @@ class VerbForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.request = request
         self.rows = rows
-        for one in self.fields.values():
-            if isinstance(one, MomentField):
-                one.name_zone()
 
 
 class Verb:

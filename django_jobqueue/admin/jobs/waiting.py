@@ -1,0 +1,37 @@
+"""What verbs on waiting jobs have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import ngettext
+
+from django_jobqueue.admin.verbs.verb import Rows, Verb
+from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.states import QueuedStatus
+
+
+class WaitingVerb(Verb):
+    """A verb that leaves running jobs alone."""
+
+    def applies_to(self, row: Any) -> bool:
+        """Only what is not running."""
+        return bool(row.status == QueuedStatus.QUEUED)
+
+
+def running_ones(rows: Rows) -> list[str]:
+    """A sentence about what was selected and runs already."""
+    count = sum(row.status == QueuedStatus.RUNNING for row in rows)
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)d is running already and is left alone.",
+        "%(count)d are running already and are left alone.",
+        count,
+    )
+    return [text % {"count": count}]
+
+
+def archived_twin(row: QueuedJob) -> ArchivedJob:
+    """What the history of a job belongs to that the verb archived."""
+    return ArchivedJob(id=row.pk, job_type_id=row.job_type_id)
