@@ -16,7 +16,7 @@ from django_jobqueue.conf import Conf, conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.policy import queue_problem
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.worker.listener import can_listen
+from django_jobqueue.workers.listener import can_listen
 
 TAG: Final = "jobqueue"
 OLDEST: Final = 14

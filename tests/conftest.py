@@ -18,7 +18,7 @@ from django.db import connection, connections
 from django_jobqueue import signals
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.worker.process import Plan, Worker
+from django_jobqueue.workers.process import Plan, Worker
 
 ROOT = Path(__file__).resolve().parent.parent
 

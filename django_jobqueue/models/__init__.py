@@ -13,6 +13,7 @@ from django_jobqueue.models.failure_rollup import FailureRollup
 from django_jobqueue.models.job_type import JobType
 from django_jobqueue.models.queue import Queue
 from django_jobqueue.models.queued_job import QueuedJob
+from django_jobqueue.models.report import Report
 from django_jobqueue.models.rollup import Rollup
 from django_jobqueue.models.worker import Worker
 
@@ -25,6 +26,7 @@ __all__ = [
     "JobType",
     "Queue",
     "QueuedJob",
+    "Report",
     "Rollup",
     "Worker",
 ]

@@ -54,6 +54,20 @@ class AbstractJob(models.Model):
         _("enqueued by"), max_length=WHO_LENGTH, null=True, blank=True
     )
     tags = models.JSONField(_("tags"), null=True, blank=True)
+    metadata = models.JSONField(
+        _("metadata"),
+        null=True,
+        blank=True,
+        help_text=_("What travels with the job beside its data."),
+    )
+    on_complete = models.CharField(
+        _("on complete"),
+        max_length=NAME_LENGTH,
+        db_collation="C",
+        null=True,
+        blank=True,
+        help_text=_("Job type of the job that is enqueued when this one is over."),
+    )
 
     class Meta:
         abstract = True

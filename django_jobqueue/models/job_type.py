@@ -41,6 +41,15 @@ class JobType(models.Model):
     expires_in = models.DurationField(_("expires in"), null=True, blank=True)
     max_crashes = models.IntegerField(_("max crashes"), db_default=3)
     sensitive = models.JSONField(_("sensitive"), db_default=[])
+    unique_by = models.CharField(
+        _("unique by"),
+        max_length=300,
+        db_default="",
+        help_text=_("Of what there is one job at a time; empty is no limit."),
+    )
+    on_complete = models.CharField(
+        _("on complete"), max_length=NAME_LENGTH, db_collation="C", db_default=""
+    )
     created_at = models.DateTimeField(_("created at"), db_default=ClockTimestamp())
     declared_at = models.DateTimeField(_("declared at"), db_default=ClockTimestamp())
 

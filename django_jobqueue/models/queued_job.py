@@ -54,6 +54,17 @@ class QueuedJob(AbstractJob):
     cancel_requested_at = models.DateTimeField(
         _("cancel requested at"), null=True, blank=True
     )
+    unique_key = models.UUIDField(
+        _("unique key"),
+        null=True,
+        blank=True,
+        help_text=_("No other job with this key is enqueued meanwhile."),
+    )
+    unique_until_started = models.BooleanField(
+        _("unique until started"),
+        db_default=False,
+        help_text=_("The key is free again when the job is claimed."),
+    )
 
     class Meta(AbstractJob.Meta):
         verbose_name = _("queued job")
@@ -79,6 +90,11 @@ class QueuedJob(AbstractJob):
                 & Q(created_at__range=READABLE)
                 & (Q(expires_at__isnull=True) | Q(expires_at__range=READABLE)),
                 name="jobqueue_q_moments",
+            ),
+            models.UniqueConstraint(
+                fields=["unique_key"],
+                condition=Q(unique_key__isnull=False),
+                name="jobqueue_q_unique",
             ),
         ]
         indexes = [

@@ -86,12 +86,14 @@ _PICK_ALONE = """
 _CLAIM = """
 UPDATE jobqueue_queuedjob AS job
    SET status = 'running', worker_id = %(worker)s, started_at = statement_timestamp(),
-       fence = job.fence + 1, attempts = job.attempts + 1
+       fence = job.fence + 1, attempts = job.attempts + 1,
+       unique_key = CASE WHEN NOT job.unique_until_started THEN job.unique_key END
  WHERE job.ctid = ANY (ARRAY ({pick}))
 RETURNING job.id, job.job_type, job.queue, job.priority, job.data::text, job.attempts,
           job.max_attempts, job.crashes, job.fence, job.run_after, job.created_at,
           extract(epoch FROM statement_timestamp() - job.run_after)::float8,
-          extract(epoch FROM job.expires_at - statement_timestamp())::float8
+          extract(epoch FROM job.expires_at - statement_timestamp())::float8,
+          job.metadata::text
 """
 
 CLAIM: Final = _CLAIM.format(

@@ -19,6 +19,8 @@ _MOVED = (
     "bulk_operation_id",
     "enqueued_by",
     "tags",
+    "metadata",
+    "on_complete",
 )
 
 MOVED: Final = ", ".join(_MOVED)

@@ -14,7 +14,7 @@ FIND: Final = """
 SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text,
        job.run_after, job.expires_at, job.created_at, job.attempts, job.max_attempts,
        job.crashes, job.started_at, NULL::timestamptz, coalesce(worker.name, ''), NULL,
-       '', '', NULL::uuid, job.replay_of
+       '', '', NULL::uuid, job.replay_of, job.metadata::text
   FROM jobqueue_queuedjob AS job
   LEFT JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
  WHERE job.id = %(id)s
@@ -22,7 +22,8 @@ UNION ALL
 SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text,
        job.run_after, job.expires_at, job.created_at, job.attempts, job.max_attempts,
        job.crashes, job.started_at, job.finished_at, job.worker, job.result::text,
-       job.error_class, job.error_message, job.fingerprint, job.replay_of
+       job.error_class, job.error_message, job.fingerprint, job.replay_of,
+       job.metadata::text
   FROM jobqueue_archivedjob AS job
  WHERE job.id = %(id)s
 """
@@ -57,6 +58,7 @@ def find(db: Database, id: UUID) -> Job | None:
         error_message=row[17],
         fingerprint=row[18],
         replay_of=row[19],
+        metadata=None if row[20] is None else from_json(row[20]),
     )
 
 

@@ -47,6 +47,10 @@ WITH seen AS MATERIALIZED ({_WINDOW}
   DELETE FROM jobqueue_failure AS failure
    USING gone
    WHERE failure.job_id = gone.id
+), reports AS (
+  DELETE FROM jobqueue_report AS report
+   USING gone
+   WHERE report.job_id = gone.id
 )
 SELECT (SELECT count(*) FROM gone), seen.finished_at, seen.id
   FROM seen
@@ -70,6 +74,10 @@ WITH gone AS (
   DELETE FROM jobqueue_failure AS failure
    USING gone
    WHERE failure.job_id = gone.id
+), reports AS (
+  DELETE FROM jobqueue_report AS report
+   USING gone
+   WHERE report.job_id = gone.id
 )
 SELECT id FROM gone
 """

@@ -17,7 +17,8 @@ REPLAY: Final = """
 WITH made AS (
   INSERT INTO jobqueue_queuedjob (
          id, job_type, queue, priority, data, run_after, expires_at, max_attempts,
-         replay_of, root_id, bulk_operation_id, enqueued_by, tags)
+         replay_of, root_id, bulk_operation_id, enqueued_by, tags,
+         metadata, on_complete)
   SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
          coalesce(%(priority)s, old.priority), coalesce(%(data)s::jsonb, old.data),
          due.at,
@@ -27,7 +28,8 @@ WITH made AS (
               WHEN 'same' THEN due.at + (old.expires_at - old.created_at)
               ELSE %(expires_at)s::timestamptz END,
          coalesce(%(max_attempts)s, old.max_attempts), old.id,
-         coalesce(old.root_id, old.id), %(bulk_operation_id)s::uuid, %(by)s, old.tags
+         coalesce(old.root_id, old.id), %(bulk_operation_id)s::uuid, %(by)s, old.tags,
+         old.metadata, old.on_complete
     FROM (SELECT *, row_number() OVER (ORDER BY id) AS place
             FROM jobqueue_archivedjob WHERE id = ANY (%(ids)s::uuid[])) AS old
     JOIN jobqueue_jobtype AS type ON type.name = old.job_type,

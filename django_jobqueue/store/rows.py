@@ -34,6 +34,7 @@ class Job:
     error_message: str = ""
     fingerprint: UUID | None = None
     replay_of: UUID | None = None
+    metadata: Any = None
 
     @property
     def is_over(self) -> bool:
@@ -57,6 +58,7 @@ class ClaimedJob(NamedTuple):
     created_at: datetime
     waited: float  # seconds from run_after to the claim
     expires_in: float | None  # seconds, counted from the claim
+    metadata: str | None = None  # JSON text
 
     @property
     def lane(self) -> Lane:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.architecture.source import PACKAGE, ROOT, functions, imports, modules
 
-ENGINE = ("store/", "worker/", "handler.py", "triage.py", "registry.py", "outcomes.py")
+ENGINE = ("store/", "workers/", "handler.py", "triage.py", "registry.py", "outcomes.py")
 MODELS = "django_jobqueue.models"
 
 # Names that turn data into code or into trusted HTML, and why nothing here needs them.
@@ -100,7 +100,7 @@ def test_a_handler_can_be_declared_before_the_app_registry_is_ready() -> None:
 
 
 def test_the_worker_runs_without_the_edges() -> None:
-    names = [module.name for module in modules() if module.is_in("worker/")]
+    names = [module.name for module in modules() if module.is_in("workers/")]
     code = BEFORE_THE_REGISTRY.format(names=", ".join(names))
     code += "assert 'django_jobqueue.admin' not in sys.modules\n"
     code += "assert 'django_jobqueue.checks' not in sys.modules\n"

@@ -41,6 +41,8 @@ COPIED = {
     "bulk_operation_id",
     "enqueued_by",
     "tags",
+    "metadata",
+    "on_complete",
 }
 STARTED = {"started_at", "wait_ms", "run_ms", "worker", "release"}
 ALWAYS = COPIED | {"status", "finished_at"}

@@ -12,11 +12,11 @@ HOME = ("store/",)
 
 # Every other statement of the package, and why it is where it is.
 ELSEWHERE: dict[tuple[str, str], str] = {
-    ("worker/listener.py", "LISTEN {}"): "about the session that it waits on",
-    ("worker/listener.py", "SELECT 1"): "a sign of life on that session",
-    ("worker/listener.py", "UNLISTEN *"): "about that session",
-    ("worker/hygiene.py", "RESET SESSION AUTHORIZATION"): "the session of a handler",
-    ("worker/hygiene.py", "SET TIME ZONE {}"): "as Django had set it there",
+    ("workers/listener.py", "LISTEN {}"): "about the session that it waits on",
+    ("workers/listener.py", "SELECT 1"): "a sign of life on that session",
+    ("workers/listener.py", "UNLISTEN *"): "about that session",
+    ("workers/hygiene.py", "RESET SESSION AUTHORIZATION"): "the session of a handler",
+    ("workers/hygiene.py", "SET TIME ZONE {}"): "as Django had set it there",
     ("checks.py", "SHOW server_version_num"): "asked before there is any table",
 }
 

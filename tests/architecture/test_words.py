@@ -40,11 +40,11 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("message", ""): "of an exception or of a check; no job is called so",
     ("fetch", "store/connection.py"): "rows of a statement, as the driver calls it",
     ("payload", "store/notify.py"): "of a NOTIFY, as PostgreSQL calls it",
-    ("task", "worker/attempt.py"): "asyncio's",
-    ("task", "worker/executors/coroutines.py"): "asyncio's",
+    ("task", "workers/attempt.py"): "asyncio's",
+    ("task", "workers/executors/coroutines.py"): "asyncio's",
     (
         "stuck",
-        "worker/executors/threads.py",
+        "workers/executors/threads.py",
     ): "an attempt that its threads left waiting",
 }
 

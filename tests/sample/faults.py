@@ -7,7 +7,7 @@ import signal
 from typing import Any
 
 from django_jobqueue.signals import attempt_started
-from django_jobqueue.worker import identity
+from django_jobqueue.workers import identity
 
 
 def install() -> None:

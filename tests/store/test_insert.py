@@ -69,6 +69,10 @@ def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
         "bulk_operation_id": None,
         "enqueued_by": None,
         "tags": None,
+        "metadata": None,
+        "on_complete": None,
+        "unique_key": None,
+        "unique_until_started": False,
     }
     held = queued_job(job.id)
     assert held is not None

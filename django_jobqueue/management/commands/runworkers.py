@@ -20,8 +20,8 @@ from django_jobqueue.conf import (
 )
 from django_jobqueue.management.jobqueue import database
 from django_jobqueue.registry import autodiscover
-from django_jobqueue.worker.process import Plan
-from django_jobqueue.worker.supervisor import Supervisor
+from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.supervisor import Supervisor
 
 LEVELS = {1: logging.INFO, 2: logging.INFO, 3: logging.DEBUG}
 

@@ -1,0 +1,49 @@
+"""What an attempt told while it ran: how far it was, and lines. Most tell nothing."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.models.functions import ClockTimestamp
+
+
+class Report(models.Model):
+    """How far one attempt was when it last told, and the lines that it wrote."""
+
+    id = models.BigAutoField(primary_key=True)
+    job_id = models.UUIDField(_("job"))  # queued or archived, so no foreign key
+    fence = models.BigIntegerField(
+        _("fence"), help_text=_("Number of the claim, so that attempts never mix.")
+    )
+    number = models.IntegerField(_("attempt"))
+    done = models.FloatField(_("done"), null=True, blank=True)
+    total = models.FloatField(_("of"), null=True, blank=True)
+    note = models.CharField(_("note"), max_length=500, db_default="")
+    lines = models.JSONField(
+        _("lines"),
+        db_default=[],
+        help_text=_("Each a list: seconds since 1970, level, text."),
+    )
+    dropped = models.IntegerField(
+        _("dropped"), db_default=0, help_text=_("Lines that there was no room for.")
+    )
+    queries = models.IntegerField(
+        _("queries"), null=True, blank=True, help_text=_("Sent to databases.")
+    )
+    query_ms = models.FloatField(_("time of queries (ms)"), null=True, blank=True)
+    started_at = models.DateTimeField(_("started at"), db_default=ClockTimestamp())
+    updated_at = models.DateTimeField(_("updated at"), db_default=ClockTimestamp())
+
+    class Meta:
+        verbose_name = _("report")
+        verbose_name_plural = _("reports")
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(
+                fields=["job_id", "fence"], name="jobqueue_report_attempt"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job_id} attempt {self.number}"

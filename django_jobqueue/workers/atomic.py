@@ -1,0 +1,50 @@
+"""Atomic jobs: handler and completion in one transaction, with the fence inside."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from django.db import transaction
+
+from django_jobqueue.exceptions import LeaseLost
+from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.store import finish
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.workers.attempt import Attempt
+
+
+def run_atomically(attempt: Attempt, holder: Holder) -> Finished:
+    """As ``attempt.run``; the handler's effects on the database of the jobs are
+    committed together with the job's success, or not at all.
+
+    A worker that lost its lease finds the fence changed, and everything is rolled back.
+    """
+    if attempt.unwanted:
+        return attempt.finish_unstarted(attempt.unwanted)
+    attempt.thread = threading.get_ident()
+    try:
+        try:
+            _transaction(attempt, holder)
+        except BaseException as error:
+            attempt.error = error
+        attempt.leave()
+    except BaseException as late:  # the interruption, after the handler's own end
+        attempt.leave()
+        if not attempt.settled and attempt.error is None:
+            attempt.error = late
+    return attempt.finish()
+
+
+def _transaction(attempt: Attempt, holder: Holder) -> None:
+    db, job = DjangoDatabase(), attempt.job
+    args, kwargs = attempt.begin()
+    with transaction.atomic(using=db.alias):
+        result = attempt.end(attempt.declaration.function(*args, **kwargs))
+        now = time.monotonic()
+        outcome = Outcome(verb=Verb.SUCCEED, result=result)
+        done = Finished(job.id, job.fence, outcome, now - attempt.started, now)
+        if finish.succeed(db, holder, [done], now):
+            raise LeaseLost(job.id)
+    attempt.result, attempt.settled = result, True

@@ -1,0 +1,217 @@
+"""Claims jobs for one worker: which lanes to ask, in what order, and for how many."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import Final
+from uuid import UUID
+
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store import claim, release
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.rows import ClaimedJob, Lane
+from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.executors.base import Executor
+from django_jobqueue.workers.lanes import Known, Lanes, marks
+from django_jobqueue.workers.policies import Policies
+
+logger = logging.getLogger(__name__)
+
+POSITION: Final = attrgetter("run_after", "id")  # in a lane
+LIMIT_RETRY: Final = 1.0  # seconds until a type at its limit is asked for again
+
+
+class Claimer:
+    """Fills executors with claimed jobs, in strict priority order.
+
+    Only lanes of job types that this process can run are asked. Ahead of free slots
+    only short jobs are claimed. Careful ones, whose claim counts as a start or against
+    a limit, wait until a slot is free.
+    """
+
+    def __init__(
+        self,
+        worker: int,
+        connection: OwnConnection,
+        *,
+        policies: Policies,
+        queues: Sequence[str] | None,
+        make: Callable[[ClaimedJob, float], Attempt],
+        held: dict[UUID, Attempt],
+    ) -> None:
+        self.lanes = Lanes()
+        self.limited_until: dict[str, float] = {}  # types at their limit
+        self.in_doubt = False  # the answer of a claim was lost
+        self._worker = worker
+        self._connection = connection
+        self._policies = policies
+        self._queues = queues
+        self._make = make
+        self._held = held  # all jobs that this process has
+
+    @property
+    def holds_any(self) -> bool:
+        """Whether this process has a job that is not finished."""
+        return bool(self._held)
+
+    def warm_up(self) -> None:
+        """Have the statement planned (5 ms) before a job waits for it."""
+        claim.claim(self._connection, self._worker, [], 0)
+
+    def runs(self, lane: Lane, executor: Executor) -> bool:
+        """Whether jobs of this lane can run there."""
+        if self._queues is not None and lane.queue not in self._queues:
+            return False
+        return self._policies.runs(lane.job_type, is_async=executor.is_async)
+
+    def fill(self, executor: Executor, *, sweep: bool) -> tuple[int, bool]:
+        """Claim for the free slots, then ahead of them.
+
+        ``sweep`` ignores how far the lanes are claimed. Returns the number of jobs, and
+        whether there may be more than there was room for.
+        """
+        room = executor.free
+        if not room:
+            if not executor.low or executor.buffered > executor.low:
+                return 0, True
+            room = 1  # a probe, so that a more urgent lane is not overlooked
+        ordered = self.lanes.in_turn(lambda lane: self.runs(lane, executor))
+        taken, stop = self._fill_slots(executor, ordered, room, sweep)
+        executor.low = 0
+        if stop is None:
+            return taken, False
+        if not self._policies.is_careful(stop.lane.job_type):
+            taken += self._fill_ahead(executor, ordered, stop, sweep)
+        return taken, True
+
+    def take_alone(self) -> Attempt | None:
+        """Claim one job that must run in a process of its own."""
+        now = time.monotonic()
+        jobs = self._ask(
+            lambda: claim.claim_alone(
+                self._connection, self._worker, self._policies.names, self._queues
+            )
+        )
+        made = [self._make(job, now) for job in jobs]
+        self._held.update((attempt.job.id, attempt) for attempt in made)
+        return made[0] if made else None
+
+    def give_back(self, attempts: Iterable[Attempt]) -> None:
+        """Release jobs that were claimed and not started."""
+        jobs = [attempt.job for attempt in attempts]
+        for job in jobs:
+            self._held.pop(job.id, None)
+        if jobs:
+            self.in_doubt = True  # if this fails, they are found by their absence
+            ids, fences = [job.id for job in jobs], [job.fence for job in jobs]
+            release.release(self._connection, self._worker, ids, fences)
+            self.in_doubt = False
+
+    def settle_doubt(self) -> None:
+        """Release what a lost answer left claimed in our name."""
+        if self.in_doubt:
+            lost = release.recover(self._connection, self._worker, list(self._held))
+            self.in_doubt = False
+            if lost:
+                logger.info("%d jobs that were claimed unheard were given back", lost)
+
+    def _fill_slots(
+        self, executor: Executor, ordered: list[Known], room: int, sweep: bool
+    ) -> tuple[int, Known | None]:
+        """Claim for free slots; returns how many, and the lane where room ran out."""
+        taken = 0
+        while ordered and room > 0:
+            if self._policies.is_careful(ordered[0].lane.job_type):
+                part = ordered[:1]
+                got, stop = self._take_careful(executor, part[0], sweep)
+            else:
+                part = self._open_lanes(ordered)
+                got, stop = self._take_open(executor, part, room, sweep)
+            taken, room = taken + got, room - got
+            if stop is not None:
+                return taken, stop
+            ordered = ordered[len(part) :]
+        return taken, None
+
+    def _fill_ahead(
+        self, executor: Executor, ordered: list[Known], stop: Known, sweep: bool
+    ) -> int:
+        """Claim more, from where the claim stopped, as long as the jobs are short."""
+        pace = executor.pace
+        ahead = pace.ahead(stop.lane.job_type, executor.slots)
+        executor.low = ahead // 2
+        wanted = ahead - executor.buffered
+        if wanted <= 0:
+            return 0
+        part: list[Known] = []
+        for known in self._open_lanes(ordered[ordered.index(stop) :]):
+            if not pace.is_short(known.lane.job_type):
+                break
+            part.append(known)
+        return self._take_open(executor, part, wanted, sweep)[0]
+
+    def _open_lanes(self, ordered: list[Known]) -> list[Known]:
+        """The first lanes, up to one that must be claimed by itself."""
+        part: list[Known] = []
+        for known in ordered:
+            if self._policies.is_careful(known.lane.job_type):
+                break
+            part.append(known)
+        return part
+
+    def _take_open(
+        self, executor: Executor, part: list[Known], room: int, sweep: bool
+    ) -> tuple[int, Known | None]:
+        lanes = marks(part, sweep=sweep)
+        jobs = self._ask(
+            lambda: claim.claim(self._connection, self._worker, lanes, room)
+        )
+        return self._took(executor, part, jobs, full=len(jobs) >= room, swept=sweep)
+
+    def _take_careful(
+        self, executor: Executor, known: Known, sweep: bool
+    ) -> tuple[int, Known | None]:
+        """Claim from a lane whose jobs must find a free slot."""
+        job_type, free = known.lane.job_type, executor.free
+        if self.limited_until.get(job_type, 0.0) > time.monotonic():
+            return 0, None
+        if not free:
+            return 0, known if known.due else None  # nothing ahead of it, until it fits
+        lane = marks([known], sweep=sweep)
+        limited = self._policies.is_limited(job_type)
+        verb = claim.claim_limited if limited else claim.claim
+        jobs = self._ask(lambda: verb(self._connection, self._worker, lane, free))
+        full = len(jobs) >= free
+        if limited and not full:
+            self.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
+        return self._took(executor, [known], jobs, full=full, swept=sweep)
+
+    def _ask(self, verb: Callable[[], list[ClaimedJob]]) -> list[ClaimedJob]:
+        """Claim; if the answer is lost, remember that there may be jobs of ours."""
+        try:
+            return verb()
+        except StoreUnavailable:
+            self.in_doubt = True
+            raise
+
+    def _took(
+        self,
+        executor: Executor,
+        part: list[Known],
+        jobs: list[ClaimedJob],
+        *,
+        full: bool,
+        swept: bool,
+    ) -> tuple[int, Known | None]:
+        now = time.monotonic()
+        jobs.sort(key=POSITION)
+        if len(part) > 1:
+            order = {known.lane: index for index, known in enumerate(part)}
+            jobs.sort(key=lambda job: order[job.lane])
+        attempts = [self._make(job, now) for job in jobs]
+        self._held.update((attempt.job.id, attempt) for attempt in attempts)
+        executor.put(attempts)
+        return len(jobs), self.lanes.claimed(part, jobs, full=full, swept=swept)

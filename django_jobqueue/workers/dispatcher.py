@@ -1,0 +1,232 @@
+"""Keeps the slots busy: when to claim, when to look around, how long to rest."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store import job_types, lanes
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.rows import Lane
+from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.cancelled import Cancelled
+from django_jobqueue.workers.claimer import LIMIT_RETRY, Claimer
+from django_jobqueue.workers.executors.base import Executor
+from django_jobqueue.workers.loop import FOREVER, Loop
+from django_jobqueue.workers.policies import Policies
+from django_jobqueue.workers.rests import Rests, Sign
+
+logger = logging.getLogger(__name__)
+
+POLL_UNHEARD: Final = 1.0  # seconds; the longest rest without LISTEN
+LOOK_EVERY: Final = 1.0  # seconds, while busy
+SHARE_OF_LOOKS: Final = 20  # looks that take long are made this much rarer
+BUSY_AFTER: Final = 1.0  # seconds of full claims after which no notification is wanted
+STALE: Final = 0.5  # seconds that a job may wait in the buffer before it is given back
+NUDGE: Final = 0.02  # seconds between looks whether the buffer moves
+RELOAD_EVERY: Final = 30.0  # seconds between looks at overrides, besides notifications
+
+
+class Dispatcher(Loop):
+    """Claims when slots are free and there may be jobs; looks around now and then."""
+
+    name = "dispatcher"
+
+    def __init__(
+        self,
+        worker: int,
+        connection: OwnConnection,
+        claimer: Claimer,
+        *,
+        policies: Policies,
+        cancelled: Cancelled,
+        heard: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__()
+        self.executors: list[Executor] = []
+        self._sign = Sign(worker, connection)
+        self._connection = connection
+        self._claimer = claimer
+        self._policies = policies
+        self._cancelled = cancelled
+        self._heard = heard  # whether notifications arrive
+        self._ends = 0  # how often something ended here
+        self._idle_at: int | None = None  # the same, as an idle round began
+        self._open = True
+        self._hungry = True  # there may be more to claim
+        self._news = True
+        self._sweep = True
+        self._reload = True
+        self._rests = Rests()
+        self._due_in: float | None = None  # seconds until the first future job is due
+        self._full_since: float | None = None
+        self._next_look = 0.0
+        self._next_reload = 0.0
+
+    # What others tell it, from any thread.
+
+    def jobs_arrived(self, *, behind: bool = False) -> None:
+        """There are new jobs; ``behind``: perhaps where a claim has passed already."""
+        self._news = True
+        if behind:
+            self._sweep = True
+        self.wake()
+
+    def policies_changed(self) -> None:
+        """Operators overrode, paused or resumed something."""
+        self._reload = True
+        self.jobs_arrived(behind=True)
+
+    def slot_free(self) -> None:
+        """An executor could do with more."""
+        if self._hungry:
+            self.wake()
+
+    def ended(self, attempts: Sequence[Attempt]) -> None:
+        """These are finished: a type at its limit may have room, a retry may be due."""
+        self._ends += 1
+        limited = self._claimer.limited_until
+        if limited:
+            for attempt in attempts:
+                if limited.pop(attempt.job.job_type, None) is not None:
+                    self._hungry = True
+                    self.wake()
+
+    def close_doors(self) -> None:
+        """Claim nothing more."""
+        self._open = False
+        self.wake()
+
+    def open_doors(self) -> None:
+        """Claim again."""
+        self._open = True
+        self.jobs_arrived(behind=True)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the last round found nothing and nothing ended since it began."""
+        return self._idle_at == self._ends
+
+    # The work.
+
+    def tick(self) -> float:
+        """Claim what there are slots for."""
+        ends, self._idle_at = self._ends, None
+        self._set_straight()
+        if not self._open:
+            self._sign.put(False)
+            return FOREVER
+        taken = 0
+        if self._hungry or self._news:
+            self._news = False
+            taken = self._claim()
+        if self._should_look(taken) and self._look():
+            taken += self._claim()
+        if not taken and not self._hungry:
+            self._idle_at = ends
+        return self._rest(taken)
+
+    def close(self) -> None:
+        """Give back what was not started; let the connection go."""
+        self._open = False
+        try:
+            self._set_straight()
+        except StoreUnavailable:
+            logger.warning("What was claimed and not started could not be given back")
+        self._connection.close()
+
+    def _set_straight(self) -> None:
+        """What comes before any claim."""
+        self._claimer.settle_doubt()
+        now = time.monotonic()
+        for executor in self.executors:
+            if not self._open or executor.oldest_wait(now) > STALE:
+                self._claimer.give_back(executor.take_back())
+            executor.nudge()
+        if not self._open:
+            return
+        self._cancelled.look(self._connection, now)
+        if self._reload or now >= self._next_reload:
+            self._load_policies(now)
+
+    def _load_policies(self, now: float) -> None:
+        if not self._next_reload:
+            self._claimer.warm_up()
+        self._reload = False
+        self._policies.update(job_types.overrides(self._connection))
+        self._claimer.limited_until.clear()
+        self._next_reload = now + RELOAD_EVERY
+
+    def _claim(self) -> int:
+        """Claim for each executor; return how many jobs there were."""
+        began, sweep = time.monotonic(), self._sweep
+        self._sweep = self._hungry = False
+        taken = 0
+        for executor in self.executors:
+            got, more = self._claimer.fill(executor, sweep=sweep)
+            taken += got
+            self._hungry = self._hungry or more
+        self._full_since = (self._full_since or began) if self._hungry else None
+        return taken
+
+    def _should_look(self, taken: int) -> bool:
+        if time.monotonic() >= self._next_look:
+            return self._has_room or bool(taken)
+        return not taken and self._has_room
+
+    def _look(self) -> bool:
+        """Look which lanes have jobs now; True if there is something to claim."""
+        began = time.monotonic()
+        known = self._claimer.lanes
+        look = lanes.look(self._connection, list(known))
+        known.add(look.new)
+        due = [lane for lane, seconds in look.due_in.items() if seconds <= 0] + look.new
+        known.due(due)
+        later = [seconds for seconds in look.due_in.values() if seconds > 0]
+        self._due_in = min(later, default=None)
+        now = time.monotonic()
+        self._next_look = now + max(LOOK_EVERY, (now - began) * SHARE_OF_LOOKS)
+        self._sweep = True
+        return any(self._is_runnable(lane) for lane in due)
+
+    def _is_runnable(self, lane: Lane) -> bool:
+        return any(self._claimer.runs(lane, executor) for executor in self.executors)
+
+    @property
+    def _has_room(self) -> bool:
+        return any(executor.free for executor in self.executors)
+
+    # Rests.
+
+    def _rest(self, taken: int) -> float:
+        if self._hungry:
+            return self._rest_hungry()
+        if taken:
+            self._rests.begin_anew()
+        elif self._heard() and not self._sign.is_out:
+            self._sign.put(True)
+            return 0.0  # look once more: nobody notified us until now
+        longest = conf.poll_interval
+        if not self._heard():
+            longest = min(longest, POLL_UNHEARD)
+        if self._claimer.limited_until:
+            longest = min(longest, LIMIT_RETRY)
+        if self._due_in is not None:
+            longest = min(longest, max(0.001, self._due_in))
+        return self._rests.next(longest)
+
+    def _rest_hungry(self) -> float:
+        """There is more to claim; an executor that has room for it wakes us."""
+        self._rests.begin_anew()
+        since = self._full_since
+        if since is not None and time.monotonic() - since > BUSY_AFTER:
+            self._sign.put(False)
+        if any(executor.buffered for executor in self.executors):
+            return NUDGE
+        if self._has_room:
+            return max(0.0, self._next_look - time.monotonic())
+        return conf.poll_interval

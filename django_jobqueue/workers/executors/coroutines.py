@@ -1,0 +1,105 @@
+"""One event loop for async handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from asgiref.sync import sync_to_async
+
+from django_jobqueue.workers import hygiene
+from django_jobqueue.workers.attempt import Attempt, arun
+from django_jobqueue.workers.executors.base import Done, Executor, in_thread, safely
+
+CLEAN_EVERY: Final = 1.0  # seconds
+PAUSE: Final = 0.05  # seconds without a job after which the connection is looked at
+
+
+class Coroutines(Executor):
+    """An event loop in a thread; a slot is room for one task."""
+
+    is_async = True
+
+    def __init__(self, slots: int, *, done: Done, wanting: Callable[[], None]) -> None:
+        super().__init__(slots, done=done, wanting=wanting)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._ended = 0
+        self._last_end = 0.0
+        self._refreshing: asyncio.Task[None] | None = None
+
+    def put(self, attempts: Sequence[Attempt]) -> None:
+        """Run these as slots come free, in this order."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = in_thread("jobs-async", self._serve)
+        self._buffer.extend(attempts)
+        self._loop.call_soon_threadsafe(self._fill)
+
+    def thread_of(self, attempt: Attempt) -> int | None:
+        """All run in one thread, by turns."""
+        return None if self._thread is None else self._thread.ident
+
+    def stop(self, timeout: float) -> bool:
+        """Stop after what runs; True if it ended in time."""
+        if self._loop is None or self._thread is None:
+            return True
+        asyncio.run_coroutine_threadsafe(self._drain(), self._loop)
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _serve(self) -> None:
+        assert self._loop is not None
+        asyncio.set_event_loop(self._loop)
+        cleaning = self._loop.create_task(self._clean())
+        self._loop.run_forever()
+        cleaning.cancel()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def _fill(self) -> None:
+        assert self._loop is not None
+        if self._refreshing is not None and not self._refreshing.done():
+            return  # it fills when it is done
+        if not self._running and time.monotonic() - self._last_end > PAUSE:
+            self._last_end = time.monotonic()
+            self._refreshing = self._loop.create_task(self._refresh())
+            return
+        while self._buffer and len(self._running) < self.slots:
+            attempt = self._buffer.popleft()
+            self._running.add(attempt)
+            attempt.task = self._loop.create_task(self._one(attempt))
+
+    async def _one(self, attempt: Attempt) -> None:
+        try:
+            finished = await arun(attempt)
+        except BaseException:
+            finished = attempt.finish_broken()
+        self._ended += 1
+        self._last_end = time.monotonic()
+        self._finished(attempt, finished)
+        self._fill()
+
+    async def _refresh(self) -> None:
+        """After a pause, look first whether the connection is still there."""
+        await sync_to_async(safely)(hygiene.before_job)
+        self._refreshing = None
+        self._fill()
+
+    async def _drain(self) -> None:
+        while self._running or self._buffer:
+            await asyncio.sleep(0.01)
+        await sync_to_async(safely)(hygiene.after_job)
+        asyncio.get_running_loop().stop()
+
+    async def _clean(self) -> None:
+        """Async handlers reach the database through one thread of asgiref's, which they
+        share; what one left there is cleaned now and then, when it was used."""
+        while True:
+            await asyncio.sleep(CLEAN_EVERY)
+            if self._ended and not self._running:
+                self._ended = 0
+                await sync_to_async(safely)(hygiene.after_job)

@@ -1,0 +1,119 @@
+"""Threads for sync handlers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from django.db import connections
+
+from django_jobqueue.store.finish import Finished
+from django_jobqueue.workers import hygiene
+from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.executors.base import Done, Executor, in_thread, safely
+
+Run = Callable[[Attempt], Finished]
+OVERHEAD: Final = (
+    0.0001  # seconds of Python around each job, under the interpreter lock
+)
+
+
+class Threads(Executor):
+    """A pool of threads, made as they are needed; a slot is a thread."""
+
+    def __init__(
+        self, slots: int, *, run: Run, done: Done, wanting: Callable[[], None]
+    ) -> None:
+        super().__init__(slots, done=done, wanting=wanting)
+        self._run = run
+        self._idle = 0
+        self._wake = threading.Condition(threading.Lock())
+        self._stopping = False
+        self._stuck: Attempt | None = None
+        self._threads: list[threading.Thread] = []
+
+    def put(self, attempts: Sequence[Attempt]) -> None:
+        """Run these as threads come free, in this order."""
+        wanted = self._threads_for(attempts)
+        with self._wake:
+            self._buffer.extend(attempts)
+        self._rouse(wanted)
+
+    def nudge(self) -> None:
+        """If what waits has not moved since the last nudge, use every thread."""
+        first = self._buffer[0] if self._buffer else None
+        if first is not None and first is self._stuck:
+            self._rouse(self.slots)
+        self._stuck = first
+
+    def _threads_for(self, attempts: Sequence[Attempt]) -> int:
+        """How many more threads these are worth.
+
+        Tiny jobs are done fastest by one thread: with more, they only hand the
+        interpreter lock to each other (two threads: half the rate).
+        """
+        tiny = [a for a in attempts if self.pace.is_short(a.job.job_type)]
+        if not tiny:
+            return len(attempts)
+        mean = max(self.pace.mean(attempt.job.job_type) for attempt in tiny)
+        useful = min(len(tiny), 1 + int(mean / OVERHEAD))
+        at_it = sum(self.pace.is_short(a.job.job_type) for a in self.running)
+        return len(attempts) - len(tiny) + max(0, useful - at_it)
+
+    def _rouse(self, wanted: int) -> None:
+        """Wake this many threads, or start them."""
+        with self._wake:
+            self._wake.notify(wanted)
+            missing = min(wanted - self._idle, self.slots - self._count())
+        for _ in range(missing):
+            name = f"jobs-{len(self._threads) + 1}"
+            self._threads.append(in_thread(name, self._work))
+
+    def stop(self, timeout: float) -> bool:
+        """Stop after what runs; True if every thread ended in time."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify_all()
+        deadline = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return self._count() == 0
+
+    def _count(self) -> int:
+        return sum(thread.is_alive() for thread in self._threads)
+
+    def _work(self) -> None:
+        while (attempt := self._next()) is not None:
+            safely(hygiene.before_job)
+            try:
+                finished = self._run(attempt)
+            except BaseException:
+                finished = attempt.finish_broken()
+            safely(hygiene.after_job)
+            self._finished(attempt, finished)
+        connections.close_all()
+
+    def _next(self) -> Attempt | None:
+        try:
+            attempt = self._buffer.popleft()
+        except IndexError:
+            waited = self._wait()
+            if waited is None:
+                return None
+            attempt = waited
+        self._running.add(attempt)
+        return attempt
+
+    def _wait(self) -> Attempt | None:
+        with self._wake:
+            self._idle += 1
+            try:
+                while not self._buffer:
+                    if self._stopping:
+                        return None
+                    self._wake.wait()
+                return self._buffer.popleft()
+            finally:
+                self._idle -= 1

@@ -1,0 +1,29 @@
+"""Archives jobs that expired, also when nobody claims."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django_jobqueue.store import expire
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.loop import Loop
+
+LONGEST: Final = 10.0  # seconds between looks
+
+
+class Expirer(Loop):
+    """Sleeps until the next job expires."""
+
+    name = "expirer"
+
+    def __init__(self, connection: OwnConnection) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def tick(self) -> float:
+        """Archive a batch of those that have expired."""
+        seconds = expire.next_expiry(self._connection)
+        if seconds is None or seconds > 0:
+            return LONGEST if seconds is None else min(seconds, LONGEST)
+        found = expire.expire(self._connection)
+        return 0.0 if found else 1.0  # else somebody else has locked them

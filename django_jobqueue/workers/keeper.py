@@ -1,0 +1,190 @@
+"""The process that keeps house for one host: leases, rescue, expiry, pruning.
+
+It is a child of the supervisor, which forks and therefore has neither threads nor
+database connections of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import select
+import time
+from typing import Any, Final
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.registry import registry
+from django_jobqueue.store import job_types, workers
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers import identity
+from django_jobqueue.workers.dump import Dump
+from django_jobqueue.workers.expirer import Expirer
+from django_jobqueue.workers.life import ENDED, ORPHANED
+from django_jobqueue.workers.listener import can_listen
+from django_jobqueue.workers.loop import LoopGroup
+from django_jobqueue.workers.pruner import Pruner
+from django_jobqueue.workers.renewer import Renewer
+from django_jobqueue.workers.rescuer import Death, Rescuer
+from django_jobqueue.workers.roster import Roster
+
+logger = logging.getLogger("django_jobqueue.keeper")
+
+LAST_WORDS: Final = 1.5  # seconds to deal with the last deaths
+
+
+class Keeper:
+    """Does what must go on whatever the handlers do."""
+
+    def __init__(
+        self,
+        *,
+        roster: Roster,
+        control: int,
+        queues: tuple[str, ...] | None,
+        dump: Dump,
+    ) -> None:
+        self._roster = roster
+        self._control = control
+        self._queues = queues
+        self._dump = dump
+        self._heard = b""
+        self._orders: list[dict[str, Any]] = []
+        self._calls: dict[int, int] = {}  # of each worker, as it was looked at last
+
+    def live(self) -> int:
+        """Get ready, keep house until told to stop; returns the exit code."""
+        if not self._get_ready():
+            return ENDED
+        pooled = not self._roster.can_listen
+        house = OwnConnection("keeper", pooled=pooled)
+        self._rescuer = Rescuer(
+            house,
+            job_types=[d.name for d in registry],
+            queues=self._queues,
+            alone=self._say_alone,
+            buried=self._say_buried,
+        )
+        renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
+        loops = [self._rescuer, Expirer(house), Pruner(house)]
+        self._house = LoopGroup("keeper", loops)
+        for predecessor in self._predecessors:
+            self._rescuer.report(predecessor)
+        self._house.start()
+        renewer.start()
+        self._roster.keeper_is_ready = True
+        while not self._stop_ordered():
+            self._read(1.0)
+            self._hear(renewer)
+        self._finish()
+        renewer.stop(0.2)
+        self._house.stop(0.2)
+        return ENDED
+
+    def _get_ready(self) -> bool:
+        """What comes before the first claim; False if told to stop meanwhile."""
+        self._predecessors: list[Death] = []
+        first = OwnConnection("keeper", pooled=True)
+        second = OwnConnection("keeper", pooled=True)
+        while True:
+            try:
+                job_types.declare(first, registry)
+                self._predecessors = self._find_dead(first)
+                self._roster.can_listen = self._find_out_listen(first, second)
+            except StoreUnavailable as error:
+                self._read(error.retry_in)
+                if self._stop_ordered():
+                    return False
+            else:
+                first.close()
+                second.close()
+                self._roster.renewed_at = time.monotonic()
+                return True
+
+    @staticmethod
+    def _find_out_listen(first: OwnConnection, second: OwnConnection) -> bool:
+        if conf.listen is not None:
+            return conf.listen
+        works = can_listen(first, second)
+        if not works:
+            logger.warning(
+                "LISTEN hears nothing: this looks like a transaction pooler. Polling "
+                "instead. For pickup within milliseconds give the settings of this "
+                "host a direct connection."
+            )
+        return works
+
+    @staticmethod
+    def _find_dead(connection: OwnConnection) -> list[Death]:
+        """Workers of this host whose process is surely gone: their supervisor was
+        killed, and nobody needs to wait for their leases."""
+        found = workers.predecessors(connection, identity.host())
+        return [
+            Death(worker, f"#{worker}", True, "its supervisor died")
+            for worker, other in found.items()
+            if identity.is_dead(other)
+        ]
+
+    def _say_alone(self, waiting: bool) -> None:
+        self._roster.alone_waiting = waiting
+
+    def _say_buried(self, number: int) -> None:
+        self._roster.buried = number
+
+    def _hear(self, renewer: Renewer) -> None:
+        """Have it look at once what operators ask, if a worker heard that they do."""
+        calls = {seat.worker: seat.calls for seat in self._roster if seat.calls}
+        if calls.items() - self._calls.items():
+            renewer.wake()
+        self._calls = calls
+
+    def _read(self, seconds: float) -> None:
+        ready, _, _ = select.select([self._control], [], [], seconds)
+        if ready:
+            said = os.read(self._control, 65_536)
+            if not said:
+                os._exit(ORPHANED)
+            self._heard += said
+            *lines, self._heard = self._heard.split(b"\n")
+            self._orders += [json.loads(line) for line in lines]
+
+    def _stop_ordered(self) -> bool:
+        """Pass on what was said; True if it was to stop."""
+        orders, self._orders = self._orders, []
+        stop = False
+        for order in orders:
+            if order["do"] == "stop":
+                stop = True
+            elif hasattr(self, "_rescuer"):
+                self._rescuer.report(
+                    Death(
+                        order["worker"],
+                        order["name"],
+                        order["crashed"],
+                        order["reason"],
+                        order["number"],
+                        order["stopping"],
+                    )
+                )
+                self._house.hurry(self._rescuer)
+        return stop
+
+    def _finish(self) -> None:
+        """Deal with the last deaths, and write down what was still running."""
+        deadline = time.monotonic() + LAST_WORDS
+        while not self._rescuer.is_done and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if not self._rescuer.is_done:
+            logger.error(
+                "The database does not answer; unfinished jobs are taken over when "
+                "their lease of %g s has lapsed",
+                conf.lease,
+            )
+        self._dump.add(
+            "keeper",
+            [
+                {"id": str(job.id), "job_type": job.job_type, "became": job.status}
+                for job in self._rescuer.released
+            ],
+        )

@@ -1,0 +1,210 @@
+"""The life of a worker process, from its fork to its exit code."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import select
+import signal
+import sys
+import time
+from typing import Any, Final
+
+from django.db import connections
+
+from django_jobqueue.arguments import from_json
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.redaction import mask_data
+from django_jobqueue.workers import hygiene
+from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.dump import Dump
+from django_jobqueue.workers.process import Plan, Worker
+from django_jobqueue.workers.roster import Roster
+
+logger = logging.getLogger("django_jobqueue.worker")
+
+ENDED: Final = 0
+RELEASED: Final = 70  # told to end with jobs unfinished; they are to be released
+REPLACE: Final = 75  # a handler hangs; what is left is to be released (EX_TEMPFAIL)
+ORPHANED: Final = 71  # the supervisor is gone
+
+# What the supervisor says through the pipe.
+DRAIN, RESUME, CANCEL, QUIT = b"d", b"r", b"c", b"q"
+
+_PR_SET_PDEATHSIG: Final = 1
+# Seconds after which a handler that computes lets another thread go on. With Python's
+# own 5 ms outcomes were written at 60 to 80 % of the rate at which tiny handlers ended;
+# what is not written yet is what a crash runs again. With 1 ms they keep up.
+SWITCH: Final = 0.001
+BEAT: Final = 0.25  # seconds between looks at the pipe's silence
+LAST_WORDS: Final = 0.7  # seconds for writing outcomes when told to quit
+
+
+def settle_in(parent: int) -> None:
+    """What every forked process does first: die with its parent, and leave signals,
+    which a terminal or systemd sends to all, to the supervisor."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before that
+        os._exit(ORPHANED)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Not SIG_IGN: the programs that a handler starts would inherit that.
+        signal.signal(number, _nothing)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.set_wakeup_fd(-1)
+    connections.close_all()
+
+
+class Life:
+    """A worker process, told what to do through a pipe."""
+
+    def __init__(
+        self, plan: Plan, *, roster: Roster, seat: int, control: int, dump: Dump
+    ) -> None:
+        self._plan = plan
+        self._roster = roster
+        self._seat = seat
+        self._control = control
+        self._dump = dump
+        self._orders: list[bytes] = []
+        self._draining = False
+        self._hung_since: float | None = None
+
+    def live(self) -> int:
+        """Register, work, stop; returns the exit code."""
+        hygiene.keep_connections()
+        sys.setswitchinterval(SWITCH)
+        worker = Worker(self._plan)
+        if not self._register(worker):
+            self._roster.write(self._seat, orderly=1)
+            return ENDED
+        worker.build()
+        worker.start()
+        logger.info("Worker %s started", worker.name)
+        while True:
+            self._read(self._pause())
+            code = self._obey(worker)
+            self._roster.write(
+                self._seat,
+                running=worker.running,
+                held=len(worker.held),
+                calls=worker.calls,
+            )
+            worker.answerer.ask(self._roster.seat(self._seat).inquiry)
+            if code is None:
+                code = self._ending(worker)
+            if code is not None:
+                worker.stop(LAST_WORDS)
+                if code != ENDED:
+                    self._write_dump(worker)
+                self._roster.write(self._seat, orderly=1)
+                logger.info("Worker %s ended", worker.name)
+                return code
+
+    def _register(self, worker: Worker) -> bool:
+        """Write the worker's row, however long it takes; False if told to stop."""
+        while True:
+            began = int(time.monotonic() * 1_000)
+            try:
+                self._roster.write(
+                    self._seat, registered=began, worker=worker.register()
+                )
+            except StoreUnavailable as error:
+                self._read(error.retry_in)
+                if DRAIN in self._orders or QUIT in self._orders:
+                    return False
+            else:
+                return True
+
+    def _pause(self) -> float:
+        return 0.01 if self._draining or self._plan.drain else BEAT
+
+    def _read(self, seconds: float) -> None:
+        ready, _, _ = select.select([self._control], [], [], seconds)
+        if ready:
+            said = os.read(self._control, 64)
+            if not said:
+                os._exit(ORPHANED)
+            self._orders += [bytes([letter]) for letter in said]
+
+    def _obey(self, worker: Worker) -> int | None:
+        """Carry out what was said; returns an exit code if that was to quit."""
+        orders, self._orders = self._orders, []
+        for order in orders:
+            if order == DRAIN:
+                self._set_draining(worker, True)
+            elif order == RESUME:
+                self._set_draining(worker, False)
+            elif order == CANCEL:
+                worker.interrupt()
+            elif order == QUIT:
+                return RELEASED
+        return None
+
+    def _set_draining(self, worker: Worker, draining: bool) -> None:
+        self._draining = draining
+        self._roster.write(self._seat, draining=draining)
+        if draining:
+            worker.drain()
+        else:
+            worker.resume()
+
+    def _ending(self, worker: Worker) -> int | None:
+        """The exit code, if the time has come."""
+        if worker.hung:
+            return self._ending_hung(worker)
+        if self._draining and worker.is_empty and self._told_to_end:
+            return ENDED
+        if self._plan.drain and worker.is_empty:
+            if worker.is_idle:
+                return ENDED
+            worker.dispatcher.wake()  # does what it finished allow something else?
+        return None
+
+    @property
+    def _told_to_end(self) -> bool:
+        """An operator's drain keeps the process; a stop does not."""
+        return not self._roster.seat(self._seat).paused
+
+    def _ending_hung(self, worker: Worker) -> int | None:
+        """A handler hangs: let the others finish, then end, so that it ends, too."""
+        now = time.monotonic()
+        if self._hung_since is None:
+            self._hung_since = now
+            self._roster.write(self._seat, condemned=1)
+            self._set_draining(worker, True)
+        if worker.only_hung_are_left or now > self._hung_since + conf.grace:
+            worker.record_hung()
+            return REPLACE
+        return None
+
+    def _write_dump(self, worker: Worker) -> None:
+        """What is unfinished, for people; the jobs themselves stay in the database."""
+        unfinished = [_describe(attempt) for attempt in list(worker.held.values())]
+        self._dump.add(str(os.getpid()), unfinished)
+
+
+def _describe(attempt: Attempt) -> dict[str, Any]:
+    job = attempt.job
+    try:
+        data = mask_data(from_json(job.data), attempt.declaration.policy.sensitive)
+    except ValueError:
+        data = None
+    return {
+        "id": str(job.id),
+        "job_type": job.job_type,
+        "queue": job.queue,
+        "attempt": job.attempts,
+        "started": bool(attempt.started),
+        "ran_seconds": round(time.monotonic() - attempt.started, 3)
+        if attempt.started
+        else 0,
+        "worker": attempt.worker,
+        "data": data,
+    }
+
+
+def _nothing(number: int, frame: Any) -> None:
+    """Leave it to the supervisor."""

@@ -1,0 +1,95 @@
+"""Hears notifications, on a connection of its own, and passes them on."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+from collections.abc import Callable
+from typing import Final
+
+from django_jobqueue.store.connection import BoundedConnection, OwnConnection
+from django_jobqueue.store.notify import CHANNEL, NOTIFY, News, parse, payload
+from django_jobqueue.workers.loop import Loop
+
+logger = logging.getLogger(__name__)
+
+PATIENCE: Final = 2.0  # seconds for the first notification, our own, to come back
+ALIVE_EVERY: Final = 60.0  # seconds between signs of life on a silent connection
+
+Hear = Callable[[News, str], None]
+
+
+class Listener(Loop):
+    """Waits for notifications without a query, and without polling.
+
+    Sharing this connection with queries cost a peer 54 ms at the 95th percentile.
+    """
+
+    name = "listener"
+
+    def __init__(self, connection: OwnConnection, hear: Hear) -> None:
+        super().__init__()
+        self.hears = False
+        self._connection = connection
+        self._hear = hear
+        self._reader, self._writer = os.pipe()
+
+    def wake(self) -> None:
+        """End the wait."""
+        super().wake()
+        os.write(self._writer, b"w")
+
+    def tick(self) -> float:
+        """Wait until something is heard, and pass it on."""
+        try:
+            if not self.hears:
+                self._listen()
+            with self._connection.raw() as connection:
+                self._wait(connection)
+                for notification in connection.notifies(timeout=0):
+                    heard = parse(notification.payload)
+                    if heard is not None:
+                        self._hear(*heard)
+        except Exception:
+            self.hears = False
+            raise
+        return 0.0
+
+    def _listen(self) -> None:
+        with self._connection.raw() as connection:
+            connection.execute(f"LISTEN {CHANNEL}", prepare=False)
+        self.hears = True
+        self._hear(News.JOB_TYPES, "")  # whatever was missed until now
+
+    def _wait(self, connection: BoundedConnection) -> None:
+        """Until the connection has something to say, or somebody wakes us."""
+        sockets = [connection.fileno(), self._reader]
+        ready, _, _ = select.select(sockets, [], [], ALIVE_EVERY)
+        if self._reader in ready:
+            os.read(self._reader, 1_024)
+        if not ready:
+            connection.execute("SELECT 1", prepare=False)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self.hears = False
+        self._connection.close()
+
+
+def can_listen(ear: OwnConnection, mouth: OwnConnection) -> bool:
+    """Whether what ``mouth`` says is heard by ``ear``: not behind a transaction pooler,
+    which gives the connection to somebody else.
+
+    Both must be ``pooled=True``: no state may be left in a session that is not ours.
+    Raises StoreUnavailable.
+    """
+    text = payload(News.HELLO, os.getpid())
+    with ear.raw() as connection:
+        connection.execute(f"LISTEN {CHANNEL}")
+        mouth.run(NOTIFY, {"payload": text})
+        for notification in connection.notifies(timeout=PATIENCE):
+            if notification.payload == text:
+                return True
+        connection.execute("UNLISTEN *")
+    return False

@@ -1,0 +1,258 @@
+"""One worker process: a dispatcher, a completer, a listener, a timer, and executors."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django_jobqueue.conf import conf
+from django_jobqueue.outcomes import Asked
+from django_jobqueue.registry import registry
+from django_jobqueue.store import workers
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.store.notify import News
+from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.workers import attempt as attempts
+from django_jobqueue.workers import identity
+from django_jobqueue.workers.alone import AloneDispatcher
+from django_jobqueue.workers.answerer import Answerer
+from django_jobqueue.workers.atomic import run_atomically
+from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.cancelled import Cancelled
+from django_jobqueue.workers.claimer import Claimer
+from django_jobqueue.workers.completer import Completer
+from django_jobqueue.workers.dispatcher import Dispatcher
+from django_jobqueue.workers.executors.base import Executor
+from django_jobqueue.workers.executors.coroutines import Coroutines
+from django_jobqueue.workers.executors.threads import Threads
+from django_jobqueue.workers.listener import Listener
+from django_jobqueue.workers.loop import Loop
+from django_jobqueue.workers.policies import Policies
+from django_jobqueue.workers.timer import Timer
+
+logger = logging.getLogger("django_jobqueue.worker")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a worker process is to do."""
+
+    queues: tuple[str, ...] | None = None  # None is every queue
+    threads: int = 4
+    async_slots: int = 100
+    drain: bool = False  # end when nothing can be run now
+    alone: bool = False  # run only jobs that must run alone, one at a time
+    listen: bool = True  # LISTEN works
+    supervisor: str = ""
+
+
+class Worker:
+    """Claims jobs and runs them, until it is told to stop."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.id = 0
+        self.name = identity.name_of(os.getpid())
+        self.held: dict[UUID, Attempt] = {}
+        self.hung: list[Attempt] = []
+        self.policies = Policies(registry)
+        self.executors: list[Executor] = []
+        self._registrar = OwnConnection("register", pooled=not plan.listen)
+        self._loops: list[Loop] = []
+        self._is_open = True
+        self.calls = 0  # how often it heard that an operator asks for something
+
+    # Its life, step by step.
+
+    def register(self) -> int:
+        """Write this worker's row. Raises StoreUnavailable."""
+        self.id = workers.register(self._registrar, _row(self), conf.lease)
+        self._registrar.close()
+        return self.id
+
+    def build(self) -> None:
+        """Make the parts; nothing runs yet."""
+        holder = Holder(self.id, self.name, conf.release)
+        pooled = not self.plan.listen
+        self.dispatcher = self._make_dispatcher(pooled)
+        self.completer = Completer(
+            holder,
+            OwnConnection("completer", pinned=True, pooled=pooled),
+            busy=self._more_will_end,
+            finished=self._written,
+        )
+        self._make_executors(holder)
+        self.dispatcher.executors = self.executors
+        self.timer = Timer(self.executors, self._give_up)
+        questions = OwnConnection("answerer", pooled=pooled)
+        self.answerer = Answerer(self.id, questions, self.executors)
+        self._loops = [self.completer, self.timer, self.dispatcher]
+        if self.plan.listen:
+            self.listener = Listener(OwnConnection("listener"), self._hear)
+            self._loops.append(self.listener)
+
+    def start(self) -> None:
+        """Start everything."""
+        for loop in self._loops:
+            loop.start()
+
+    def drain(self) -> None:
+        """Claim nothing more; what was not started is given back."""
+        if self._is_open:
+            self._is_open = False
+            self.dispatcher.close_doors()
+
+    def resume(self) -> None:
+        """Claim again."""
+        if not self._is_open:
+            self._is_open = True
+            self.dispatcher.open_doors()
+
+    def interrupt(self) -> None:
+        """Tell every running handler to stop."""
+        for executor in self.executors:
+            for attempt in executor.running:
+                attempt.interrupt(Asked.STOP)
+
+    def stop(self, timeout: float) -> None:
+        """End the loops; write what is known."""
+        for loop in (self.dispatcher, self.timer):
+            loop.stop(0)
+        if self.plan.listen:
+            self.listener.stop(0)
+        self.completer.stop(timeout)
+        self.dispatcher.stop(min(timeout, 1.0))
+
+    @property
+    def running(self) -> int:
+        """How many jobs are in its slots."""
+        return sum(len(executor.running) for executor in self.executors)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds no job any more."""
+        return not self.held and self.completer.is_done
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it holds no job and could claim none."""
+        return self.is_empty and self.dispatcher.is_idle
+
+    @property
+    def only_hung_are_left(self) -> bool:
+        """Whether whatever it still holds will never end by itself."""
+        hung = {attempt.job.id for attempt in self.hung}
+        return bool(hung) and set(self.held) <= hung
+
+    def record_hung(self) -> None:
+        """Record the attempts that hang as timed out; this process is about to end."""
+        for attempt in self.hung:
+            if not attempt.over:
+                self.completer.add(attempt, attempt.finish_hopeless())
+
+    # How the parts speak with each other.
+
+    def _more_will_end(self) -> bool:
+        return any(executor.buffered for executor in self.executors)
+
+    def _written(self, done: Sequence[Attempt]) -> None:
+        self.dispatcher.ended(done)  # first, so that it is never idle for a moment
+        for attempt in done:
+            self.held.pop(attempt.job.id, None)
+
+    def _give_up(self, hung: list[Attempt]) -> None:
+        for attempt in hung:
+            if attempt not in self.hung:
+                self.hung.append(attempt)
+                logger.error(
+                    "Job %s (%s) does not stop; this worker will be replaced",
+                    attempt.job.id,
+                    attempt.job.job_type,
+                )
+        self.drain()
+
+    def _hear(self, news: News, about: str) -> None:
+        match news:
+            case News.JOBS | News.BEHIND:
+                if self.plan.queues is None or about in self.plan.queues:
+                    self.dispatcher.jobs_arrived(behind=news is News.BEHIND)
+            case News.JOB_TYPES:
+                self.dispatcher.policies_changed()
+            case News.CANCEL:
+                self.cancel(about)
+            case News.CONTROL if about == str(self.id):
+                self.calls += 1
+
+    def cancel(self, id: str) -> None:
+        """An operator cancels a job that may be running here."""
+        attempt = self.held.get(UUID(id))
+        if attempt is not None:
+            attempt.interrupt(Asked.CANCEL)
+
+    def _make(self, job: ClaimedJob, now: float) -> Attempt:
+        return Attempt(
+            job=job,
+            declaration=self.policies.declaration(job.job_type),
+            max_attempts=self.policies.max_attempts(job),
+            timeout=self.policies.timeout(job.job_type),
+            worker=self.name,
+            claimed=now,
+        )
+
+    def _make_dispatcher(self, pooled: bool) -> Dispatcher:
+        connection = OwnConnection("dispatcher", pinned=True, pooled=pooled)
+        claimer = Claimer(
+            self.id,
+            connection,
+            policies=self.policies,
+            queues=self.plan.queues,
+            make=self._make,
+            held=self.held,
+        )
+        kind = AloneDispatcher if self.plan.alone else Dispatcher
+        return kind(
+            self.id,
+            connection,
+            claimer,
+            policies=self.policies,
+            cancelled=Cancelled(lambda: list(self.held.values()), self.cancel),
+            heard=lambda: self.plan.listen and self.listener.hears,
+        )
+
+    def _make_executors(self, holder: Holder) -> None:
+        def run(attempt: Attempt) -> Finished:
+            if attempt.declaration.policy.atomic:
+                return run_atomically(attempt, holder)
+            return attempts.run(attempt)
+
+        done, wanting = self.completer.add, self.dispatcher.slot_free
+        if self.plan.threads:
+            self.executors.append(
+                Threads(self.plan.threads, run=run, done=done, wanting=wanting)
+            )
+        if self.plan.async_slots:
+            self.executors.append(
+                Coroutines(self.plan.async_slots, done=done, wanting=wanting)
+            )
+
+
+def _row(worker: Worker) -> workers.NewWorker:
+    """What a worker says about itself."""
+    pid, plan = os.getpid(), worker.plan
+    return workers.NewWorker(
+        name=worker.name,
+        host=identity.host(),
+        pid=pid,
+        identity=identity.identity(pid),
+        supervisor=plan.supervisor,
+        release=conf.release,
+        queues=plan.queues,
+        job_types=worker.policies.names,
+        threads=plan.threads,
+        async_slots=plan.async_slots,
+        versions=identity.versions(),
+    )

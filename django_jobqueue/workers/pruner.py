@@ -1,0 +1,62 @@
+"""Deletes archived jobs that are old enough, in small batches."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from django_jobqueue.conf import conf
+from django_jobqueue.store import failure_rollup, prune, rollup, workers
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.loop import Loop
+
+logger = logging.getLogger("django_jobqueue.pruner")
+
+SHARE: Final = 4  # it rests four times as long as a batch took
+GROUPS_EVERY: Final = 3_600.0  # seconds
+
+
+class Pruner(Loop):
+    """One batch a tick, so that it never keeps its thread or a lock for long."""
+
+    name = "pruner"
+
+    def __init__(self, connection: OwnConnection) -> None:
+        super().__init__()
+        self._connection = connection
+        self._pass: Iterator[int] | None = None
+        self._pruned = 0
+        self._groups_at = time.monotonic() + GROUPS_EVERY
+
+    def tick(self) -> float:
+        """Prune one batch."""
+        if self._pass is None:
+            self._pass = self._batches()
+            self._pruned = 0
+        began = time.monotonic()
+        try:
+            self._pruned += next(self._pass)
+        except StopIteration:
+            self._pass = None
+            if self._pruned:
+                logger.info("%d archived jobs were pruned", self._pruned)
+            return conf.prune_interval
+        except Exception:
+            self._pass = None
+            raise
+        return (time.monotonic() - began) * SHARE
+
+    def _batches(self) -> Iterator[int]:
+        for rule in prune.rules(self._connection, conf.retention):
+            yield from prune.prune(self._connection, rule)
+        workers.forget(self._connection)
+        while rollup.fold(self._connection):
+            yield 0
+        rollup.drop(self._connection)
+        while failure_rollup.drop(self._connection):
+            yield 0
+        if time.monotonic() >= self._groups_at:
+            self._groups_at = time.monotonic() + GROUPS_EVERY
+            prune.forget_groups(self._connection)

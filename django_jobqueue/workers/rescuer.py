@@ -1,0 +1,163 @@
+"""Rescues what dead workers held: our own children's at once, those of other hosts when
+their lease has lapsed."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store import workers
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.rescue import Rescued, rescue
+from django_jobqueue.workers.loop import Loop
+
+logger = logging.getLogger("django_jobqueue.rescuer")
+
+LONGEST: Final = 10.0  # seconds between looks
+REMEMBERED: Final = 10_000  # unfinished jobs that are listed when all stop
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A worker of this host that has ended."""
+
+    worker: int
+    name: str
+    crashed: bool
+    reason: str
+    number: int = 0  # of the supervisor's count
+    stopping: bool = False  # it ended because the whole host stops
+
+
+class Rescuer(Loop):
+    """Looks after the jobs of workers that are no more.
+
+    It sleeps until the first lease can lapse, since leases only ever grow. After an
+    outage of the database it waits for half a lease before it gives anybody up: every
+    lease ran out while nobody could renew.
+    """
+
+    name = "rescuer"
+
+    def __init__(
+        self,
+        connection: OwnConnection,
+        *,
+        job_types: Sequence[str],
+        queues: Sequence[str] | None,
+        alone: Callable[[bool], None],
+        buried: Callable[[int], None],
+    ) -> None:
+        super().__init__()
+        self.released: deque[Rescued] = deque(maxlen=REMEMBERED)  # for the dump
+        self._connection = connection
+        self._job_types = job_types
+        self._queues = queues
+        self._alone = alone
+        self._buried = buried
+        self._deaths: deque[Death] = deque()
+        self._patient_until = time.monotonic() + conf.lease / 2
+        self._blind = False
+        self._next_strays = 0.0
+
+    def report(self, death: Death) -> None:
+        """A child has ended; from any thread."""
+        self._deaths.append(death)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every reported death was dealt with."""
+        return not self._deaths
+
+    def tick(self) -> float:
+        """Deal with the deaths reported, with lapsed leases, and with strays."""
+        try:
+            buried = self._bury()
+            self._give_up()
+            self._sweep()
+            lapse, alone = workers.outlook(
+                self._connection, self._job_types, self._queues
+            )
+        except StoreUnavailable:
+            self._blind = True
+            raise
+        self._alone(alone is not None and alone <= 0)
+        if buried:
+            self._buried(buried)
+        rest = LONGEST if lapse is None else max(lapse + 0.05, 0.2)
+        if alone is not None and alone > 0:
+            rest = min(rest, alone)
+        return min(rest, LONGEST)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self._connection.close()
+
+    def _bury(self) -> int:
+        """Look after the jobs of the dead; returns the number of the last one."""
+        number = 0
+        while self._deaths:
+            death = self._deaths[0]
+            workers.stopped(
+                self._connection, [death.worker], end=death.reason, lost=death.crashed
+            )
+            rescued = rescue(
+                self._connection,
+                [death.worker],
+                crashed=death.crashed,
+                reason=death.reason,
+            )
+            if death.stopping:
+                self.released += rescued
+            self._record(death.worker, rescued)
+            self._tell(death.name, death.reason, rescued)
+            self._deaths.popleft()
+            number = death.number
+        return number
+
+    def _give_up(self) -> None:
+        if self._blind:
+            self._blind = False
+            self._patient_until = time.monotonic() + conf.lease / 2
+        if time.monotonic() < self._patient_until:
+            return
+        for worker, name in workers.give_up(self._connection).items():
+            reason = "its lease lapsed: host lost, cut off or paused"
+            rescued = rescue(self._connection, [worker], crashed=True, reason=reason)
+            logger.warning("Worker %s is given up", name)
+            self._record(worker, rescued)
+            self._tell(name, reason, rescued)
+
+    def _sweep(self) -> None:
+        if time.monotonic() < self._next_strays:
+            return
+        self._next_strays = time.monotonic() + conf.lease
+        strays = workers.strays(self._connection)
+        if strays:
+            reason = "its worker is gone"
+            rescued = rescue(self._connection, strays, crashed=True, reason=reason)
+            self._tell("(gone)", reason, rescued)
+
+    def _record(self, worker: int, rescued: list[Rescued]) -> None:
+        """For whoever looks at the worker's row."""
+        if rescued:
+            counts = Counter(job.status for job in rescued)
+            workers.record_rescued(self._connection, worker, counts)
+
+    @staticmethod
+    def _tell(name: str, reason: str, rescued: list[Rescued]) -> None:
+        if rescued:
+            again = sum(job.status == "queued" for job in rescued)
+            logger.warning(
+                "Worker %s: %s; %d of its jobs are queued again, %d archived",
+                name,
+                reason,
+                again,
+                len(rescued) - again,
+            )

@@ -1,0 +1,60 @@
+"""Watches the clock over running attempts: times out, and gives up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from django_jobqueue.outcomes import Asked
+from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.executors.base import Executor
+from django_jobqueue.workers.loop import Loop
+
+EVERY: Final = 0.25  # seconds, while something runs
+RESTING: Final = 1.0
+
+
+class Timer(Loop):
+    """First tells a handler that it is late, then, if it goes on, that its process has
+    to be replaced: a thread cannot be killed."""
+
+    name = "timer"
+
+    def __init__(
+        self,
+        executors: Sequence[Executor],
+        hopeless: Callable[[list[Attempt]], None],
+    ) -> None:
+        super().__init__()
+        self._executors = executors
+        self._hopeless = hopeless
+
+    def tick(self) -> float:
+        """Look at everything that runs."""
+        now = time.monotonic()
+        lost: list[Attempt] = []
+        soonest = RESTING
+        for executor in self._executors:
+            for attempt in executor.running:
+                soonest = min(soonest, self._look_at(attempt, now, lost))
+        if lost:
+            self._hopeless(lost)
+        return max(soonest, 0.005)
+
+    def _look_at(self, attempt: Attempt, now: float, lost: list[Attempt]) -> float:
+        """Returns in how many seconds to look again."""
+        if attempt.over:
+            return EVERY
+        if attempt.asked is Asked.NOTHING:
+            deadline = attempt.deadline
+            if deadline is None:
+                return EVERY
+            if now < deadline:
+                return min(EVERY, deadline - now)
+            attempt.interrupt(Asked.TIME_OUT)
+        if attempt.asked is Asked.STOP:  # then the supervisor watches the clock
+            return EVERY
+        if attempt.hopeless_at is not None and now >= attempt.hopeless_at:
+            lost.append(attempt)
+        return EVERY

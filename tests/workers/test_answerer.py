@@ -1,0 +1,195 @@
+"""Where is it now? A worker tells the stacks of its jobs and threads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue import triage
+from django_jobqueue.models import Worker
+from django_jobqueue.store import workers
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.workers import Beat
+from django_jobqueue.workers import stacks as stacks_file
+from django_jobqueue.workers.loop import FOREVER
+from django_jobqueue.workers.stacks import stacks
+from tests.conftest import HandDriven, RunWorkers, eventually
+from tests.sample import jobs
+from tests.sample.jobs import notes
+
+Make = Callable[..., HandDriven]
+SECRET = "hunter2-is-not-a-password"
+
+
+def claimed(driven: HandDriven, count: int = 1) -> None:
+    """Claim, and wait until so many handlers have begun."""
+    driven.claim()
+    eventually(
+        lambda: (
+            sum(a.started > 0 for e in driven.worker.executors for a in e.running)
+            == count
+        )
+    )
+
+
+def of_jobs(driven: HandDriven) -> list[dict[str, Any]]:
+    """What is told of its jobs."""
+    found = stacks(driven.worker.executors)["stacks"]
+    return [one for one in found if "job_id" in one]
+
+
+def functions(stack: str) -> list[str]:
+    """The functions of a stack, outermost first."""
+    places = [line for line in stack.splitlines() if line.startswith("  File ")]
+    return [line.rpartition(" in ")[2] for line in places]
+
+
+def interrupt(driven: HandDriven) -> None:
+    """End what runs."""
+    driven.worker.interrupt()
+    driven.run()
+    driven.finish()
+
+
+def test_a_thread_tells_where_its_handler_is(worker: HandDriven) -> None:
+    made = jobs.slow.enqueue()
+    claimed(worker)
+    (one,) = of_jobs(worker)
+    assert (one["job_id"], one["job_type"]) == (str(made.id), "tests.sample.slow")
+    assert one["seconds"] >= 0
+    assert functions(one["stack"])[0] == "slow"
+    assert "tests/sample/jobs.py" in one["stack"]
+    interrupt(worker)
+
+
+def test_a_coroutine_tells_what_it_waits_for(worker: HandDriven) -> None:
+    made = [jobs.aslow.enqueue().id for _ in range(2)]
+    claimed(worker, 2)
+    found = eventually(
+        lambda: (
+            [one for one in of_jobs(worker) if "sleep" in one["stack"]][1:]
+            and of_jobs(worker)
+        )
+    )
+    assert {one["job_id"] for one in found} == set(map(str, made))
+    for one in found:
+        assert functions(one["stack"]) == ["aslow", "sleep"]
+    interrupt(worker)
+
+
+def test_other_threads_tell_where_they_are_without_jobs(worker: HandDriven) -> None:
+    jobs.aadd.enqueue(1)
+    worker.work()
+    found = stacks(worker.worker.executors)["stacks"]
+    assert not [one for one in found if "job_id" in one]
+    (loop,) = [one for one in found if one["thread"] == "jobs-async"]
+    assert "run_forever" in functions(loop["stack"])
+
+
+def test_no_value_of_a_variable_is_told(worker: HandDriven) -> None:
+    jobs.slow.enqueue(word=SECRET)
+    claimed(worker)
+    assert SECRET not in json.dumps(stacks(worker.worker.executors))
+    interrupt(worker)
+
+
+def test_what_looks_like_a_secret_in_the_code_is_masked(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = ['  File "a.py", line 1, in f\n    connect("postgres://shop:s3cr3t@db")\n']
+    monkeypatch.setattr("traceback.StackSummary.format", lambda self: code)
+    told = json.dumps(stacks(worker.worker.executors))
+    assert "connect" in told
+    assert "s3cr3t" not in told
+
+
+def test_an_answer_is_bounded(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(4):
+        jobs.slow.enqueue()
+    claimed(worker, 4)
+    whole = stacks(worker.worker.executors)
+    assert whole["left_out"] == 0
+    monkeypatch.setattr(stacks_file, "LARGEST", 1_200)
+    told = stacks(worker.worker.executors)
+    assert 0 < len(told["stacks"]) < len(whole["stacks"])
+    assert len(told["stacks"]) + told["left_out"] == len(whole["stacks"])
+    assert sum(len(one["stack"]) for one in told["stacks"]) < 1_200
+    interrupt(worker)
+
+
+def test_a_question_reaches_the_worker_with_its_heartbeat_and_is_answered_once(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    id = worker.worker.id
+    beat = [Beat(id, 0, 0, False)]
+    assert workers.renew(own, beat, 15)[id] == ("", 0)
+    assert triage.ask_where([id, 999], by="anna") == [id]
+    inquiry = workers.renew(own, beat, 15)[id].inquiry
+    assert inquiry > 0
+
+    answerer = worker.worker.answerer
+    answerer._asked = inquiry
+    assert answerer.tick() == FOREVER
+    row = Worker.objects.get(pk=id)
+    assert row.answer["inquiry"] == row.request["inquiry"] == inquiry
+    assert row.answer["left_out"] == 0
+    Worker.objects.update(answer=None)
+    answerer.tick()
+    assert Worker.objects.get(pk=id).answer is None
+
+    triage.ask_where([id])
+    assert workers.renew(own, beat, 15)[id].inquiry > inquiry
+
+
+def test_a_worker_that_is_asked_nothing_has_no_thread_for_it(
+    worker: HandDriven,
+) -> None:
+    answerer = worker.worker.answerer
+    answerer.ask(0)
+    assert not answerer.has_started
+    answerer.ask(7)
+    assert answerer.has_started
+    eventually(lambda: Worker.objects.get().answer)
+    assert answerer.stop(10)
+
+
+def test_a_host_says_when_it_heard_what_is_asked(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    id = worker.worker.id
+    beat = [Beat(id, 0, 0, False)]
+    triage.ask_workers([id], "drain")
+    assert set(Worker.objects.get().request) == {"asked_at"}
+    before = timezone.now()
+    workers.renew(own, beat, 15)
+    first = Worker.objects.get().request
+    assert set(first) == {"asked_at", "heard_at"}
+    workers.renew(own, beat, 15)
+    assert Worker.objects.get().request == first
+    assert first["heard_at"] > before.isoformat()[:19]
+    triage.ask_workers([id], "resume")
+    assert "heard_at" not in Worker.objects.get().request
+
+
+@pytest.mark.processes
+def test_a_running_process_answers(
+    runworkers: Callable[..., RunWorkers], journal: str
+) -> None:
+    """Long before its next heartbeat, since it hears the notification."""
+    runner = runworkers("--processes", "1", "--lease", "60")
+    runner.started()
+    made = jobs.write.enqueue(journal, "there", 60)
+    eventually(lambda: notes(journal) == [["start", "there"]], what=runner.output)
+    (id,) = triage.ask_where(list(Worker.objects.values_list("pk", flat=True)))
+    answer = eventually(
+        lambda: Worker.objects.get(pk=id).answer, what=f"an answer: {runner.output}"
+    )
+    (one,) = [one for one in answer["stacks"] if "job_id" in one]
+    assert one["job_id"] == str(made.id)
+    assert "time.sleep(seconds)" in one["stack"]

@@ -1,0 +1,318 @@
+"""What an attempt comes to, without a database."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from django_jobqueue import Cancel, Context, Snooze
+from django_jobqueue.arguments import Parameters
+from django_jobqueue.ids import new_id
+from django_jobqueue.outcomes import Asked, Verb
+from django_jobqueue.policy import policy_of
+from django_jobqueue.redaction import MASK
+from django_jobqueue.registry import Declaration
+from django_jobqueue.signals import attempt_failed, attempt_started, attempt_succeeded
+from django_jobqueue.states import AttemptEnd
+from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.workers.attempt import Attempt, arun, run
+from tests.conftest import eventually
+from tests.sample import jobs
+
+
+def attempt_of(
+    function: Any,
+    data: str = "{}",
+    *,
+    attempts: int = 1,
+    max_attempts: int | None = 3,
+    expires_in: float | None = None,
+    timeout: float | None = None,
+    claimed: float | None = None,
+    **options: Any,
+) -> Attempt:
+    """An attempt of this function, as if it had been claimed just now."""
+    policy = policy_of("tests", options)
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    return Attempt(
+        job=ClaimedJob(
+            id=new_id(),
+            job_type="tests.job",
+            queue="default",
+            priority=0,
+            data=data,
+            attempts=attempts,
+            max_attempts=None,
+            crashes=0,
+            fence=1,
+            run_after=moment,
+            created_at=moment,
+            waited=0.5,
+            expires_in=expires_in,
+        ),
+        declaration=Declaration(
+            name="tests.job",
+            function=function,
+            policy=policy,
+            parameters=Parameters.of(function, takes_context=policy.takes_context),
+        ),
+        max_attempts=max_attempts,
+        timeout=timeout,
+        worker="here:1",
+        claimed=time.monotonic() if claimed is None else claimed,
+    )
+
+
+def test_the_result_is_kept_as_json() -> None:
+    finished = run(attempt_of(lambda a: {"sum": a + 1}, '{"a": 1}'))
+    assert finished.outcome.verb is Verb.SUCCEED
+    assert finished.outcome.result == '{"sum":2}'
+
+
+def test_an_exception_is_kept_and_retried() -> None:
+    def handler() -> None:
+        raise ValueError("no such order")
+
+    outcome = run(attempt_of(handler)).outcome
+    assert (outcome.verb, outcome.end) == (Verb.RETRY, AttemptEnd.FAILED)
+    assert outcome.failure is not None
+    assert outcome.failure.error_class == "ValueError"
+    assert outcome.failure.message == "no such order"
+    assert "in handler" in outcome.failure.traceback
+    assert "worker/attempt.py" not in outcome.failure.traceback
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), BaseException("x")]
+)
+def test_whatever_a_handler_raises_is_only_a_failed_attempt(
+    error: BaseException,
+) -> None:
+    def handler() -> None:
+        raise error
+
+    assert run(attempt_of(handler)).outcome.verb is Verb.RETRY
+
+    async def ahandler() -> None:
+        raise error
+
+    assert asyncio.run(arun(attempt_of(ahandler))).outcome.verb is Verb.RETRY
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ('{"b": 1}', "has no parameter 'b'"),
+        ("{}", "is missing 'a'"),
+        ("[1]", "must be an object"),
+    ],
+)
+def test_data_that_does_not_fit_the_handler_is_not_retried(
+    data: str, problem: str
+) -> None:
+    outcome = run(attempt_of(lambda a: None, data)).outcome
+    assert (outcome.verb, outcome.reason) == (
+        Verb.FAIL,
+        "the data does not fit the handler",
+    )
+    assert outcome.failure is not None
+    assert problem in outcome.failure.message
+
+
+def test_a_result_that_is_not_json_fails_for_good() -> None:
+    outcome = run(attempt_of(object)).outcome
+    assert outcome.verb is Verb.FAIL
+    assert outcome.failure is not None
+    assert "is not JSON serializable" in outcome.failure.message
+
+
+def test_a_job_that_expired_after_its_claim_is_not_started() -> None:
+    called: list[int] = []
+    late = attempt_of(lambda: called.append(1), expires_in=10.0, claimed=-100.0)
+    assert run(late).outcome.verb is Verb.EXPIRE
+    assert called == []
+
+
+def test_a_job_that_is_cancelled_before_its_start_is_not_started() -> None:
+    called: list[int] = []
+    attempt = attempt_of(lambda: called.append(1))
+    assert attempt.interrupt(Asked.CANCEL)
+    assert run(attempt).outcome.verb is Verb.CANCEL
+    assert called == []
+
+
+def test_the_handler_is_given_its_context() -> None:
+    def handler(context: Context, a: int) -> list[object]:
+        return [context.attempt, context.max_attempts, context.job_type, a]
+
+    finished = run(attempt_of(handler, '{"a": 7}', attempts=2, takes_context=True))
+    assert finished.outcome.result == '[2,3,"tests.job",7]'
+
+
+def test_receivers_hear_of_every_attempt_and_their_errors_harm_nothing() -> None:
+    heard: list[str] = []
+
+    def hear(signal: Any, sender: str, **kwargs: Any) -> None:
+        heard.append(f"{sender} {sorted(kwargs)}")
+        raise RuntimeError("a bad receiver")
+
+    for signal in (attempt_started, attempt_succeeded, attempt_failed):
+        signal.connect(hear)
+    try:
+        assert run(attempt_of(lambda: None)).outcome.verb is Verb.SUCCEED
+        assert run(attempt_of(lambda: 1 / 0)).outcome.verb is Verb.RETRY
+    finally:
+        for signal in (attempt_started, attempt_succeeded, attempt_failed):
+            signal.disconnect(hear)
+    assert heard == [
+        "tests.job ['context']",
+        "tests.job ['context', 'seconds']",
+        "tests.job ['context']",
+        "tests.job ['context', 'error', 'outcome', 'seconds']",
+    ]
+
+
+def in_thread(attempt: Attempt) -> tuple[threading.Thread, list[Any]]:
+    """Run it in another thread; return that and where the result will be."""
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(run(attempt)))
+    thread.start()
+    eventually(lambda: attempt.started)
+    return thread, results
+
+
+@pytest.mark.parametrize(
+    ("asked", "verb", "end"),
+    [
+        (Asked.TIME_OUT, Verb.RETRY, AttemptEnd.TIMED_OUT),
+        (Asked.CANCEL, Verb.CANCEL, AttemptEnd.CANCELLED),
+        (Asked.STOP, Verb.RELEASE, AttemptEnd.RELEASED),
+    ],
+)
+def test_a_handler_in_a_thread_can_be_interrupted(
+    asked: Asked, verb: Verb, end: AttemptEnd
+) -> None:
+    attempt = attempt_of(jobs.slow.function, '{"seconds": 60}', timeout=1.0)
+    thread, results = in_thread(attempt)
+    attempt.interrupt(asked)
+    thread.join(10)
+    (finished,) = results
+    assert (finished.outcome.verb, finished.outcome.end) == (verb, end)
+
+
+@pytest.mark.parametrize(
+    ("asked", "verb"),
+    [
+        (Asked.TIME_OUT, Verb.RETRY),
+        (Asked.CANCEL, Verb.CANCEL),
+        (Asked.STOP, Verb.RELEASE),
+    ],
+)
+def test_a_handler_in_a_task_can_be_interrupted(asked: Asked, verb: Verb) -> None:
+    attempt = attempt_of(jobs.aslow.function, '{"seconds": 60}', timeout=1.0)
+
+    async def scene() -> Any:
+        attempt.task = asyncio.create_task(arun(attempt))
+        await asyncio.sleep(0)
+        attempt.interrupt(asked)
+        return await attempt.task
+
+    finished = asyncio.run(scene())
+    assert finished.outcome.verb is verb
+    if asked is Asked.TIME_OUT:
+        assert finished.outcome.failure.message == (
+            "it ran longer than its timeout of 1 s"
+        )
+
+
+def test_an_interruption_never_reaches_what_the_thread_does_next() -> None:
+    """Interrupt attempts at the very moment that they end, again and again."""
+
+    def brief() -> None:
+        sum(range(200))
+
+    outcomes: set[Verb] = set()
+    strays: list[BaseException] = []
+    current: list[Attempt] = []
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            for _ in range(3_000):
+                attempt = attempt_of(brief)
+                current[:] = [attempt]
+                outcomes.add(run(attempt).outcome.verb)
+                sum(range(50))  # what comes next must not be hit
+        except BaseException as error:
+            strays.append(error)
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not done.is_set():
+        for attempt in list(current):
+            attempt.interrupt(Asked.TIME_OUT)
+    thread.join()
+    assert strays == []
+    assert outcomes <= {Verb.SUCCEED, Verb.RETRY}
+
+
+def test_an_interruption_is_sent_once() -> None:
+    attempt = attempt_of(jobs.slow.function, '{"seconds": 60}')
+    thread, results = in_thread(attempt)
+    assert attempt.interrupt(Asked.CANCEL)
+    assert not attempt.interrupt(Asked.TIME_OUT)
+    thread.join(10)
+    assert results[0].outcome.verb is Verb.CANCEL
+    assert not attempt.interrupt(Asked.STOP)  # it is over
+
+
+def test_a_hopeless_attempt_is_recorded_as_what_it_was_told() -> None:
+    for asked, verb in ((Asked.TIME_OUT, Verb.RETRY), (Asked.CANCEL, Verb.CANCEL)):
+        attempt = attempt_of(lambda: None, timeout=2.0)
+        attempt.started, attempt.asked = 1.0, asked
+        outcome = attempt.finish_hopeless().outcome
+        assert outcome.verb is verb
+        assert attempt.over
+
+
+def test_sensitive_values_are_masked_in_failures() -> None:
+    outcome = run(
+        attempt_of(jobs.leak.function, '{"token": "s3cr3t!"}', sensitive=("token",))
+    ).outcome
+    assert outcome.failure is not None
+    assert "s3cr3t" not in outcome.failure.message + outcome.failure.traceback
+    assert outcome.failure.message == "cannot use ••••"
+
+
+def test_no_sensitive_value_is_kept_in_a_reason() -> None:
+    def handler(pin: str) -> None:
+        raise Cancel(f"wrong pin {pin}")
+
+    outcome = run(attempt_of(handler, '{"pin": "93517"}', sensitive=["pin"])).outcome
+    assert outcome.verb is Verb.CANCEL
+    assert outcome.reason == f"wrong pin {MASK}"
+
+
+class Busy(Snooze):
+    """Forgets to say for how long."""
+
+    def __init__(self) -> None:
+        pass
+
+
+def test_an_error_about_which_nothing_can_be_decided_is_a_failure() -> None:
+    def handler() -> None:
+        raise Busy
+
+    outcome = run(attempt_of(handler)).outcome
+    assert outcome.verb is Verb.RETRY
+    assert outcome.failure is not None
+    assert outcome.failure.error_class == "AttributeError"
+    assert outcome.failure.message == "'Busy' object has no attribute 'for_'"

@@ -1,0 +1,239 @@
+"""Outcomes on their way to the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from django_jobqueue import triage
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    FailureGroup,
+    FailureRollup,
+    QueuedJob,
+    Rollup,
+)
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.rescue import rescue
+from django_jobqueue.workers.loop import FOREVER
+from tests.conftest import HandDriven, archived, queued
+from tests.sample import jobs
+
+Make = Callable[..., HandDriven]
+
+
+def test_with_nothing_to_write_it_rests(worker: HandDriven) -> None:
+    assert worker.worker.completer.tick() == FOREVER
+
+
+def test_each_of_the_four_words_does_what_it_says(worker: HandDriven) -> None:
+    for word in ("retry", "snooze", "fail", "cancel"):
+        jobs.say.enqueue(word)
+    worker.claim()
+    worker.run()
+    worker.finish()
+
+    over = {job.status: job for job in archived()}
+    assert set(over) == {"failed", "cancelled"}
+    assert over["failed"].error_message == "hopeless"
+    assert over["cancelled"].error_message == "not wanted"
+    waiting = {job.data["word"]: job for job in queued()}
+    assert waiting["retry"].attempts == 1
+    assert waiting["snooze"].attempts == 0
+    for job in waiting.values():
+        assert job.status == "queued"
+        assert 50 < (job.run_after - job.created_at).total_seconds() < 70
+    assert {failure.end for failure in Failure.objects.all()} == {
+        "failed",
+        "snoozed",
+        "cancelled",
+    }
+
+
+def test_a_failure_is_recorded_with_everything(worker: HandDriven) -> None:
+    made = jobs.fail.enqueue(message="no order 17")
+    worker.work()
+    first, second, third = Failure.objects.order_by("number")
+    assert [first.number, second.number, third.number] == [1, 2, 3]
+    assert (first.job_id, first.job_type) == (made.id, "tests.sample.fail")
+    assert (first.error_class, first.error_message) == ("ValueError", "no order 17")
+    assert "raise ValueError(message)" in first.traceback
+    assert first.frames[-1]["function"] == "fail"
+    assert first.frames[-1]["project"]
+    assert first.worker == worker.worker.name
+    assert first.release == "tests"
+    assert first.reason == ""
+    assert third.reason == "attempt 3 of 3"
+    group = FailureGroup.objects.get()
+    assert {first.fingerprint, third.fingerprint} == {group.fingerprint}
+    assert (group.template, group.frame) == ("no order <n>", "tests.sample.jobs:fail")
+    assert archived()[0].fingerprint == group.fingerprint
+
+
+def test_a_resolved_failure_that_comes_again_is_a_regression(
+    worker: HandDriven,
+) -> None:
+    jobs.fail.enqueue(message="x")
+    worker.work()
+    FailureGroup.objects.update(state="resolved")
+    jobs.fail.enqueue(message="x")
+    worker.work()
+    group = FailureGroup.objects.get()
+    assert group.state == "open"
+    assert group.regressed_at is not None
+
+
+def test_the_outcome_of_a_rescued_job_changes_nothing(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    jobs.add.enqueue(1)
+    worker.claim()
+    worker.run()
+    rescue(own, [worker.worker.id], crashed=True, reason="taken for dead")
+    worker.finish()
+    (job,) = queued()
+    assert (job.status, job.crashes, job.attempts) == ("queued", 1, 0)
+    assert archived() == []
+    assert worker.worker.completer.is_done
+    assert worker.worker.held == {}
+
+
+def test_an_outcome_is_kept_until_the_database_is_back(
+    worker: HandDriven, own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.add.enqueue(1)
+    worker.claim()
+    worker.run()
+    own.run("ALTER TABLE jobqueue_archivedjob RENAME TO jobqueue_hidden")
+    try:
+        with pytest.raises(StoreUnavailable, match="run manage.py migrate"):
+            worker.finish()
+    finally:
+        own.run("ALTER TABLE jobqueue_hidden RENAME TO jobqueue_archivedjob")
+    assert not worker.worker.completer.is_done
+    worker.finish()
+    assert [job.status for job in archived()] == ["succeeded"]
+
+
+def test_an_outcome_that_the_database_refuses_fails_its_job_only(
+    worker: HandDriven,
+) -> None:
+    """Two jobs end in one batch; one result is too deep for PostgreSQL's parser."""
+    good, bad = jobs.add.enqueue(1), jobs.add.enqueue(2)
+    worker.claim()
+    worker.run()
+    for attempt, finished in worker.worker.completer._gathered:
+        if attempt.job.id == bad.id:
+            object.__setattr__(finished.outcome, "result", "[" * 100_000)
+    worker.finish()
+    statuses = {job.id: job.status for job in archived()}
+    assert statuses == {good.id: "succeeded", bad.id: "failed"}
+
+
+def test_a_success_whose_id_is_archived_already_holds_nothing_up(
+    worker: HandDriven,
+) -> None:
+    """Somebody used an id again, by plain SQL: the archive stays as it was."""
+    good, bad = jobs.add.enqueue(1), jobs.add.enqueue(2)
+    ArchivedJob.objects.create(id=bad.id, job_type_id=bad.job_type, status="cancelled")
+    worker.work()
+    statuses = {job.id: job.status for job in archived()}
+    assert statuses == {good.id: "succeeded", bad.id: "cancelled"}
+    assert queued() == []
+
+
+def test_attempts_are_counted_in_the_roll_up(worker: HandDriven) -> None:
+    for number in range(3):
+        jobs.add.enqueue(number)
+    jobs.fail.enqueue()
+    worker.work()
+    worker.worker.completer._add_up()
+    counts = {
+        rollup.job_type: (rollup.succeeded, rollup.failed, rollup.retried)
+        for rollup in Rollup.objects.all()
+    }
+    assert counts == {"tests.sample.add": (3, 0, 0), "tests.sample.fail": (0, 1, 2)}
+    rollup = Rollup.objects.get(job_type="tests.sample.add")
+    assert sum(rollup.run_histogram) == sum(rollup.wait_histogram) == 3
+
+
+def test_failures_are_counted_by_their_fingerprint(worker: HandDriven) -> None:
+    jobs.fail.enqueue(message="no order 1")
+    jobs.fail.enqueue(message="no order 2")
+    jobs.fail.enqueue(message="no customer")
+    worker.work()
+    worker.worker.completer.close()
+    templates = dict(FailureGroup.objects.values_list("fingerprint", "template"))
+    counts = {
+        templates[rollup.fingerprint]: (rollup.failed, rollup.retried)
+        for rollup in FailureRollup.objects.all()
+    }
+    assert counts == {"no order <n>": (2, 4), "no customer": (1, 2)}
+
+
+def test_a_worker_that_is_never_idle_adds_to_the_roll_ups(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.fail.enqueue()
+    worker.claim()
+    worker.run()
+    monkeypatch.setattr("django_jobqueue.workers.completer.TALLY_EVERY", 0.0)
+    worker.finish()
+    assert Rollup.objects.get().retried == 1
+    assert FailureRollup.objects.get().retried == 1
+
+
+def test_counts_that_cannot_be_written_are_kept(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.fail.enqueue()
+    worker.work()
+
+    def refuse(*arguments: object) -> None:
+        raise StoreUnavailable("away", retry_in=1.0)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("django_jobqueue.store.failure_rollup.add", refuse)
+        with pytest.raises(StoreUnavailable):
+            worker.worker.completer._add_up()
+    worker.worker.completer._add_up()
+    assert FailureRollup.objects.get().failed == 1
+    assert Rollup.objects.get().failed == 1
+
+
+def test_a_job_cancelled_while_it_fails_is_not_retried(
+    worker: HandDriven,
+) -> None:
+    made = jobs.fail.enqueue()
+    worker.claim()
+    worker.run()
+    triage.cancel([made.id])
+    worker.finish()
+    (job,) = archived()
+    assert (job.status, job.attempts) == ("cancelled", 1)
+    assert QueuedJob.objects.count() == 0
+
+
+def test_a_large_result_is_replaced_by_its_size(worker: HandDriven) -> None:
+    jobs.return_much.enqueue(100_000)
+    jobs.return_object.enqueue()
+    worker.work()
+    by_type = {job.job_type_id: job for job in archived()}
+    kept = by_type["tests.sample.return_much"]
+    assert kept.result == {"not_kept": "result of 100,002 bytes; only 65,536 are kept"}
+    refused = by_type["tests.sample.return_object"]
+    assert (refused.status, refused.attempts) == ("failed", 1)
+    assert "not JSON serializable" in refused.error_message
+
+
+def test_nothing_of_a_result_is_kept_when_there_is_none(worker: HandDriven) -> None:
+    jobs.write.enqueue("/dev/null")
+    worker.work()
+    (job,) = archived()
+    assert job.result is None
+    assert job.wait_ms >= 0
+    assert job.run_ms >= 0
+    assert job.started_at <= job.finished_at

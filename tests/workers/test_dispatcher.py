@@ -1,0 +1,356 @@
+"""A worker driven by hand: what is claimed, when, and for how many slots."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from django.db import connection
+
+from django_jobqueue import triage
+from django_jobqueue.models import JobType, QueuedJob
+from django_jobqueue.store import claim, release
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.claimer import Claimer
+from django_jobqueue.workers.loop import FOREVER
+from tests.conftest import HandDriven, archived, queued
+from tests.sample import jobs
+
+Make = Callable[..., HandDriven]
+
+
+def held(worker: HandDriven) -> int:
+    return len(worker.worker.held)
+
+
+def test_only_as_many_jobs_are_claimed_as_there_are_slots(make_worker: Make) -> None:
+    worker = make_worker(threads=2)
+    block = threading.Event()
+    fill_slots(worker, block, 5)
+    worker.claim()
+    assert held(worker) == 2
+    block.set()
+    worker.work()
+    assert len(archived()) == 5
+
+
+def fill_slots(worker: HandDriven, block: threading.Event, count: int) -> None:
+    """Make the slots wait for an event, and enqueue jobs for them."""
+    executor = worker.worker.executors[0]
+    run = executor._run  # type: ignore[attr-defined]
+
+    def wait(attempt: object) -> object:
+        block.wait(20)
+        return run(attempt)
+
+    executor._run = wait  # type: ignore[attr-defined]
+    jobs.add.enqueue_many([{"a": number} for number in range(count)])
+
+
+def test_more_urgent_jobs_run_first(make_worker: Make, journal: str) -> None:
+    worker = make_worker(threads=1)
+    for word, priority in (("low", -5), ("high", 50), ("none", 0)):
+        jobs.write.using(priority=priority).enqueue(journal, word)
+    worker.work()
+    assert [words[1] for words in jobs.notes(journal) if words[0] == "start"] == [
+        "high",
+        "none",
+        "low",
+    ]
+
+
+def test_job_types_of_one_priority_take_turns(make_worker: Make, journal: str) -> None:
+    worker = make_worker(threads=1, async_slots=0)
+    for number in range(3):
+        jobs.write.enqueue(journal, f"w{number}")
+    for _ in range(3):
+        jobs.look.enqueue(journal)
+    worker.work()
+    kinds = ["w" if words[0] == "start" else "l" for words in jobs.notes(journal)]
+    order = [
+        kind
+        for kind, words in zip(kinds, jobs.notes(journal), strict=True)
+        if words[0] != "end"
+    ]
+    assert order in (list("wlwlwl"), list("lwlwlw"))
+
+
+def test_only_subscribed_queues_are_claimed(make_worker: Make) -> None:
+    worker = make_worker(queues=("mail",))
+    jobs.add.enqueue(1)
+    mail = jobs.add.using(queue="mail").enqueue(2)
+    worker.work()
+    assert [job.id for job in archived()] == [mail.id]
+    assert len(queued()) == 1
+
+
+def test_a_type_that_this_process_does_not_know_waits(worker: HandDriven) -> None:
+    JobType.objects.create(name="tomorrow.job")
+    QueuedJob.objects.create(job_type_id="tomorrow.job")
+    jobs.add.enqueue(1)
+    worker.work()
+    (waiting,) = queued()
+    assert (waiting.job_type_id, waiting.attempts) == ("tomorrow.job", 0)
+    assert worker.worker.is_idle
+
+
+def test_sync_and_async_jobs_have_slots_of_their_own(make_worker: Make) -> None:
+    worker = make_worker(threads=0, async_slots=5)
+    jobs.add.enqueue(1)
+    jobs.aadd.enqueue(1)
+    worker.work()
+    assert [job.job_type_id for job in archived()] == ["tests.sample.aadd"]
+
+
+def test_a_future_job_waits_for_its_time(worker: HandDriven) -> None:
+    jobs.add.using(run_after=timedelta(hours=1)).enqueue(1)
+    for _ in range(12):
+        rest = worker.claim()
+    assert queued()[0].attempts == 0
+    assert 0 < rest <= 5
+
+
+def test_the_rest_ends_when_the_next_job_is_due(worker: HandDriven) -> None:
+    jobs.add.using(run_after=timedelta(milliseconds=700)).enqueue(1)
+    rests = [worker.claim() for _ in range(12)]
+    assert max(rests) <= 0.7
+
+
+def test_an_idle_worker_rests_longer_and_longer(worker: HandDriven) -> None:
+    rests = [worker.claim() for _ in range(10)]
+    assert rests == sorted(rests)
+    assert rests[-1] == 1.0  # without LISTEN
+
+
+def test_pausing_a_type_holds_from_the_next_claim(worker: HandDriven) -> None:
+    jobs.add.enqueue(1)
+    triage.pause(["tests.sample.add"], reason="broken", by="anna")
+    worker.claim()
+    assert [job.status for job in queued()] == ["queued"]
+    triage.resume(["tests.sample.add"])
+    worker.work()
+    assert len(archived()) == 1
+
+
+def test_pausing_a_queue_holds_from_the_next_claim(worker: HandDriven) -> None:
+    jobs.add.using(queue="mail").enqueue(1)
+    jobs.add.enqueue(2)
+    triage.pause(["mail"], queues=True)
+    worker.work()
+    assert [job.queue for job in queued()] == ["mail"]
+    triage.resume(["mail"], queues=True)
+    worker.work()
+    assert queued() == []
+
+
+def test_operators_override_policies_while_workers_run(worker: HandDriven) -> None:
+    worker.claim()
+    JobType.objects.filter(name="tests.sample.fail").update(max_attempts_override=1)
+    worker.worker.dispatcher.policies_changed()
+    jobs.fail.enqueue()
+    worker.work()
+    (job,) = archived()
+    assert (job.status, job.attempts) == ("failed", 1)
+
+
+def test_a_limited_type_keeps_its_limit_over_workers(make_worker: Make) -> None:
+    first, second = make_worker(threads=4), make_worker(threads=4)
+    block = threading.Event()
+    for worker in (first, second):
+        fill_slots(worker, block, 0)
+    jobs.write_limited.enqueue_many([{"journal": "/dev/null"}] * 6)
+    first.claim()
+    second.claim()
+    assert held(first) + held(second) == 2  # its concurrency
+    block.set()
+    first.work()
+    second.work()
+    assert len(archived()) == 6
+
+
+def test_a_limit_that_operators_change_holds_at_once(worker: HandDriven) -> None:
+    worker.claim()
+    JobType.objects.filter(name="tests.sample.add").update(concurrency_override=0)
+    worker.worker.dispatcher.policies_changed()
+    jobs.add.enqueue(1)
+    worker.claim()
+    assert held(worker) == 0
+    JobType.objects.filter(name="tests.sample.add").update(concurrency_override=None)
+    worker.worker.dispatcher.policies_changed()
+    worker.work()
+    assert len(archived()) == 1
+
+
+def test_short_jobs_are_claimed_ahead_and_long_ones_are_not(make_worker: Make) -> None:
+    worker = make_worker(threads=1)
+    executor = worker.worker.executors[0]
+    for _ in range(20):
+        executor.pace.ran("tests.sample.add", 0.001)
+    block = threading.Event()
+    fill_slots(worker, block, 30)
+    worker.claim()
+    assert held(worker) == 30
+    block.set()
+    worker.work()
+
+    block.clear()
+    jobs.write.enqueue_many([{"journal": "/dev/null"}] * 5)
+    worker.claim()
+    assert held(worker) == 1
+    block.set()
+    worker.work()
+
+
+def test_careful_jobs_are_never_claimed_ahead(make_worker: Make) -> None:
+    worker = make_worker(threads=1)
+    executor = worker.worker.executors[0]
+    for _ in range(20):
+        executor.pace.ran("tests.sample.write_once", 0.001)
+    block = threading.Event()
+    fill_slots(worker, block, 0)
+    jobs.write_once.enqueue_many([{"journal": "/dev/null"}] * 5)
+    worker.claim()
+    assert held(worker) == 1
+    block.set()
+    worker.work()
+    assert len(archived()) == 5
+
+
+def test_what_waits_in_the_buffer_too_long_is_given_back(make_worker: Make) -> None:
+    worker = make_worker(threads=1)
+    executor = worker.worker.executors[0]
+    for _ in range(20):
+        executor.pace.ran("tests.sample.add", 0.001)
+    block = threading.Event()
+    fill_slots(worker, block, 10)
+    worker.claim()
+    assert held(worker) == 10
+    for attempt in executor._buffer:
+        attempt.claimed -= 100
+    worker.worker.dispatcher.close_doors()
+    worker.claim()
+    block.set()
+    worker.run()
+    worker.finish()
+    assert held(worker) == 0
+    assert {(job.status, job.attempts, job.worker_id) for job in queued()} == {
+        ("queued", 0, None)
+    }
+    assert len(queued()) + len(archived()) == 10
+
+
+def test_a_drained_worker_gives_back_what_it_has_not_started(
+    make_worker: Make,
+) -> None:
+    worker = make_worker(threads=1)
+    executor = worker.worker.executors[0]
+    for _ in range(20):
+        executor.pace.ran("tests.sample.add", 0.001)
+    block = threading.Event()
+    fill_slots(worker, block, 10)
+    worker.claim()
+    worker.worker.drain()
+    assert worker.claim() == FOREVER
+    assert held(worker) == 1
+    block.set()
+    worker.run()
+    worker.finish()
+    assert len(archived()) == 1
+    assert len(queued(status="queued", attempts=0)) == 9
+
+
+def test_jobs_of_a_claim_without_an_answer_are_given_back(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    jobs.add.enqueue(1)
+    worker.claim()
+    worker.run()  # held, its outcome not written yet
+    lost = jobs.add.enqueue(2)
+    claimer: Claimer = worker.worker.dispatcher._claimer
+    lanes = [claim.LaneMark(lane) for lane in claimer.lanes]
+    assert [job.id for job in claim.claim(own, worker.worker.id, lanes, 9)] == [lost.id]
+
+    claimer.in_doubt = True  # as after a lost connection
+    worker.worker.dispatcher._hungry = worker.worker.dispatcher._news = False
+    claimer.settle_doubt()
+    assert {(job.id, job.status) for job in queued()} == {
+        (lost.id, "queued"),
+        (next(iter(worker.worker.held)), "running"),
+    }
+    worker.work()
+    assert len(archived(status="succeeded", attempts=1)) == 2
+
+
+def test_a_job_released_behind_the_mark_is_found_by_the_next_look(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    first = jobs.add.using(queue="default").enqueue(1)
+    QueuedJob.objects.update(run_after="2020-01-01T00:00Z")
+    worker.claim()
+    worker.run()
+    jobs.add.enqueue(2)
+    worker.claim()
+    worker.run()
+    worker.finish()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO jobqueue_queuedjob (id, job_type, data, run_after) VALUES "
+            "(%s, 'tests.sample.add', '{\"a\": 3}', '2020-01-01')",
+            [UUID(int=7)],
+        )
+    worker.work()
+    assert {job.id for job in archived()} >= {first.id, UUID(int=7)}
+
+
+def test_an_operator_cancels_a_running_job(worker: HandDriven, journal: str) -> None:
+    made = jobs.slow.using(queue="default").enqueue(60)
+    worker.claim()
+    assert triage.cancel([made.id], by="anna").asked == [made.id]
+    worker.worker.dispatcher._cancelled._next = 0.0
+    worker.claim()  # the net: no notification is heard here
+    worker.run()
+    worker.finish()
+    (job,) = archived()
+    assert (job.status, job.attempts) == ("cancelled", 1)
+
+
+def test_a_released_job_is_run_again_by_another_worker(
+    make_worker: Make, own: OwnConnection
+) -> None:
+    first, second = make_worker(), make_worker()
+    block = threading.Event()
+    fill_slots(first, block, 1)
+    first.claim()
+    (job,) = queued()
+    assert release.release(own, first.worker.id, [job.id], [job.fence]) == 1
+    second.work()
+    block.set()
+    first.run()
+    first.finish()  # too late: its fence is old
+    (done,) = archived()
+    assert done.worker == second.worker.name
+    assert (done.status, done.attempts) == ("succeeded", 1)
+    assert queued() == []
+
+
+def test_a_worker_is_not_idle_when_something_ended_since_its_last_round(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dispatcher = worker.worker.dispatcher
+    worker.claim()
+    assert dispatcher.is_idle
+    dispatcher.ended([])
+    assert not dispatcher.is_idle
+    worker.claim()
+    assert dispatcher.is_idle
+
+    def ends_meanwhile() -> bool:
+        dispatcher.ended([])
+        return False
+
+    monkeypatch.setattr(dispatcher, "_look", ends_meanwhile)
+    worker.claim()
+    assert not dispatcher.is_idle

@@ -1,0 +1,286 @@
+"""The loops: each is called, none decides by itself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.notify import News, notify
+from django_jobqueue.workers.expirer import LONGEST, Expirer
+from django_jobqueue.workers.listener import Listener, can_listen
+from django_jobqueue.workers.loop import AFTER_ERROR, Loop, LoopGroup
+from django_jobqueue.workers.pruner import Pruner
+from django_jobqueue.workers.renewer import Renewer
+from django_jobqueue.workers.rescuer import Death, Rescuer
+from django_jobqueue.workers.roster import DESIRES, Roster
+from tests.conftest import HandDriven, archived, eventually, queued
+from tests.sample import jobs
+
+Make = Callable[..., HandDriven]
+
+
+class Counter(Loop):
+    """Counts its rounds; does what it is told in each."""
+
+    name = "counter"
+
+    def __init__(self, *rounds: object) -> None:
+        super().__init__()
+        self.rounds = list(rounds)
+        self.count = 0
+        self.ticked = threading.Event()
+        self.closed = threading.Event()
+
+    def tick(self) -> float:
+        self.count += 1
+        self.ticked.set()
+        outcome = self.rounds.pop(0) if self.rounds else 100.0
+        if isinstance(outcome, Exception):
+            raise outcome
+        return float(outcome)  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_a_loop_survives_every_error(caplog: pytest.LogCaptureFixture) -> None:
+    loop = Counter(ValueError("odd"), StoreUnavailable("away", retry_in=3.5), 7.0)
+    assert [loop.round() for _ in range(3)] == [AFTER_ERROR, 3.5, 7.0]
+    assert "The counter failed; it goes on" in caplog.text
+
+
+def test_waking_a_loop_ends_its_rest() -> None:
+    loop = Counter()
+    loop.start()
+    assert loop.ticked.wait(10)
+    loop.ticked.clear()
+    loop.wake()
+    assert loop.ticked.wait(10)
+    assert loop.stop(10)
+    assert loop.closed.is_set()
+
+
+def test_loops_in_a_group_have_rounds_of_their_own() -> None:
+    often, seldom = Counter(0.0, 0.0, 0.0), Counter(100.0)
+    group = LoopGroup("group", [often, seldom])
+    for _ in range(3):
+        assert group.tick() >= 0
+    assert (often.count, seldom.count) == (3, 1)
+    group.hurry(seldom)
+    group.tick()
+    assert seldom.count == 2
+    group.close()
+    assert often.closed.is_set()
+
+
+def test_a_listener_passes_on_what_it_hears(
+    own: OwnConnection, other: OwnConnection
+) -> None:
+    heard: list[tuple[News, str]] = []
+    listener = Listener(OwnConnection("listener"), lambda *news: heard.append(news))
+    notify(own, News.JOBS, "before")
+    other.run("SELECT 1")
+    listener.wake()
+    listener.tick()
+    assert listener.hears
+    assert heard == [(News.JOB_TYPES, "")]  # whatever was missed
+    notify(own, News.JOBS, "mail")
+    own.run("SELECT pg_notify('jobqueue', 'nonsense')")
+    notify(own, News.CANCEL, 7)
+    while len(heard) < 3:
+        listener.tick()
+    assert heard[1:] == [(News.JOBS, "mail"), (News.CANCEL, "7")]
+    listener.close()
+
+
+def test_a_listener_that_is_cut_off_listens_again(own: OwnConnection) -> None:
+    heard: list[tuple[News, str]] = []
+    listener = Listener(OwnConnection("listener"), lambda *news: heard.append(news))
+    listener.wake()
+    listener.tick()
+    own.run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE application_name = 'jobqueue listener' AND datname = current_database()"
+    )
+    eventually(lambda: raises_unavailable(listener))
+    assert not listener.hears
+    listener.wake()
+    listener.tick()
+    assert listener.hears
+    assert heard == [(News.JOB_TYPES, "")] * 2
+    listener.close()
+
+
+def raises_unavailable(listener: Listener) -> bool:
+    try:
+        listener.tick()
+    except StoreUnavailable:
+        return True
+    return False
+
+
+def test_a_direct_connection_can_listen(transactional_db: None) -> None:
+    ear, mouth = OwnConnection("a", pooled=True), OwnConnection("b", pooled=True)
+    assert can_listen(ear, mouth)
+    ear.close()
+    mouth.close()
+
+
+def test_the_renewer_renews_the_seated_and_passes_on_what_is_asked(
+    make_worker: Make, own: OwnConnection
+) -> None:
+    first, second = make_worker(), make_worker()
+    Worker.objects.update(lease_until=timezone.now() - timedelta(days=1))
+    Worker.objects.filter(id=second.worker.id).update(desired="drain")
+    roster = Roster(4)
+    for number, made in enumerate((first, second)):
+        roster.write(number, pid=1, worker=made.worker.id, renewable=1, running=number)
+    Renewer(roster, own).tick()
+
+    rows = {row.id: row for row in Worker.objects.all()}
+    assert all(row.lease_until > timezone.now() for row in rows.values())
+    assert rows[second.worker.id].running == 1
+    assert roster.renewed_at > 0
+    assert DESIRES[roster.seat(1).desired] == "drain"
+
+
+def test_the_renewer_leaves_paused_processes_out_and_tells_of_lost_ones(
+    make_worker: Make, own: OwnConnection
+) -> None:
+    paused, lost = make_worker(), make_worker()
+    long_ago = timezone.now() - timedelta(days=1)
+    Worker.objects.update(lease_until=long_ago)
+    Worker.objects.filter(id=lost.worker.id).update(state="lost")
+    roster = Roster(4)
+    roster.write(0, pid=1, worker=paused.worker.id, renewable=0)
+    roster.write(1, pid=1, worker=lost.worker.id, renewable=1)
+    Renewer(roster, own).tick()
+    assert Worker.objects.get(id=paused.worker.id).lease_until == long_ago
+    assert (roster.seat(0).lost, roster.seat(1).lost) == (0, 1)
+
+
+def rescuer_on(own: OwnConnection, said: list[object]) -> Rescuer:
+    return Rescuer(
+        own,
+        job_types=["tests.sample.add"],
+        queues=None,
+        alone=said.append,
+        buried=said.append,
+    )
+
+
+def test_the_rescuer_looks_after_the_jobs_of_a_dead_child(
+    make_worker: Make, own: OwnConnection
+) -> None:
+    worker = make_worker()
+    jobs.add.enqueue(1)
+    worker.claim()
+    worker.run()
+    said: list[object] = []
+    rescuer = rescuer_on(own, said)
+    rescuer.report(Death(worker.worker.id, "here:1", True, "exited with code 3", 5))
+    assert not rescuer.is_done
+    rescuer.tick()
+    assert rescuer.is_done
+    assert said == [False, 5]
+    (job,) = queued()
+    assert (job.status, job.crashes) == ("queued", 1)
+    row = Worker.objects.get()
+    assert (row.state, row.end) == ("lost", "exited with code 3")
+    assert row.rescued == {"queued": 1}
+
+
+@pytest.mark.parametrize("stopping", [False, True])
+def test_only_what_the_end_of_the_host_cut_off_is_remembered_for_the_dump(
+    make_worker: Make, own: OwnConnection, stopping: bool
+) -> None:
+    worker = make_worker()
+    made = jobs.add.enqueue(1)
+    worker.claim()
+    worker.run()
+    rescuer = rescuer_on(own, [])
+    rescuer.report(
+        Death(worker.worker.id, "here:1", False, "stopped", stopping=stopping)
+    )
+    rescuer.tick()
+    assert [job.id for job in rescuer.released] == ([made.id] if stopping else [])
+
+
+def test_the_rescuer_is_patient_at_first_and_after_an_outage(
+    make_worker: Make, own: OwnConnection
+) -> None:
+    worker = make_worker()
+    jobs.add.enqueue(1)
+    worker.claim()
+    worker.run()
+    Worker.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    rescuer = rescuer_on(own, [])
+    rescuer.tick()
+    assert Worker.objects.get().state == "running"
+    rescuer._patient_until = 0.0
+    rescuer._blind = True  # it could not see for a while
+    rescuer.tick()
+    assert Worker.objects.get().state == "running"
+    rescuer._patient_until = 0.0
+    rescuer.tick()
+    assert Worker.objects.get().state == "lost"
+    assert queued()[0].status == "queued"
+
+
+def test_the_rescuer_finds_running_jobs_of_workers_that_are_gone(
+    make_worker: Make, own: OwnConnection
+) -> None:
+    worker = make_worker()
+    jobs.add.enqueue(1)
+    worker.claim()
+    worker.run()
+    Worker.objects.all().delete()
+    rescuer_on(own, []).tick()
+    assert queued()[0].status == "queued"
+
+
+def test_the_rescuer_tells_of_jobs_that_must_run_alone(own: OwnConnection) -> None:
+    jobs.add.enqueue(1)
+    QueuedJob.objects.update(alone=True)
+    said: list[object] = []
+    rescuer_on(own, said).tick()
+    assert said == [True]
+
+
+def test_the_expirer_archives_what_nobody_claims(own: OwnConnection) -> None:
+    expirer = Expirer(own)
+    assert expirer.tick() == LONGEST
+    soon = timezone.now() + timedelta(seconds=2)
+    jobs.add.using(expires_at=soon).enqueue(1)
+    assert 0 < expirer.tick() <= 2
+    QueuedJob.objects.update(expires_at=timezone.now())
+    assert expirer.tick() == 0.0
+    (job,) = archived()
+    assert (job.status, job.attempts, job.started_at) == ("expired", 0, None)
+
+
+def test_the_pruner_deletes_what_is_old_enough(
+    own: OwnConnection, worker: HandDriven
+) -> None:
+    for number in range(3):
+        jobs.add.enqueue(number)
+    worker.work()
+    old = timezone.now() - timedelta(days=8)
+    kept = archived()[-1]
+    ArchivedJob.objects.exclude(id=kept.id).update(finished_at=old)
+    JobType.objects.filter(name="tests.sample.fail").update(
+        keep_unsuccessful_override=timedelta(0)
+    )
+    jobs.fail.enqueue()
+    worker.work()
+    pruner = Pruner(own)
+    while pruner.tick() < 100:
+        pass
+    assert [job.id for job in archived()] == [kept.id]

@@ -1,0 +1,40 @@
+"""What may be claimed ahead of free slots."""
+
+from __future__ import annotations
+
+from django.test import override_settings
+
+from django_jobqueue.workers.pace import MOST_AHEAD, SAMPLES, Pace
+
+
+def pace_of(seconds: float, runs: int = SAMPLES) -> Pace:
+    pace = Pace()
+    for _ in range(runs):
+        pace.ran("mail", seconds)
+    return pace
+
+
+def test_nothing_is_claimed_ahead_of_what_is_not_known() -> None:
+    assert pace_of(0.001, SAMPLES - 1).ahead("mail", 4) == 0
+    assert Pace().ahead("mail", 4) == 0
+
+
+def test_long_jobs_are_never_claimed_ahead() -> None:
+    assert pace_of(0.5).ahead("mail", 4) == 0
+
+
+def test_so_many_are_claimed_as_the_slots_do_in_the_time() -> None:
+    with override_settings(JOBQUEUE={"PREFETCH": 0.05}):
+        assert pace_of(0.002).ahead("mail", 4) == 100
+        assert pace_of(0.000001).ahead("mail", 4) == MOST_AHEAD
+
+
+def test_the_setting_switches_it_off() -> None:
+    with override_settings(JOBQUEUE={"PREFETCH": 0}):
+        assert pace_of(0.001).ahead("mail", 4) == 0
+
+
+def test_jobs_that_became_long_are_not_claimed_ahead_any_more() -> None:
+    pace = pace_of(0.001)
+    pace.ran("mail", 5.0)
+    assert not pace.is_short("mail")

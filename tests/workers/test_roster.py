@@ -1,0 +1,57 @@
+"""The page of memory that processes share."""
+
+from __future__ import annotations
+
+import os
+
+from django_jobqueue.workers.roster import Roster
+
+
+def test_a_seat_holds_what_is_written() -> None:
+    roster = Roster(3)
+    assert list(roster) == []
+    roster.write(1, pid=7, renewable=1)
+    roster.write(1, worker=9, running=2)
+    (seat,) = roster
+    assert (seat.number, seat.pid, seat.worker, seat.running) == (1, 7, 9, 2)
+    assert roster.free() == 0
+    roster.clear(1)
+    assert list(roster) == []
+
+
+def test_a_full_roster_has_no_free_seat() -> None:
+    roster = Roster(1)
+    roster.write(0, pid=7)
+    assert roster.free() is None
+
+
+def test_the_head_is_apart_from_the_seats() -> None:
+    roster = Roster(1)
+    roster.write(0, pid=7, desired=3)
+    roster.renewed_at = 12.5
+    roster.keeper_is_ready = roster.can_listen = roster.alone_waiting = True
+    roster.buried = 5
+    assert (roster.renewed_at, roster.buried) == (12.5, 5)
+    assert roster.keeper_is_ready
+    assert roster.can_listen
+    assert roster.alone_waiting
+    assert roster.seat(0).desired == 3
+
+
+def test_a_forked_process_writes_to_the_same_page() -> None:
+    roster = Roster(1)
+    pid = os.fork()
+    if pid == 0:
+        roster.write(0, pid=42)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert roster.seat(0).pid == 42
+
+
+def test_a_lease_counts_from_its_renewal_or_its_registration() -> None:
+    roster = Roster(2)
+    roster.write(0, pid=7, registered=5_000)
+    roster.write(1, pid=8, registered=30_500)  # after an outage, before a renewal
+    old, new = roster
+    assert old.leased_at(20.0) == 20.0
+    assert new.leased_at(20.0) == 30.5
