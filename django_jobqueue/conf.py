@@ -17,6 +17,7 @@ from django.core.signals import setting_changed
 T = TypeVar("T")
 DAY = 86_400.0
 CENTURY: Final = 36_500 * DAY
+CAPTURES: Final = ("language", "time_zone")
 GREATEST: Final = 2_147_483_647  # of an integer column
 
 
@@ -134,6 +135,13 @@ class Folders(Names[T]):
         return super().accepts(value) and all(map(os.path.isabs, value))  # type: ignore[call-overload]
 
 
+class Captures(Names[T]):
+    kind = f"a list out of {', '.join(map(repr, CAPTURES))}"
+
+    def accepts(self, value: object) -> bool:
+        return super().accepts(value) and set(value) <= {*CAPTURES}  # type: ignore[call-overload]
+
+
 class Retention(Setting[dict[str, float | None]]):
     kind = (
         "a dict of seconds (or None, for ever) by status: succeeded, failed, expired, "
@@ -216,6 +224,11 @@ class Conf:
     )
     max_crashes = Count[int](
         3, "A job whose worker died this often is archived as failed.", minimum=1
+    )
+    capture = Captures[list[str]](
+        [],
+        "What is active at an enqueue is so in the handler, too: the language, the "
+        "time zone. It is kept in the job's metadata.",
     )
     max_data_bytes = Count[int](
         1_000_000, "Largest data of a job, in bytes of JSON text.", minimum=2

@@ -26,8 +26,8 @@ from django_jobqueue.context import Context
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
 from django_jobqueue.ids import new_id, new_ids
 from django_jobqueue.options import Options, as_tags
-from django_jobqueue.policy import UNSET, Unset, policy_of
-from django_jobqueue.registry import Declaration, default_name, name_problem, registry
+from django_jobqueue.policy import UNSET, Unset, name_problem, policy_of
+from django_jobqueue.registry import Declaration, default_name, registry
 from django_jobqueue.retries import Backoff
 from django_jobqueue.states import Delivery
 from django_jobqueue.store import find, insert, job_types
@@ -190,6 +190,12 @@ def job(
     retry_for: tuple[type[BaseException], ...] = ...,
     permanent: tuple[type[BaseException], ...] = ...,
     sensitive: Iterable[str] = ...,
+    unique: bool | Iterable[str] = ...,
+    unique_until: Literal["finished", "started"] = ...,
+    on_duplicate: Literal["raise", "return"] = ...,
+    on_complete: str | Handler[..., Any] | None = ...,
+    capture: Iterable[Literal["language", "time_zone"]] | Unset = ...,
+    middleware: Iterable[str | Callable[..., Any]] = ...,
 ) -> Callable[[Callable[Concatenate[Context, P], R]], Handler[P, R]]: ...
 @overload
 def job(
@@ -209,6 +215,12 @@ def job(
     retry_for: tuple[type[BaseException], ...] = ...,
     permanent: tuple[type[BaseException], ...] = ...,
     sensitive: Iterable[str] = ...,
+    unique: bool | Iterable[str] = ...,
+    unique_until: Literal["finished", "started"] = ...,
+    on_duplicate: Literal["raise", "return"] = ...,
+    on_complete: str | Handler[..., Any] | None = ...,
+    capture: Iterable[Literal["language", "time_zone"]] | Unset = ...,
+    middleware: Iterable[str | Callable[..., Any]] = ...,
 ) -> Callable[[Callable[P, R]], Handler[P, R]]: ...
 def job(
     function: Callable[..., Any] | None = None,
@@ -235,6 +247,16 @@ def job(
     :param permanent: these exceptions are not retried.
     :param takes_context: the first argument is a ``Context``.
     :param sensitive: keys of the data whose values are masked wherever they are shown.
+    :param unique: one job with these data at a time; or names of the parameters that
+        count.
+    :param unique_until: ``finished``: until it is over; ``started``: until it is
+        claimed.
+    :param on_duplicate: ``raise`` DuplicateJob, or ``return`` the job that is there.
+    :param on_complete: the handler, or job type, of a job that is enqueued when a job
+        of this one is over, whatever its status.
+    :param capture: ``language`` and ``time_zone`` that are active at the enqueue, to be
+        active in the handler.
+    :param middleware: dotted paths, or callables; within those of the settings.
 
     Raises ImproperlyConfigured for options that are wrong or contradict each other.
     """

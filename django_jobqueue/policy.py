@@ -14,13 +14,15 @@ from typing import Any, Final
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue import retries
-from django_jobqueue.conf import CENTURY, GREATEST, conf
+from django_jobqueue.conf import CAPTURES, CENTURY, GREATEST, conf
 from django_jobqueue.retries import Backoff
 from django_jobqueue.states import Delivery
 
 NAME_LENGTH: Final = 100
 PRIORITIES: Final = range(-100, 101)
 NO_LIMIT: Final = -1  # as an override of max_attempts or concurrency
+UNIQUE_UNTIL: Final = ("finished", "started")
+ON_DUPLICATE: Final = ("raise", "return")
 WHO_LENGTH: Final = 150  # of the name of who acts, as Django's users have it
 LONGEST: Final = timedelta(seconds=CENTURY)  # any moment plus it is one of PostgreSQL's
 
@@ -53,6 +55,12 @@ class Policy:
     permanent: tuple[type[BaseException], ...] = ()
     takes_context: bool = False
     sensitive: frozenset[str] = frozenset()
+    unique: bool | tuple[str, ...] = False  # one job at a time, of these parameters
+    unique_until: str = "finished"  # or "started"
+    on_duplicate: str = "raise"  # or "return"
+    on_complete: str | None = None  # the job type of what is enqueued when it is over
+    capture: tuple[str, ...] | Unset = UNSET  # "language", "time_zone"
+    middleware: tuple[str | Callable[..., Any], ...] = ()  # within the setting's
 
     @property
     def attempts_allowed(self) -> int | None:
@@ -76,6 +84,13 @@ class Policy:
         if isinstance(self.max_crashes, Unset):
             return conf.max_crashes
         return self.max_crashes
+
+    @property
+    def captured(self) -> tuple[str, ...]:
+        """What of the code that enqueues is kept in a job's metadata."""
+        if isinstance(self.capture, Unset):
+            return tuple(conf.capture)
+        return self.capture
 
 
 def limit_in_force(declared: int | None, override: int | None) -> int | None:
@@ -103,10 +118,8 @@ def policy_of(where: str, options: dict[str, Any]) -> Policy:
     values = {name: _once(value) for name, value in options.items()}
     for name, value in values.items():
         if name not in _PROBLEMS:
-            near = get_close_matches(name, _PROBLEMS, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ImproperlyConfigured(
-                f"@job on {where}: there is no option {name!r}.{hint}"
+                f"@job on {where}: there is no option {name!r}.{_near(name, _PROBLEMS)}"
             )
         if problem := _PROBLEMS[name](value):
             raise ImproperlyConfigured(f"@job on {where}: {name} {problem}")
@@ -116,6 +129,30 @@ def policy_of(where: str, options: dict[str, Any]) -> Policy:
     if problem := _combination(policy):
         raise ImproperlyConfigured(f"@job on {where}: {problem}")
     return policy
+
+
+def name_problem(name: object) -> str | None:
+    """What is wrong with this name of a job type, in words that follow "name"."""
+    if not isinstance(name, str) or not name:
+        return f"must be a string, not {name!r}."
+    if len(name) > NAME_LENGTH:
+        return f"must have at most {NAME_LENGTH} characters; {name[:30]!r}… has more."
+    if not name.isprintable() or any(c.isspace() for c in name):
+        return f"must have no space and no control character: {name!r}."
+    return None
+
+
+def name_of(job_type: object) -> object:
+    """The name of the job type of a handler; anything else as it is."""
+    return getattr(getattr(job_type, "declaration", None), "name", job_type)
+
+
+def follower_problem(value: object) -> str | None:
+    """What is wrong with this job type of ``on_complete``, in words that follow it."""
+    name = name_of(value)
+    if isinstance(name, str) and name:
+        return name_problem(name)
+    return f"must be a handler, or the name of a job type, not {value!r}."
 
 
 def queue_problem(value: object) -> str | None:
@@ -199,7 +236,7 @@ def _switch(value: object) -> str | None:
 
 
 def _exceptions(value: object) -> str | None:
-    classes = _to_classes(value)
+    classes = _to_tuple(value)
     if all(inspect.isclass(c) and issubclass(c, BaseException) for c in classes):
         return None
     return f"must be a tuple of exception classes, not {value!r}."
@@ -210,6 +247,47 @@ def _words(value: object) -> str | None:
     if several and all(isinstance(word, str) for word in value):  # type: ignore[attr-defined]
         return None
     return f"must be a tuple of names of parameters or keys, not {value!r}."
+
+
+def _unique(value: object) -> str | None:
+    if isinstance(value, bool) or (value and _words(value) is None):
+        return None
+    return f"must be True, or a tuple of names of parameters, not {value!r}."
+
+
+def _one_of(*allowed: str) -> Problem:
+    """A check for one of these words."""
+
+    def problem(value: object) -> str | None:
+        if value in allowed:
+            return None
+        words = " or ".join(map(repr, allowed))
+        return f"must be {words}, not {value!r}.{_near(value, allowed)}"
+
+    return problem
+
+
+def _capture(value: object) -> str | None:
+    wrong = [word for word in _to_tuple(value) if word not in CAPTURES]
+    if not wrong and not isinstance(value, str):
+        return None
+    return (
+        f"must be a tuple out of {' and '.join(map(repr, CAPTURES))}, "
+        f"not {value!r}.{_near(next(iter(wrong), value), CAPTURES)}"
+    )
+
+
+def _middleware(value: object) -> str | None:
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    if several and all(isinstance(one, str) or callable(one) for one in value):  # type: ignore[attr-defined]
+        return None
+    return f"must be a tuple of dotted paths or callables, not {value!r}."
+
+
+def _near(value: object, allowed: Iterable[str]) -> str:
+    """A guess which of the allowed words was meant, or nothing."""
+    near = get_close_matches(str(value), list(allowed), 1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _combination(policy: Policy) -> str | None:
@@ -238,9 +316,17 @@ def _to_backoff(value: Any) -> Backoff:
     return partial(retries.fixed, wait=wait)
 
 
-def _to_classes(value: Any) -> tuple[type[BaseException], ...]:
+def _to_tuple(value: Any) -> tuple[Any, ...]:
     several = isinstance(value, Iterable) and not isinstance(value, str)
     return tuple(value) if several else (value,)
+
+
+def _to_unique(value: Any) -> bool | tuple[str, ...]:
+    return value if isinstance(value, bool) else tuple(value)
+
+
+def _to_capture(value: Any) -> tuple[str, ...] | Unset:
+    return value if isinstance(value, Unset) else tuple(value)
 
 
 _PROBLEMS: Final[dict[str, Problem]] = {
@@ -258,13 +344,23 @@ _PROBLEMS: Final[dict[str, Problem]] = {
     "permanent": _exceptions,
     "takes_context": _switch,
     "sensitive": _words,
+    "unique": _unique,
+    "unique_until": _one_of(*UNIQUE_UNTIL),
+    "on_duplicate": _one_of(*ON_DUPLICATE),
+    "on_complete": _unless(None, problem=follower_problem),
+    "capture": _unless(UNSET, problem=_capture),
+    "middleware": _middleware,
 }
 _NORMAL: Final[dict[str, Callable[[Any], Any]]] = {
     "backoff": _to_backoff,
     "timeout": _to_duration,
     "delivery": Delivery,
     "expires_in": _to_duration,
-    "retry_for": _to_classes,
-    "permanent": _to_classes,
+    "retry_for": _to_tuple,
+    "permanent": _to_tuple,
     "sensitive": frozenset,
+    "unique": _to_unique,
+    "on_complete": name_of,
+    "capture": _to_capture,
+    "middleware": tuple,
 }

@@ -13,7 +13,7 @@ from django.utils.module_loading import autodiscover_modules
 
 from django_jobqueue.arguments import Parameters
 from django_jobqueue.conf import conf
-from django_jobqueue.policy import NAME_LENGTH, Policy
+from django_jobqueue.policy import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,14 +97,3 @@ def default_name(function: Callable[..., Any]) -> str:
     for name in conf.modules:
         module = module.removesuffix(f".{name}")
     return f"{module}.{function.__qualname__}"
-
-
-def name_problem(name: object) -> str | None:
-    """What is wrong with this name of a job type, in words that follow "name"."""
-    if not isinstance(name, str) or not name:
-        return f"must be a string, not {name!r}."
-    if len(name) > NAME_LENGTH:
-        return f"must have at most {NAME_LENGTH} characters; {name[:30]!r}… has more."
-    if not name.isprintable() or any(c.isspace() for c in name):
-        return f"must have no space and no control character: {name!r}."
-    return None

@@ -100,6 +100,28 @@ WRONG: list[tuple[str, Any, str]] = [
     ),
     ("sensitive", (1,), "must be a tuple of names of parameters or keys, not (1,)."),
     ("sensitive", None, "must be a tuple of names of parameters or keys, not None."),
+    ("unique", 1, "must be True, or a tuple of names of parameters, not 1."),
+    ("unique", (), "must be True, or a tuple of names of parameters, not ()."),
+    ("unique", "a", "must be True, or a tuple of names of parameters, not 'a'."),
+    (
+        "unique_until",
+        "finish",
+        "must be 'finished' or 'started', not 'finish'. Did you mean 'finished'?",
+    ),
+    ("on_duplicate", "ignore", "must be 'raise' or 'return', not 'ignore'."),
+    ("on_complete", 5, "must be a handler, or the name of a job type, not 5."),
+    ("on_complete", "", "must be a handler, or the name of a job type, not ''."),
+    ("on_complete", "a b", "must have no space and no control character: 'a b'."),
+    (
+        "capture",
+        ("timezone",),
+        "must be a tuple out of 'language' and 'time_zone', not ('timezone',). Did you "
+        "mean 'time_zone'?",
+    ),
+    ("capture", "language", "must be a tuple out of 'language' and 'time_zone', not"),
+    ("capture", None, "must be a tuple out of 'language' and 'time_zone', not None."),
+    ("middleware", "a.b", "must be a tuple of dotted paths or callables, not 'a.b'."),
+    ("middleware", (1,), "must be a tuple of dotted paths or callables, not (1,)."),
 ]
 
 
@@ -143,6 +165,9 @@ def test_a_value_that_has_no_meaning_is_refused_with_a_sentence(
         ("permanent", [ValueError], (ValueError,)),
         ("retry_for", [OSError], (OSError,)),
         ("sensitive", ["token"], frozenset({"token"})),
+        ("unique", ["order_id"], ("order_id",)),
+        ("capture", ["language"], ("language",)),
+        ("middleware", ["shop.timed", print], ("shop.timed", print)),
     ],
 )
 def test_nothing_is_lost_of_an_option_that_is_a_generator(

@@ -11,12 +11,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
 from django_jobqueue.arguments import Parameters
-from django_jobqueue.policy import Policy
+from django_jobqueue.policy import Policy, name_problem
 from django_jobqueue.registry import (
     Declaration,
     Registry,
     default_name,
-    name_problem,
     registry,
 )
 from tests.sample import jobs
