@@ -10,7 +10,7 @@ The public names::
     send_receipt.enqueue(order_id=7)
 """
 
-from django_jobqueue.context import Context
+from django_jobqueue.context import Context, current_job
 from django_jobqueue.exceptions import (
     AlreadyArchived,
     Cancel,
@@ -23,6 +23,7 @@ from django_jobqueue.exceptions import (
     JobQueueError,
     JobTimeout,
     LeaseLost,
+    NoCurrentJob,
     NotEditable,
     NotReplayable,
     Retry,
@@ -49,6 +50,7 @@ __all__ = [
     "JobQueueError",
     "JobTimeout",
     "LeaseLost",
+    "NoCurrentJob",
     "NotEditable",
     "NotReplayable",
     "Retry",
@@ -57,6 +59,7 @@ __all__ = [
     "UnknownJobType",
     "aenqueue",
     "cancel",
+    "current_job",
     "enqueue",
     "get_job",
     "job",

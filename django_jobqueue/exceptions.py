@@ -13,6 +13,7 @@
     ├── NotReplayable           says what state the job is in
     ├── NotEditable             its data cannot be edited: it does not wait
     ├── JobChanged              its data are not those that you saw
+    ├── NoCurrentJob            no attempt runs here; current_job(default=None) asks
     └── StoreUnavailable        the database cannot be used now; says when to try again
 
     HandlerWord                 said by a handler on purpose; no failures of ours
@@ -138,6 +139,17 @@ class JobChanged(JobQueueError):
         super().__init__(
             f"The data of job {id} were edited meanwhile. Nothing was changed: look at "
             "them anew, and edit again."
+        )
+
+
+class NoCurrentJob(JobQueueError, LookupError):
+    """No attempt runs in this thread, or task."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "No job runs here: current_job() is for handlers and what they call. In "
+            "code that is also called elsewhere ask with current_job(default=None). A "
+            "thread that a handler started needs contextvars.copy_context().run."
         )
 
 

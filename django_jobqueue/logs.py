@@ -38,7 +38,6 @@ def _show_kept_traceback(record: logging.LogRecord) -> bool:
 
 def _log(
     *,
-    sender: str,
     context: Context,
     outcome: Outcome,
     error: BaseException,
@@ -46,8 +45,12 @@ def _log(
     **kwargs: Any,
 ) -> None:
     attempts = f"{context.attempt}/{context.max_attempts or '∞'}"
-    what = f"Job {context.id} ({sender}) attempt {attempts}"
-    extra = {"job_id": str(context.id), "job_type": sender, "attempt": context.attempt}
+    what = f"Job {context.id} ({context.job_type}) attempt {attempts}"
+    extra = {
+        "job_id": str(context.id),
+        "job_type": context.job_type,
+        "attempt": context.attempt,
+    }
     if isinstance(error, LeaseLost):
         logger.info("%s was rescued while it ran; it is rolled back", what, extra=extra)
         return
@@ -61,7 +64,7 @@ def _log(
         wait = outcome.wait.total_seconds()
         logger.warning("%s failed, again in %.1f s: %s", what, wait, cause, extra=extra)
         return
-    declaration = registry.get(sender)
+    declaration = registry.get(context.job_type)
     secretive = declaration is not None and declaration.policy.sensitive
     logger.error(
         "%s failed for good (%s) after %.3f s: %s",

@@ -46,6 +46,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._by_name: dict[str, Declaration] = {}
+        self._senders: dict[str, object] = {}
 
     def add(self, declaration: Declaration) -> None:
         """Declare a handler. Raises ImproperlyConfigured if its name is taken."""
@@ -58,9 +59,20 @@ class Registry:
             )
         self._by_name[declaration.name] = declaration
 
+    def send_as(self, name: str, sender: object) -> None:
+        """Let signals about jobs of this type come from this object: what ``@job``
+        made of the function."""
+        self._senders[name] = sender
+
+    def sender(self, name: str) -> object:
+        """From whom signals about jobs of this type come: the handler, so that
+        ``connect(sender=handler)`` works; the name where the handler is unknown."""
+        return self._senders.get(name, name)
+
     def remove(self, name: str) -> None:
         """Forget a declaration (for tests)."""
         self._by_name.pop(name, None)
+        self._senders.pop(name, None)
 
     def get(self, name: str) -> Declaration | None:
         """The declaration of this job type, or None."""

@@ -1,21 +1,27 @@
 """The Django signals that are sent. Receivers that raise are logged and harm nothing.
 
-================== ======================== ===========================================
-signal             sender                   arguments
-================== ======================== ===========================================
-job_enqueued       the job type's name      job: Job; in the transaction that enqueued
-attempt_started    the job type's name      context: Context; in the handler's thread
-attempt_succeeded  the job type's name      context: Context, seconds: float
-attempt_failed     the job type's name      context: Context, seconds: float,
-                                            outcome: Outcome, error: the exception; also
-                                            for what is snoozed, cancelled or released
-operated           the verb, a str          by: who, count: jobs, details: dict
-================== ======================== ===========================================
+The sender of signals about jobs is the handler, as ``@job`` made it; where the handler
+is not known, the name of the job type, which is the argument ``job_type``, too.
+
+================== ====================================================================
+signal             arguments besides ``job_type``; when
+================== ====================================================================
+job_enqueued       job: Job; in the transaction that enqueued it
+attempt_started    context: Context; in the handler's thread, or its event loop
+attempt_succeeded  context, seconds: float; likewise, before it is written
+attempt_failed     context, seconds, outcome: Outcome, error: the exception; likewise,
+                   also for what is snoozed, cancelled or released
+operated           by: who, count: jobs, details: dict; the sender is the verb, a str
+================== ====================================================================
 """
 
 from __future__ import annotations
 
+import logging
+
 from django.dispatch import Signal
+
+logger = logging.getLogger(__name__)
 
 job_enqueued = Signal()
 attempt_started = Signal()
@@ -27,4 +33,16 @@ operated = Signal()
 def send(signal: Signal, sender: object, **arguments: object) -> None:
     """Send to whoever listens; costs next to nothing when nobody does."""
     if signal.receivers:
-        signal.send_robust(sender, **arguments)
+        try:
+            signal.send_robust(sender, **arguments)
+        except Exception:  # Django's own log line about a receiver without a name
+            logger.exception("A receiver of a signal about %r failed", sender)
+
+
+async def asend(signal: Signal, sender: object, **arguments: object) -> None:
+    """``send`` from an event loop; async receivers are awaited in it."""
+    if signal.receivers:
+        try:
+            await signal.asend_robust(sender, **arguments)
+        except Exception:
+            logger.exception("A receiver of a signal about %r failed", sender)

@@ -174,6 +174,7 @@ class Finished:
     outcome: Outcome
     ran: float  # seconds that the attempt took
     ended: float  # time.monotonic() at its end
+    log_tail: str = ""  # the last lines of an attempt that did not succeed
 
 
 def succeed(

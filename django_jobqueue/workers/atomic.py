@@ -12,7 +12,7 @@ from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.store import finish
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.finish import Finished, Holder
-from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.attempt import Attempt, call
 
 
 def run_atomically(attempt: Attempt, holder: Holder) -> Finished:
@@ -39,9 +39,8 @@ def run_atomically(attempt: Attempt, holder: Holder) -> Finished:
 
 def _transaction(attempt: Attempt, holder: Holder) -> None:
     db, job = DjangoDatabase(), attempt.job
-    args, kwargs = attempt.begin()
     with transaction.atomic(using=db.alias):
-        result = attempt.end(attempt.declaration.function(*args, **kwargs))
+        result = attempt.end(call(attempt))
         now = time.monotonic()
         outcome = Outcome(verb=Verb.SUCCEED, result=result)
         done = Finished(job.id, job.fence, outcome, now - attempt.started, now)

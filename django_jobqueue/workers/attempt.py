@@ -8,27 +8,26 @@ import ctypes
 import logging
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from contextvars import Token
+from dataclasses import dataclass, field
 from typing import Any, Final
+
+from django.dispatch import Signal
 
 from django_jobqueue import signals
 from django_jobqueue.arguments import from_json, result_to_json
 from django_jobqueue.conf import conf
-from django_jobqueue.context import Context
-from django_jobqueue.exceptions import (
-    Cancel,
-    Fail,
-    InvalidArguments,
-    JobTimeout,
-    LeaseLost,
-)
-from django_jobqueue.failures import Failure
-from django_jobqueue.outcomes import Asked, Outcome, Verb, decide
-from django_jobqueue.redaction import mask_text, secrets_in
-from django_jobqueue.registry import Declaration
+from django_jobqueue.context import Context, running
+from django_jobqueue.exceptions import Cancel, Fail, InvalidArguments, JobTimeout
+from django_jobqueue.outcomes import Asked, Outcome, Verb
+from django_jobqueue.redaction import secrets_in
+from django_jobqueue.registry import Declaration, registry
+from django_jobqueue.report import Report
 from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.workers.ending import named, outcome_of
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +39,10 @@ BROKEN: Final = Outcome(
     reason="the worker could not handle the end of this attempt; see its log",
 )
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+
+def _ignore(what: object) -> None:
+    """No worker is there to do it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +64,11 @@ class Attempt:
     settled: bool = False  # finished in the handler's own transaction
     thread: int | None = None
     task: asyncio.Task[Any] | None = None
-    context: Context | None = None
+    data: Any = None  # what the handler is called with
+    context: Context | None = None  # see here()
+    told: Callable[[Attempt], None] = _ignore  # it has something to report
+    save: Callable[[Context], None] = _ignore  # its metadata
+    _before: Token[Callable[[], Context] | None] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -77,6 +84,11 @@ class Attempt:
         return self.job.waited + self.started - self.claimed
 
     @property
+    def sender(self) -> object:
+        """From whom signals about it come."""
+        return registry.sender(self.job.job_type)
+
+    @property
     def unwanted(self) -> Outcome | None:
         """What it comes to without being started; None if it is to be started."""
         if self.asked is Asked.CANCEL:
@@ -85,22 +97,24 @@ class Attempt:
         late = expires_in is not None and time.monotonic() - self.claimed >= expires_in
         return EXPIRED if late else None
 
-    def begin(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def begin(self) -> Any:
         """Start; returns what to call the handler with.
 
         Raises InvalidArguments, and ValueError for data that is no JSON of ours.
         """
         self.started = time.monotonic()
-        data = from_json(self.job.data)
+        self._before = running.set(self.here)
+        self.data = data = from_json(self.job.data)
         if problem := self.declaration.parameters.problem(data):
             raise InvalidArguments(problem)
-        takes_context = self.declaration.policy.takes_context
-        if takes_context or signals.attempt_started.receivers:
-            self.context = self.make_context(data)
-            signals.send(
-                signals.attempt_started, self.job.job_type, context=self.context
-            )
-        return ((self.context,) if takes_context else ()), data
+        return data
+
+    def here(self) -> Context:
+        """The context; made when it is first wanted."""
+        with self._lock:
+            if self.context is None:
+                self.context = self._make_context()
+            return self.context
 
     def end(self, value: Any) -> str:
         """The handler returned this: its JSON text. Raises Fail if it has none."""
@@ -141,24 +155,25 @@ class Attempt:
             self.over = True
             if self.asked is not Asked.NOTHING and self.thread is not None:
                 _raise_in(ctypes.c_ulong(self.thread), None)
+        before, self._before = self._before, None
+        if before is not None:
+            running.reset(before)
 
     def finish(self) -> Finished:
-        """What it came to."""
-        ended = time.monotonic()
-        seconds = ended - self.started
-        if self.error is None:
-            outcome = Outcome(verb=Verb.SUCCEED, result=self.result)
-            self._tell(signals.attempt_succeeded, seconds=seconds)
-        else:
-            error = self._named(self.error)
-            try:
-                outcome = self._outcome(error)
-            except Exception as wrong:  # such as a Snooze without its wait
-                outcome = self._outcome(wrong)
-            self._tell(
-                signals.attempt_failed, seconds=seconds, outcome=outcome, error=error
-            )
-        return Finished(self.job.id, self.job.fence, outcome, seconds, ended)
+        """What it came to, told to whoever listens."""
+        finished = self._conclude()
+        signal, arguments = self._news(finished)
+        if signal.receivers:
+            signals.send(signal, self.sender, context=self.here(), **arguments)
+        return finished
+
+    async def afinish(self) -> Finished:
+        """``finish`` for an async handler, in its event loop."""
+        finished = self._conclude()
+        signal, arguments = self._news(finished)
+        if signal.receivers:
+            await signals.asend(signal, self.sender, context=self.here(), **arguments)
+        return finished
 
     def finish_unstarted(self, outcome: Outcome) -> Finished:
         """What a job came to that was not started."""
@@ -186,8 +201,41 @@ class Attempt:
             )
         return self.finish()
 
-    def make_context(self, data: Any) -> Context:
-        """What the handler, and receivers of signals, may know."""
+    def _conclude(self) -> Finished:
+        now = time.monotonic()
+        outcome = Outcome(verb=Verb.SUCCEED, result=self.result)
+        if self.error is not None:
+            self.error = named(self.error, self.asked, self.timeout)
+            try:
+                outcome = self._outcome(self.error)
+            except Exception as wrong:  # such as a Snooze without its wait
+                outcome = self._outcome(wrong)
+        finished = Finished(
+            self.job.id, self.job.fence, outcome, now - self.started, now
+        )
+        if self.context is not None and outcome.end is not None:
+            finished.log_tail = self.context.report.tail()
+        return finished
+
+    def _outcome(self, error: BaseException) -> Outcome:
+        return outcome_of(
+            error,
+            job_type=self.job.job_type,
+            policy=self.declaration.policy,
+            attempt=self.job.attempts,
+            max_attempts=self.max_attempts,
+            asked=self.asked,
+            secrets=self._secrets(),
+        )
+
+    def _news(self, finished: Finished) -> tuple[Signal, dict[str, Any]]:
+        news: dict[str, Any] = {"job_type": self.job.job_type, "seconds": finished.ran}
+        if self.error is None:
+            return signals.attempt_succeeded, news
+        news |= {"outcome": finished.outcome, "error": self.error}
+        return signals.attempt_failed, news
+
+    def _make_context(self) -> Context:
         job = self.job
         return Context(
             id=job.id,
@@ -196,62 +244,40 @@ class Attempt:
             attempt=job.attempts,
             max_attempts=self.max_attempts,
             crashes=job.crashes,
-            data=data,
+            data=self.data,
             run_after=job.run_after,
             created_at=job.created_at,
             worker=self.worker,
             deadline=self.deadline,
+            fence=job.fence,
+            metadata=from_json(job.metadata) if job.metadata else {},
+            report=Report(self._tell, self._secrets),
+            _cancelled=self.asked is not Asked.NOTHING,
+            _save=self.save,
         )
 
-    def _tell(self, signal: Any, **arguments: Any) -> None:
-        if signal.receivers:
-            if self.context is None:
-                self.context = self.make_context(self._data_or_none())
-            signals.send(signal, self.job.job_type, context=self.context, **arguments)
+    def _tell(self) -> None:
+        self.told(self)
 
-    def _named(self, error: BaseException) -> BaseException:
-        """A timeout says that it is one, however it reached the handler."""
-        if self.asked is Asked.TIME_OUT and (
-            isinstance(error, asyncio.CancelledError)
-            or (isinstance(error, JobTimeout) and not error.args)
-        ):
-            text = f"it ran longer than its timeout of {self.timeout or 0:g} s"
-            return JobTimeout(text).with_traceback(error.__traceback__)
-        return error
-
-    def _outcome(self, error: BaseException) -> Outcome:
-        policy = self.declaration.policy
-        if isinstance(error, LeaseLost):
-            return Outcome(verb=Verb.RELEASE, reason=str(error))  # will be refused
-        outcome = decide(
-            error,
-            policy=policy,
-            attempt=self.job.attempts,
-            max_attempts=self.max_attempts,
-            asked=self.asked,
-        )
-        secrets = secrets_in(self._data_or_none(), policy.sensitive)
-        if outcome.verb not in (Verb.FAIL, Verb.RETRY):
-            return replace(outcome, reason=mask_text(outcome.reason, secrets))
-        failure = Failure.of(error, job_type=self.job.job_type, secrets=secrets)
-        return replace(outcome, failure=failure)
-
-    def _data_or_none(self) -> Any:
+    def _secrets(self) -> set[str]:
         try:
-            return from_json(self.job.data)
+            data = from_json(self.job.data)
         except ValueError:
-            return None
+            return set()
+        return secrets_in(data, self.declaration.policy.sensitive)
 
 
 def run(attempt: Attempt) -> Finished:
-    """Run a sync handler in this thread; whatever it raises is its outcome."""
+    """Run a sync handler in this thread; whatever it raises is its outcome.
+
+    No worker and no database is needed: an Attempt made of plain values will do.
+    """
     if attempt.unwanted:
         return attempt.finish_unstarted(attempt.unwanted)
     attempt.thread = threading.get_ident()
     try:
         try:
-            args, kwargs = attempt.begin()
-            attempt.result = attempt.end(attempt.declaration.function(*args, **kwargs))
+            attempt.result = attempt.end(call(attempt))
         except BaseException as error:
             attempt.error = error
         attempt.leave()
@@ -262,15 +288,39 @@ def run(attempt: Attempt) -> Finished:
     return attempt.finish()
 
 
+def call(attempt: Attempt) -> Any:
+    """Begin, and call the sync handler; returns its value."""
+    data = attempt.begin()
+    if signals.attempt_started.receivers:
+        name, context = attempt.job.job_type, attempt.here()
+        signals.send(
+            signals.attempt_started, attempt.sender, job_type=name, context=context
+        )
+    declaration = attempt.declaration
+    first = (attempt.here(),) if declaration.policy.takes_context else ()
+    return declaration.function(*first, **data)
+
+
 async def arun(attempt: Attempt) -> Finished:
     """Run an async handler in this task; whatever it raises is its outcome."""
     if attempt.unwanted:
         return attempt.finish_unstarted(attempt.unwanted)
     try:
-        args, kwargs = attempt.begin()
-        value = await attempt.declaration.function(*args, **kwargs)
-        attempt.result = attempt.end(value)
+        attempt.result = attempt.end(await acall(attempt))
     except BaseException as error:
         attempt.error = error
     attempt.leave()
-    return attempt.finish()
+    return await attempt.afinish()
+
+
+async def acall(attempt: Attempt) -> Any:
+    """``call`` for an async handler."""
+    data = attempt.begin()
+    if signals.attempt_started.receivers:
+        name, context = attempt.job.job_type, attempt.here()
+        await signals.asend(
+            signals.attempt_started, attempt.sender, job_type=name, context=context
+        )
+    declaration = attempt.declaration
+    first = (attempt.here(),) if declaration.policy.takes_context else ()
+    return await declaration.function(*first, **data)

@@ -170,10 +170,10 @@ def test_receivers_hear_of_every_attempt_and_their_errors_harm_nothing() -> None
         for signal in (attempt_started, attempt_succeeded, attempt_failed):
             signal.disconnect(hear)
     assert heard == [
-        "tests.job ['context']",
-        "tests.job ['context', 'seconds']",
-        "tests.job ['context']",
-        "tests.job ['context', 'error', 'outcome', 'seconds']",
+        "tests.job ['context', 'job_type']",
+        "tests.job ['context', 'job_type', 'seconds']",
+        "tests.job ['context', 'job_type']",
+        "tests.job ['context', 'error', 'job_type', 'outcome', 'seconds']",
     ]
 
 

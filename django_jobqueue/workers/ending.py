@@ -1,0 +1,50 @@
+"""From what a handler raised to what is kept of it and done about it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import replace
+
+from django_jobqueue.exceptions import JobTimeout, LeaseLost
+from django_jobqueue.failures import Failure
+from django_jobqueue.outcomes import Asked, Outcome, Verb, decide
+from django_jobqueue.policy import Policy
+from django_jobqueue.redaction import mask_text
+
+
+def named(error: BaseException, asked: Asked, timeout: float | None) -> BaseException:
+    """The same error; a timeout says that it is one, however it reached the handler."""
+    if asked is Asked.TIME_OUT and (
+        isinstance(error, asyncio.CancelledError)
+        or (isinstance(error, JobTimeout) and not error.args)
+    ):
+        text = f"it ran longer than its timeout of {timeout or 0:g} s"
+        return JobTimeout(text).with_traceback(error.__traceback__)
+    return error
+
+
+def outcome_of(
+    error: BaseException,
+    *,
+    job_type: str,
+    policy: Policy,
+    attempt: int,
+    max_attempts: int | None,
+    asked: Asked,
+    secrets: Collection[str],
+) -> Outcome:
+    """What an attempt that raised this comes to, without the secrets of its data."""
+    if isinstance(error, LeaseLost):
+        return Outcome(verb=Verb.RELEASE, reason=str(error))  # will be refused
+    outcome = decide(
+        error,
+        policy=policy,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        asked=asked,
+    )
+    if outcome.verb not in (Verb.FAIL, Verb.RETRY):
+        return replace(outcome, reason=mask_text(outcome.reason, secrets))
+    failure = Failure.of(error, job_type=job_type, secrets=secrets)
+    return replace(outcome, failure=failure)

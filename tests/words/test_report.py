@@ -1,0 +1,177 @@
+"""What an attempt tells while it runs: notes in memory, bounded and without secrets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from django_jobqueue.redaction import MASK
+from django_jobqueue.report import KEPT_BYTES, KEPT_LINES, LINE_BYTES, Report
+from tests.words.made import context
+
+
+def test_an_attempt_that_tells_nothing_has_nothing_to_write() -> None:
+    assert context().report.is_changed is False
+
+
+def test_progress_is_what_was_told_last() -> None:
+    made = context()
+    made.progress(3, 10, "resizing")
+    made.progress(4)
+    told = made.report.take()
+    assert (told.done, told.total, told.note) == (4.0, 10.0, "resizing")
+
+
+def test_a_checkin_leaves_the_numbers_alone() -> None:
+    made = context()
+    made.progress(3, 10)
+    made.checkin("asking the bank")
+    told = made.report.take()
+    assert (told.done, told.total, told.note) == (3.0, 10.0, "asking the bank")
+
+
+def test_rows_are_counted_as_they_are_done() -> None:
+    made, seen = context(), []
+    for row in made.progress(["a", "b", "c"], note="letters"):
+        seen.append((row, made.report.take().done))
+    told = made.report.take()
+    assert seen == [("a", 0.0), ("b", 1.0), ("c", 2.0)]
+    assert (told.done, told.total, told.note) == (3.0, 3.0, "letters")
+
+
+def test_rows_without_a_length_have_no_total_unless_it_is_given() -> None:
+    def rows() -> Iterator[int]:
+        yield from range(3)
+
+    made = context()
+    assert list(made.progress(rows())) == [0, 1, 2]
+    assert made.report.take().total is None
+    assert list(made.progress(rows(), total=3)) == [0, 1, 2]
+    assert made.report.take().total == 3.0
+
+
+def test_rows_that_come_asynchronously_are_counted() -> None:
+    async def rows() -> AsyncIterator[int]:
+        for n in range(3):
+            yield n
+
+    made = context()
+
+    async def read() -> list[int]:
+        return [row async for row in made.progress(rows(), total=3)]
+
+    assert asyncio.run(read()) == [0, 1, 2]
+    assert made.report.take().done == 3.0
+
+
+def test_a_loop_that_is_left_has_done_what_it_had_done() -> None:
+    made = context()
+    for row in made.progress(range(10)):
+        if row == 4:
+            break
+    assert made.report.take().done == 4.0
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_is_not_finite_is_refused(number: float) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        context().progress(number)
+
+
+def test_what_is_neither_a_number_nor_rows_is_refused_at_once() -> None:
+    wrong: Any = None
+    with pytest.raises(TypeError):
+        context().progress(wrong)
+
+
+def test_lines_have_a_time_a_level_and_a_text() -> None:
+    made = context()
+    made.log("began")
+    made.log(ValueError("no stock"), level="warning")
+    lines = made.report.take().lines
+    assert [line[1:] for line in lines] == [
+        ("info", "began"),
+        ("warning", "no stock"),
+    ]
+    assert lines[0][0] <= lines[1][0]
+
+
+def test_a_level_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(ValueError, match="'loud'.*debug, info, warning"):
+        context().log("x", level="loud")
+
+
+def test_the_last_lines_are_kept_and_the_others_counted() -> None:
+    made = context()
+    for n in range(KEPT_LINES + 50):
+        made.log(f"line {n}")
+    told = made.report.take()
+    assert len(told.lines) == KEPT_LINES
+    assert told.lines[-1][2] == f"line {KEPT_LINES + 49}"
+    assert told.dropped == 50
+    made.log("one more")
+    told = made.report.take()
+    assert told.lines[-1][2] == "one more"
+    assert told.dropped == 51
+
+
+def test_the_lines_take_no_more_than_their_room() -> None:
+    made = context()
+    for _ in range(100):
+        made.log("ü" * 1_500)
+    told = made.report.take()
+    size = sum(len(text.encode()) for _, _, text in told.lines)
+    assert size <= KEPT_BYTES
+    assert len(told.lines) + told.dropped == 100
+
+
+def test_a_long_line_is_cut_in_its_middle() -> None:
+    made = context()
+    made.log("a" * 1_000_000)
+    ((_, _, text),) = made.report.take().lines
+    assert len(text.encode()) <= LINE_BYTES
+    assert "1,000,000 characters, cut here" in text
+
+
+def test_secrets_are_masked_in_lines_and_notes() -> None:
+    report = Report(secrets=lambda: {"tok-12345"})
+    report.log("the token is tok-12345", "info")
+    report.progress(None, None, "with tok-12345 and postgres://shop:hunter2@db")
+    told = report.take()
+    assert told.lines[0][2] == f"the token is {MASK}"
+    assert told.note == f"with {MASK} and postgres://{MASK}@db"
+
+
+def test_what_postgresql_cannot_store_becomes_an_escape() -> None:
+    made = context()
+    made.log("nul \x00 and \ud800")
+    assert made.report.take().lines[0][2] == r"nul \x00 and \ud800"
+
+
+def test_whoever_writes_is_called_once_until_it_takes() -> None:
+    calls: list[str] = []
+    report = Report(changed=lambda: calls.append("changed"))
+    report.log("a", "info")
+    report.log("b", "info")
+    assert calls == ["changed"]
+    report.take()
+    report.log("c", "info")
+    assert calls == ["changed", "changed"]
+
+
+def test_the_tail_is_the_last_lines_as_text() -> None:
+    made = context()
+    for n in range(KEPT_LINES):
+        made.log(f"line {n} " + "x" * 100, level="error")
+    tail = made.report.tail()
+    assert len(tail.encode()) <= 8_000
+    assert tail.splitlines()[-1].endswith("ERROR line 199 " + "x" * 100)
+
+
+def test_of_a_last_line_that_is_long_the_tail_keeps_it() -> None:
+    made = context()
+    made.log("y" * 1_000_000)
+    assert "cut here" in made.report.tail()
