@@ -112,6 +112,13 @@ class Text(Setting[T]):
         return f"must have at most {self.maximum} characters, not {len(value)}"
 
 
+class Mode(Setting[str]):
+    kind = "queue, immediate or on_commit"
+
+    def accepts(self, value: object) -> bool:
+        return value in ("queue", "immediate", "on_commit")
+
+
 class Flag(Setting[T]):
     kind = "True or False"
 
@@ -175,6 +182,12 @@ class Conf:
     database = Text[str]("default", "Alias of the database that holds the jobs.")
     modules = Names[list[str]](
         ["jobs"], "Modules of each app in which handlers are looked for."
+    )
+    mode = Mode(
+        "queue",
+        "What an enqueue does: queue keeps the job for a worker; immediate runs it in "
+        "the caller's process at once, on_commit when the transaction is committed. "
+        "The latter two need no PostgreSQL; they are for tests and for development.",
     )
     queues = Names[list[str] | None](
         None, "Queues to claim from; None is every queue.", optional=True
@@ -296,6 +309,14 @@ class Conf:
         "Bound on each database call of a page of the admin; a page that needs longer "
         "says so.",
         minimum=0.1,
+    )
+
+    progress_max_age = Seconds[float | None](
+        DAY,
+        "How long a page may ask for the progress of a job that it shows; None is for "
+        "ever.",
+        minimum=1,
+        optional=True,
     )
 
     def __init__(self) -> None:

@@ -3,5 +3,6 @@ from django.urls import include, path
 
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path("jobs/", include("django_jobqueue.urls")),
     path("", include("testproject.shop.urls")),
 ]

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Self
+from uuid import UUID
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.models.functions import ClockTimestamp
+
+
+class ReportQuerySet(models.QuerySet["Report"]):
+    """What attempts told."""
+
+    def latest_for(self, job_ids: Iterable[UUID]) -> Self:
+        """Of each of these jobs what its latest attempt told, if that told anything."""
+        told = self.filter(job_id__in=list(job_ids))
+        return told.order_by("job_id", "-fence").distinct("job_id")
 
 
 class Report(models.Model):
@@ -35,9 +48,12 @@ class Report(models.Model):
     started_at = models.DateTimeField(_("started at"), db_default=ClockTimestamp())
     updated_at = models.DateTimeField(_("updated at"), db_default=ClockTimestamp())
 
+    objects = ReportQuerySet.as_manager()
+
     class Meta:
         verbose_name = _("report")
         verbose_name_plural = _("reports")
+        required_db_vendor = "postgresql"
         default_permissions = ()
         constraints = [
             models.UniqueConstraint(

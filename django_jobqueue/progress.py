@@ -1,0 +1,77 @@
+"""How far jobs are, for your own pages.
+
+``progress_of(job.id)`` tells it to code that may know; ``token`` makes the word that
+lets a browser ask for one job, and for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.core.signing import TimestampSigner
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import JobNotFound
+from django_jobqueue.ids import as_id
+from django_jobqueue.store import progress as store_progress
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.progress import Progress as Progress
+
+SALT: Final = "django_jobqueue.progress"
+
+
+def progress_of(id: UUID | str, *, using: str | None = None) -> Progress:
+    """How far this job is, queued or archived: one query.
+
+    ``using`` is the alias of another database than that of the jobs. Raises
+    JobNotFound, InvalidArguments.
+    """
+    key = as_id(id)
+    found = store_progress.progress(DjangoDatabase(using), [key])
+    if key not in found:
+        raise JobNotFound(key)
+    return found[key]
+
+
+def progress_of_many(
+    ids: Iterable[UUID | str], *, using: str | None = None
+) -> dict[UUID, Progress]:
+    """How far these jobs are, by id: one query. A job that is not kept any more is
+    missing. Raises InvalidArguments."""
+    keys = [as_id(id) for id in ids]
+    return store_progress.progress(DjangoDatabase(using), keys) if keys else {}
+
+
+async def aprogress_of(id: UUID | str, *, using: str | None = None) -> Progress:
+    """``progress_of`` for async code."""
+    return await sync_to_async(progress_of)(id, using=using)
+
+
+async def aprogress_of_many(
+    ids: Iterable[UUID | str], *, using: str | None = None
+) -> dict[UUID, Progress]:
+    """``progress_of_many`` for async code."""
+    return await sync_to_async(progress_of_many)(ids, using=using)
+
+
+def token(id: UUID | str) -> str:
+    """The word by which a browser may ask how far this job is: signed with your
+    ``SECRET_KEY``, and good for ``PROGRESS_MAX_AGE`` seconds. Raises
+    InvalidArguments."""
+    return _signer().sign(as_id(id).hex)
+
+
+def id_of(token: str) -> UUID:
+    """The job that a token was made for. Raises Django's BadSignature, and its
+    SignatureExpired for one that is too old."""
+    seconds = conf.progress_max_age
+    longest = None if seconds is None else timedelta(seconds=seconds)
+    return UUID(_signer().unsign(token, max_age=longest))
+
+
+def _signer() -> TimestampSigner:
+    return TimestampSigner(salt=SALT)

@@ -1,0 +1,63 @@
+"""What the pages of your site ask for: how far a job is, as JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from django.core.signing import BadSignature, SignatureExpired
+from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from django_jobqueue.exceptions import JobNotFound
+from django_jobqueue.progress import Progress, id_of, progress_of
+
+SOONEST: Final = 1.0  # seconds until the next question
+LATEST: Final = 15.0
+PATIENCE: Final = 10.0  # of what changed a minute ago, ask again in six seconds
+
+
+@require_safe
+@never_cache
+def progress(request: HttpRequest, token: str) -> JsonResponse:
+    """How far the job is that the token was made for. Whoever has the token may know;
+    never data, results or errors.
+
+    404 for a job that is not kept any more and for no token of this site, 410 for one
+    that is too old.
+    """
+    try:
+        found = progress_of(id_of(token))
+    except SignatureExpired:
+        return _problem(410, "The token is too old. Load the page again.")
+    except (BadSignature, JobNotFound):
+        return _problem(404, "There is no such job, or it is not kept any more.")
+    return JsonResponse(
+        {
+            "status": found.status,
+            "is_over": found.is_over,
+            "done": found.done,
+            "total": found.total,
+            "fraction": found.fraction,
+            "text": found.text,
+            "note": found.note,
+            "again": again(found, timezone.now()),
+        }
+    )
+
+
+def again(progress: Progress, now: datetime) -> float | None:
+    """Seconds after which it is worth while to ask again; None when it is over. The
+    longer nothing has changed, or will change, the more."""
+    if progress.is_over:
+        return None
+    moment = progress.updated_at or progress.since
+    distance = abs((now - moment).total_seconds())
+    return round(min(LATEST, max(SOONEST, distance / PATIENCE)), 1)
+
+
+def _problem(status: int, text: str) -> JsonResponse:
+    body: dict[str, Any] = {"problem": text}
+    return JsonResponse(body, status=status)
