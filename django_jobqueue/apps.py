@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.apps import AppConfig
+from django.db import connections
 from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
@@ -19,10 +20,11 @@ class JobQueueConfig(AppConfig):
 
     def ready(self) -> None:
         """Import checks and every app's handlers."""
-        from django_jobqueue import checks, jobs, logs  # noqa: F401
+        from django_jobqueue import checks, immediate, jobs, logs  # noqa: F401
         from django_jobqueue.registry import autodiscover
 
         logs.connect()
+        immediate.connect()
         autodiscover()
         post_migrate.connect(_declare, sender=self)
 
@@ -33,5 +35,5 @@ def _declare(using: str, **kwargs: Any) -> None:
     from django_jobqueue.store.connection import DjangoDatabase
     from django_jobqueue.store.job_types import declare
 
-    if using == conf.database:
+    if using == conf.database and connections[using].vendor == "postgresql":
         declare(DjangoDatabase(using), registry)

@@ -89,7 +89,12 @@ def _combinations() -> Iterator[CheckMessage]:
 def check_database_setting(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:
-    """E005, E006: the database of the jobs exists in DATABASES, and is PostgreSQL."""
+    """E005–E007: the database of the jobs exists in DATABASES, and is PostgreSQL.
+
+    In the modes that run jobs at enqueue there need be none.
+    """
+    if conf.mode != "queue":
+        return []
     alias = conf.database
     if alias not in connections.settings:
         near = get_close_matches(alias, list(connections.settings), n=1)
@@ -112,6 +117,23 @@ def check_database_setting(
             )
         ]
     return _check_driver()
+
+
+@register(TAG, deploy=True)
+def check_mode(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """W004: jobs wait for workers where the project is deployed."""
+    if conf.mode == "queue":
+        return []
+    return [
+        Warning(
+            f"JOBQUEUE['MODE'] is {conf.mode!r}: jobs run in the process that enqueues "
+            "them, once, and are lost with it.",
+            hint="Leave MODE out where the project is deployed.",
+            id="jobqueue.W004",
+        )
+    ]
 
 
 def _check_driver() -> list[CheckMessage]:

@@ -6,6 +6,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import django_jobqueue.models.functions
+from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
 
 # PostgreSQL 18 makes UUIDv7 itself. Before it: 48 bits of milliseconds, then random bits,
 # with version and variant in their places (RFC 9562, section 5.7).
@@ -48,7 +49,7 @@ ALTER TABLE jobqueue_rollup SET (fillfactor = 70);
 """
 
 
-class Migration(migrations.Migration):
+class Migration(PostgreSQLMigration):
     initial = True
 
     dependencies = []

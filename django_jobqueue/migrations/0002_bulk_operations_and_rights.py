@@ -3,12 +3,13 @@
 from django.db import migrations, models
 
 import django_jobqueue.models.functions
+from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
 
 # Workers add to the same rows for an hour: room for the next version of a row.
 STORAGE = "ALTER TABLE jobqueue_failurerollup SET (fillfactor = 70)"
 
 
-class Migration(migrations.Migration):
+class Migration(PostgreSQLMigration):
     dependencies = [
         ("jobqueue", "0001_initial"),
     ]

@@ -3,6 +3,7 @@
 from django.db import migrations, models
 
 import django_jobqueue.models.functions
+from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
 
 # An attempt that tells how far it is rewrites its row every second.
 STORAGE = """
@@ -43,7 +44,7 @@ DROP FUNCTION IF EXISTS jobqueue_follow()
 """
 
 
-class Migration(migrations.Migration):
+class Migration(PostgreSQLMigration):
     dependencies = [
         ("jobqueue", "0002_bulk_operations_and_rights"),
     ]

@@ -59,6 +59,7 @@ class BulkOperation(models.Model):
     class Meta:
         verbose_name = _("bulk operation")
         verbose_name_plural = _("bulk operations")
+        required_db_vendor = "postgresql"
         default_permissions = ("view",)
         permissions = [
             ("start_bulkoperation", "Can start and stop bulk operations"),

@@ -34,6 +34,7 @@ class Failure(models.Model):
     class Meta:
         verbose_name = _("failure")
         verbose_name_plural = _("failures")
+        required_db_vendor = "postgresql"
         default_permissions = ("view",)
         indexes = [
             models.Index("job_id", "id", name="jobqueue_f_job"),

@@ -58,6 +58,7 @@ class FailureGroup(models.Model):
     class Meta:
         verbose_name = _("failure group")
         verbose_name_plural = _("failure groups")
+        required_db_vendor = "postgresql"
         default_permissions = ("view", "change")
         indexes = [
             models.Index(*NEWEST, name="jobqueue_g_newest"),

@@ -18,6 +18,7 @@ class FailureRollup(models.Model):
     class Meta:
         verbose_name = _("failure roll-up")
         verbose_name_plural = _("failure roll-ups")
+        required_db_vendor = "postgresql"
         default_permissions = ("view",)
         indexes = [models.Index("bucket", name="jobqueue_fr_bucket")]
 

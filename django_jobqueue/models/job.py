@@ -71,6 +71,7 @@ class AbstractJob(models.Model):
 
     class Meta:
         abstract = True
+        required_db_vendor = "postgresql"
         default_permissions = ("view",)
 
     def __str__(self) -> str:

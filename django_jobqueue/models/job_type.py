@@ -90,6 +90,7 @@ class JobType(models.Model):
     class Meta:
         verbose_name = _("job type")
         verbose_name_plural = _("job types")
+        required_db_vendor = "postgresql"
         ordering = ["name"]
         default_permissions = ("view", "change")
         permissions = [

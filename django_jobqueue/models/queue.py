@@ -23,6 +23,7 @@ class Queue(models.Model):
     class Meta:
         verbose_name = _("queue")
         verbose_name_plural = _("queues")
+        required_db_vendor = "postgresql"
         ordering = ["name"]
         default_permissions = ("view",)
         permissions = [("pause_queue", "Can pause and resume queues")]

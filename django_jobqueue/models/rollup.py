@@ -31,6 +31,7 @@ class Rollup(models.Model):
     class Meta:
         verbose_name = _("roll-up")
         verbose_name_plural = _("roll-ups")
+        required_db_vendor = "postgresql"
         default_permissions = ("view",)
 
     def __str__(self) -> str:

@@ -54,6 +54,7 @@ class Worker(models.Model):
     class Meta:
         verbose_name = _("worker")
         verbose_name_plural = _("workers")
+        required_db_vendor = "postgresql"
         default_permissions = ("view",)
         permissions = [("control_worker", "Can ask workers to drain, stop or restart")]
 

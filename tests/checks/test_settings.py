@@ -196,6 +196,25 @@ def test_e006_a_database_that_is_not_postgresql() -> None:
     )
 
 
+@pytest.mark.parametrize("mode", ["immediate", "on_commit"])
+def test_a_mode_without_queue_needs_no_postgresql(mode: str) -> None:
+    with (
+        database("other", ENGINE="django.db.backends.sqlite3", NAME=":memory:"),
+        override_settings(JOBQUEUE={"DATABASE": "other", "MODE": mode}),
+    ):
+        assert run_checks(tags=["jobqueue"]) == []
+
+
+def test_w004_a_mode_for_tests_where_the_project_is_deployed() -> None:
+    with override_settings(JOBQUEUE={"MODE": "immediate"}):
+        found = run_checks(tags=["jobqueue"], include_deployment_checks=True)
+    (message,) = found
+    assert message.id == "jobqueue.W004"
+    assert message.msg.startswith("JOBQUEUE['MODE'] is 'immediate': jobs run in the")
+    assert message.hint == "Leave MODE out where the project is deployed."
+    assert run_checks(tags=["jobqueue"], include_deployment_checks=True) == []
+
+
 def test_e007_django_with_the_old_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(psycopg_any, "is_psycopg3", False)
     (message,) = check_database_setting(None)

@@ -92,6 +92,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("LEASE", True, "must be a number of seconds, not True"),
     ("LEASE", None, "must be a number of seconds, not None"),
     ("LEASE", 1.9, "must be at least 2, not 1.9"),
+    ("MODE", "eager", "must be queue, immediate or on_commit, not 'eager'"),
     ("POLL_INTERVAL", 0, "must be at least 0.05, not 0"),
     ("THREADS", 2.0, "must be a whole number, not 2.0"),
     ("THREADS", -1, "must be at least 0, not -1"),

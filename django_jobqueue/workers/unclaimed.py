@@ -1,0 +1,70 @@
+"""Attempts that no worker claimed: they run in the caller's thread, and no database is
+asked."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Final
+
+from asgiref.sync import async_to_sync
+
+from django_jobqueue.exceptions import Retry
+from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.policy import attempts_in_force
+from django_jobqueue.registry import Declaration
+from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.rows import ClaimedJob, Job
+from django_jobqueue.workers import identity
+from django_jobqueue.workers.attempt import Attempt, arun, run
+
+FENCE: Final = 1
+
+
+def unclaimed(
+    job: Job, declaration: Declaration, text: str, metadata: str | None = None
+) -> Attempt:
+    """The attempt of this job that its ``attempts`` says; ``text`` is the JSON of its
+    data, and ``metadata`` of that."""
+    policy = declaration.policy
+    allowed = policy.time_allowed
+    return Attempt(
+        job=ClaimedJob(
+            id=job.id,
+            job_type=job.job_type,
+            queue=job.queue,
+            priority=job.priority,
+            data=text,
+            attempts=job.attempts,
+            max_attempts=job.max_attempts,
+            crashes=job.crashes,
+            fence=FENCE,
+            run_after=job.run_after,
+            created_at=job.created_at,
+            waited=0.0,
+            expires_in=None,
+            metadata=metadata,
+        ),
+        declaration=declaration,
+        max_attempts=attempts_in_force(
+            policy.delivery, job.max_attempts, policy.attempts_allowed, None
+        ),
+        timeout=None if allowed is None else allowed.total_seconds(),
+        worker=identity.name_of(os.getpid()),
+        claimed=time.monotonic(),
+    )
+
+
+def run_here(attempt: Attempt) -> Finished:
+    """Run it in this thread, whatever kind its handler is; an async one reaches the
+    database through this thread's connections."""
+    if attempt.declaration.is_async:
+        return async_to_sync(arun)(attempt)
+    return run(attempt)
+
+
+def is_trouble(error: BaseException | None, outcome: Outcome) -> bool:
+    """Whether the attempt failed otherwise than by asking for another."""
+    if outcome.verb is Verb.RETRY:
+        return not isinstance(error, Retry)
+    return outcome.verb is Verb.FAIL
