@@ -107,6 +107,7 @@ class HandDriven:
             executor.stop(5)
         self.worker.dispatcher.close()
         self.worker.completer.close()
+        self.worker.reporter.close()
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ WITH outcome AS MATERIALIZED (
            id uuid, fence bigint, status text, wait float8, refund integer,
            ran float8, ago float8, ended text, reason text, error_class text,
            message text, traceback text, frames jsonb, fingerprint uuid, coarse uuid,
-           root_class text, frame text, template text)
+           root_class text, frame text, template text, log_tail text)
 ), accepted AS MATERIALIZED (
   SELECT outcome.*, job.job_type, job.attempts AS number,
          coalesce(outcome.status,
@@ -109,11 +109,12 @@ WITH outcome AS MATERIALIZED (
 ), failure AS (
   INSERT INTO jobqueue_failure (
          job_id, job_type, number, "end", reason, started_at, finished_at, worker,
-         release, error_class, error_message, traceback, frames, fingerprint)
+         release, error_class, error_message, traceback, frames, fingerprint,
+         log_tail)
   SELECT id, job_type, number, ended, coalesce(reason, ''),
          finished_at - ran * interval '1 second', finished_at, %(worker)s, %(release)s,
          coalesce(error_class, ''), coalesce(message, ''), coalesce(traceback, ''),
-         coalesce(frames, '[]'), mark
+         coalesce(frames, '[]'), mark, coalesce(log_tail, '')
     FROM accepted
    WHERE ended IS NOT NULL
 ), trimmed AS (
@@ -234,6 +235,7 @@ def _outcome(finished: Finished, now: float) -> dict[str, Any]:
         "ago": now - finished.ended,
         "ended": outcome.end,
         "reason": outcome.reason,
+        "log_tail": finished.log_tail,
     }
     if outcome.failure is not None:
         failure, mark = outcome.failure, outcome.failure.fingerprint

@@ -66,7 +66,8 @@ class Attempt:
     task: asyncio.Task[Any] | None = None
     data: Any = None  # what the handler is called with
     context: Context | None = None  # see here()
-    told: Callable[[Attempt], None] = _ignore  # it has something to report
+    told: Callable[[Attempt], None] = _ignore  # it has something to tell
+    reported: float = 0.0  # time.monotonic() when what it told was written
     save: Callable[[Context], None] = _ignore  # its metadata
     _before: Token[Callable[[], Context] | None] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -82,6 +83,11 @@ class Attempt:
     def waited(self) -> float:
         """Seconds from when the job was due to its start."""
         return self.job.waited + self.started - self.claimed
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether its handler told something that is not written yet."""
+        return self.context is not None and self.context.report.is_changed
 
     @property
     def sender(self) -> object:
@@ -113,7 +119,7 @@ class Attempt:
         """The context; made when it is first wanted."""
         with self._lock:
             if self.context is None:
-                self.context = self._make_context()
+                self.context = _context_of(self)
             return self.context
 
     def end(self, value: Any) -> str:
@@ -162,7 +168,7 @@ class Attempt:
     def finish(self) -> Finished:
         """What it came to, told to whoever listens."""
         finished = self._conclude()
-        signal, arguments = self._news(finished)
+        signal, arguments = _news_of(self, finished)
         if signal.receivers:
             signals.send(signal, self.sender, context=self.here(), **arguments)
         return finished
@@ -170,7 +176,7 @@ class Attempt:
     async def afinish(self) -> Finished:
         """``finish`` for an async handler, in its event loop."""
         finished = self._conclude()
-        signal, arguments = self._news(finished)
+        signal, arguments = _news_of(self, finished)
         if signal.receivers:
             await signals.asend(signal, self.sender, context=self.here(), **arguments)
         return finished
@@ -225,46 +231,47 @@ class Attempt:
             attempt=self.job.attempts,
             max_attempts=self.max_attempts,
             asked=self.asked,
-            secrets=self._secrets(),
+            secrets=self.secrets(),
         )
 
-    def _news(self, finished: Finished) -> tuple[Signal, dict[str, Any]]:
-        news: dict[str, Any] = {"job_type": self.job.job_type, "seconds": finished.ran}
-        if self.error is None:
-            return signals.attempt_succeeded, news
-        news |= {"outcome": finished.outcome, "error": self.error}
-        return signals.attempt_failed, news
-
-    def _make_context(self) -> Context:
-        job = self.job
-        return Context(
-            id=job.id,
-            job_type=job.job_type,
-            queue=job.queue,
-            attempt=job.attempts,
-            max_attempts=self.max_attempts,
-            crashes=job.crashes,
-            data=self.data,
-            run_after=job.run_after,
-            created_at=job.created_at,
-            worker=self.worker,
-            deadline=self.deadline,
-            fence=job.fence,
-            metadata=from_json(job.metadata) if job.metadata else {},
-            report=Report(self._tell, self._secrets),
-            _cancelled=self.asked is not Asked.NOTHING,
-            _save=self.save,
-        )
-
-    def _tell(self) -> None:
-        self.told(self)
-
-    def _secrets(self) -> set[str]:
+    def secrets(self) -> set[str]:
+        """The texts in its data that must not be shown."""
         try:
             data = from_json(self.job.data)
         except ValueError:
             return set()
         return secrets_in(data, self.declaration.policy.sensitive)
+
+
+def _news_of(attempt: Attempt, finished: Finished) -> tuple[Signal, dict[str, Any]]:
+    """The signal about its end, with its arguments."""
+    news: dict[str, Any] = {"job_type": attempt.job.job_type, "seconds": finished.ran}
+    if attempt.error is None:
+        return signals.attempt_succeeded, news
+    news |= {"outcome": finished.outcome, "error": attempt.error}
+    return signals.attempt_failed, news
+
+
+def _context_of(attempt: Attempt) -> Context:
+    job = attempt.job
+    return Context(
+        id=job.id,
+        job_type=job.job_type,
+        queue=job.queue,
+        attempt=job.attempts,
+        max_attempts=attempt.max_attempts,
+        crashes=job.crashes,
+        data=attempt.data,
+        run_after=job.run_after,
+        created_at=job.created_at,
+        worker=attempt.worker,
+        deadline=attempt.deadline,
+        fence=job.fence,
+        metadata=from_json(job.metadata) if job.metadata else {},
+        report=Report(lambda: attempt.told(attempt), attempt.secrets),
+        _cancelled=attempt.asked is not Asked.NOTHING,
+        _save=attempt.save,
+    )
 
 
 def run(attempt: Attempt) -> Finished:

@@ -49,12 +49,14 @@ class Completer(Loop):
         *,
         busy: Callable[[], bool] = lambda: False,
         finished: Callable[[Sequence[Attempt]], None] = lambda attempts: None,
+        report: Callable[[OwnConnection, Sequence[Attempt]], None] | None = None,
     ) -> None:
         super().__init__()
         self._holder = holder
         self._connection = connection
         self._busy = busy  # whether more outcomes are about to come
         self._finished = finished
+        self._report = report  # writes what attempts told
         self._gathered: deque[Item] = deque()
         self._writing: list[Item] = []
         self._full = threading.Event()
@@ -123,6 +125,7 @@ class Completer(Loop):
         succeeded = [f for _, f in written if f.outcome.verb is Verb.SUCCEED]
         others = [f for _, f in written if f.outcome.verb is not Verb.SUCCEED]
         try:
+            self._write_reports([attempt for attempt, _ in items if attempt.is_telling])
             refused = self._send(finish.succeed, succeeded)
             refused |= self._send(finish.end, others)
         except StoreUnavailable:
@@ -140,6 +143,12 @@ class Completer(Loop):
                 )
         self._doubtful = False
         self._finished([attempt for attempt, _ in items])
+
+    def _write_reports(self, telling: list[Attempt]) -> None:
+        """Before the jobs are finished, so that whoever sees a job's end sees what it
+        told."""
+        if telling and self._report is not None:
+            self._report(self._connection, telling)
 
     def _send(self, verb: Callable[..., set[UUID]], batch: list[Finished]) -> set[UUID]:
         """Write a batch, each by itself if the database refuses something in it; return

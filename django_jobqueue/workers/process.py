@@ -31,7 +31,9 @@ from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from django_jobqueue.workers.listener import Listener
 from django_jobqueue.workers.loop import Loop
+from django_jobqueue.workers.metadata import save_metadata
 from django_jobqueue.workers.policies import Policies
+from django_jobqueue.workers.reporter import Reporter
 from django_jobqueue.workers.timer import Timer
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -48,6 +50,7 @@ class Plan:
     alone: bool = False  # run only jobs that must run alone, one at a time
     listen: bool = True  # LISTEN works
     supervisor: str = ""
+    name: str = ""  # of the worker; empty is host:pid
 
 
 class Worker:
@@ -56,7 +59,7 @@ class Worker:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.id = 0
-        self.name = identity.name_of(os.getpid())
+        self.name = plan.name or identity.name_of(os.getpid())
         self.held: dict[UUID, Attempt] = {}
         self.hung: list[Attempt] = []
         self.policies = Policies(registry)
@@ -79,18 +82,21 @@ class Worker:
         holder = Holder(self.id, self.name, conf.release)
         pooled = not self.plan.listen
         self.dispatcher = self._make_dispatcher(pooled)
+        reports = OwnConnection("reporter", pinned=True, pooled=pooled)
+        self.reporter = Reporter(self.name, reports)
         self.completer = Completer(
             holder,
             OwnConnection("completer", pinned=True, pooled=pooled),
             busy=self._more_will_end,
             finished=self._written,
+            report=self.reporter.write,
         )
         self._make_executors(holder)
         self.dispatcher.executors = self.executors
         self.timer = Timer(self.executors, self._give_up)
         questions = OwnConnection("answerer", pooled=pooled)
         self.answerer = Answerer(self.id, questions, self.executors)
-        self._loops = [self.completer, self.timer, self.dispatcher]
+        self._loops = [self.completer, self.timer, self.dispatcher, self.reporter]
         if self.plan.listen:
             self.listener = Listener(OwnConnection("listener"), self._hear)
             self._loops.append(self.listener)
@@ -120,7 +126,7 @@ class Worker:
 
     def stop(self, timeout: float) -> None:
         """End the loops; write what is known."""
-        for loop in (self.dispatcher, self.timer):
+        for loop in (self.dispatcher, self.timer, self.reporter):
             loop.stop(0)
         if self.plan.listen:
             self.listener.stop(0)
@@ -201,6 +207,8 @@ class Worker:
             timeout=self.policies.timeout(job.job_type),
             worker=self.name,
             claimed=now,
+            told=self.reporter.told,
+            save=save_metadata,
         )
 
     def _make_dispatcher(self, pooled: bool) -> Dispatcher:

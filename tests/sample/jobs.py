@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
 from django.db import connection
 
-from django_jobqueue import Cancel, Context, Fail, Retry, Snooze, job
+from django_jobqueue import Cancel, Context, Fail, Retry, Snooze, current_job, job
 
 
 def note(journal: str, *words: object) -> None:
@@ -205,3 +206,48 @@ def return_much(size: int) -> str:
 def leak(token: str) -> None:
     """Put a secret into an exception."""
     raise ValueError(f"cannot use {token}")
+
+
+gates: dict[str, threading.Event] = {}
+
+
+@job(backoff="immediate", sensitive=("secret",))
+def tell(lines: int, retry: bool = False, secret: str = "") -> None:
+    """Tell how far it is."""
+    current = current_job()
+    for n in current.progress(range(lines)):
+        current.log(f"line {n}")
+    if secret:
+        current.log(f"with {secret}")
+    current.checkin("done")
+    if retry and current.attempt == 1:
+        raise ValueError("not yet")
+
+
+@job
+async def atell(lines: int) -> None:
+    """Tell how far it is."""
+    current = current_job()
+    for n in current.progress(range(lines)):
+        await asyncio.sleep(0)
+        current.log(f"line {n}")
+    current.checkin("done")
+
+
+@job(atomic=True)
+def tell_atomically(gate: str) -> None:
+    """Tell, wait, and tell again, in one transaction."""
+    current_job().checkin("inside")
+    gates[gate].wait(30)
+    current_job().checkin("at the end")
+
+
+@job(backoff="immediate")
+def remember() -> int:
+    """Go one step in each attempt."""
+    current = current_job()
+    current.metadata["step"] = current.metadata.get("step", 0) + 1
+    current.save_metadata()
+    if current.attempt == 1:
+        raise Retry
+    return int(current.metadata["step"])

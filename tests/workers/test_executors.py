@@ -165,6 +165,7 @@ def test_an_end_that_cannot_be_handled_is_a_failure_and_costs_no_slot(
     broken = scene.attempt()
     with monkeypatch.context() as patch:
         patch.setattr(Attempt, "finish", stumble)
+        patch.setattr(Attempt, "afinish", stumble)
         scene.executor.put([broken])
         eventually(lambda: scene.done)
     scene.executor.put([scene.attempt() for _ in range(SLOTS)])

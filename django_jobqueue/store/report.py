@@ -1,0 +1,71 @@
+"""What attempts tell while they run: a row for each, and only for its own claim."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django_jobqueue.report import Told
+from django_jobqueue.store.connection import Database
+
+# A claim that was lost writes nothing: its job has another fence, or no worker. What an
+# atomic job told last comes when it is archived already. Both tables are read by their
+# primary keys, once for each report; the job's row is not touched.
+WRITE: Final = """
+INSERT INTO jobqueue_report AS held (
+       job_id, fence, number, done, total, note, lines, dropped, queries, query_ms,
+       started_at, updated_at)
+SELECT job_id, fence, number, done, total, note, lines, dropped, queries, query_ms,
+       clock_timestamp() - ago * interval '1 second', clock_timestamp()
+  FROM jsonb_to_recordset(%(reports)s::jsonb) AS told (
+         job_id uuid, fence bigint, number integer, done float8, total float8,
+         note text, lines jsonb, dropped integer, queries integer, query_ms float8,
+         ago float8)
+ WHERE EXISTS (SELECT FROM jobqueue_queuedjob AS job
+                WHERE job.id = told.job_id AND job.fence = told.fence
+                  AND job.worker_id IS NOT NULL)
+    OR EXISTS (SELECT FROM jobqueue_archivedjob AS job
+                WHERE job.id = told.job_id AND job.attempts = told.number
+                  AND job.worker = %(worker)s)
+    ON CONFLICT (job_id, fence) DO UPDATE
+   SET done = excluded.done, total = excluded.total, note = excluded.note,
+       lines = excluded.lines, dropped = excluded.dropped, queries = excluded.queries,
+       query_ms = excluded.query_ms, updated_at = excluded.updated_at
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one attempt has told."""
+
+    job_id: UUID
+    fence: int
+    number: int  # of the attempt
+    ago: float  # seconds since it started
+    told: Told
+
+
+def write(db: Database, worker: str, reports: Sequence[Report]) -> None:
+    """Write these, or overwrite what the same attempts told before."""
+    text = json.dumps([_row(report) for report in reports])
+    db.run(WRITE, {"reports": text, "worker": worker})
+
+
+def _row(report: Report) -> dict[str, Any]:
+    told = report.told
+    return {
+        "job_id": str(report.job_id),
+        "fence": report.fence,
+        "number": report.number,
+        "done": told.done,
+        "total": told.total,
+        "note": told.note,
+        "lines": told.lines,
+        "dropped": told.dropped,
+        "queries": told.queries,
+        "query_ms": told.query_ms,
+        "ago": report.ago,
+    }

@@ -1,0 +1,111 @@
+"""Writes what attempts tell: while they run, and once more when they end."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import psycopg
+
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store import report
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.report import Report
+from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.loop import FOREVER, Loop
+
+logger = logging.getLogger(__name__)
+
+EVERY: Final = 1.0  # seconds between two writes of one attempt
+APART: Final = 0.1  # seconds between two statements of the process
+
+
+class Reporter(Loop):
+    """The first thing that an attempt tells is written at once, what follows at most
+    once a second, for all attempts of the process in one statement.
+
+    The completer writes the last state before it finishes the job. Both hold one lock,
+    so that an older state never follows a newer one.
+    """
+
+    name = "reporter"
+
+    def __init__(
+        self,
+        worker: str,
+        connection: OwnConnection,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._worker = worker
+        self._connection = connection
+        self._clock = clock
+        self._told: deque[Attempt] = deque()
+        self._waiting: dict[Attempt, None] = {}  # a set with an order
+        self._next = 0.0  # no statement before
+        self._lock = threading.Lock()
+
+    def told(self, attempt: Attempt) -> None:
+        """This attempt has something to tell; called from any thread."""
+        self._told.append(attempt)
+        self.wake()
+
+    def tick(self) -> float:
+        """Write what is due."""
+        now = self._clock()
+        while self._told:
+            self._waiting[self._told.popleft()] = None
+        if self._waiting and now < self._next:
+            return self._next - now
+        running = [attempt for attempt in self._waiting if not attempt.over]
+        due = [attempt for attempt in running if attempt.reported + EVERY <= now]
+        if due:
+            self._next = now + APART
+            self.write(self._connection, due)
+        later = [attempt for attempt in running if attempt not in due]
+        self._waiting = dict.fromkeys(later)
+        first = min((attempt.reported for attempt in later), default=now + FOREVER)
+        return max(first + EVERY, self._next) - now
+
+    def write(self, connection: OwnConnection, attempts: Sequence[Attempt]) -> None:
+        """Write what these tell now, if they told anything since the last time.
+
+        Raises StoreUnavailable; then they are to be written again. What the database
+        refuses is logged and dropped: no job fails for what it told.
+        """
+        with self._lock:
+            telling = [attempt for attempt in attempts if attempt.is_telling]
+            if not telling:
+                return
+            now = self._clock()
+            try:
+                rows = [_row(attempt, now) for attempt in telling]
+                report.write(connection, self._worker, rows)
+            except StoreUnavailable:
+                for attempt in telling:
+                    attempt.here().report.is_changed = True
+                raise
+            except psycopg.Error:
+                logger.exception("What %d attempts told was refused", len(telling))
+            for attempt in telling:
+                attempt.reported = now
+
+    def close(self) -> None:
+        """Let the connection go; the completer writes the last states."""
+        self._connection.close()
+
+
+def _row(attempt: Attempt, now: float) -> Report:
+    job = attempt.job
+    return Report(
+        job_id=job.id,
+        fence=job.fence,
+        number=job.attempts,
+        ago=max(0.0, now - attempt.started),
+        told=attempt.here().report.take(),
+    )

@@ -1,0 +1,117 @@
+"""What attempts tell is written for their own claims, and for no other."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from django_jobqueue.ids import new_id
+from django_jobqueue.models import QueuedJob
+from django_jobqueue.models import Report as Row
+from django_jobqueue.report import Told
+from django_jobqueue.store import metadata, report
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.report import Report
+from tests.store.rows import archive, make
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LINE = (1_790_000_000.5, "info", "began")
+
+
+def running(fence: int = 7) -> UUID:
+    """A job that somebody runs."""
+    return make(status="running", worker_id=1, fence=fence, attempts=2)
+
+
+def told(id: UUID, fence: int = 7, **values: object) -> Report:
+    return Report(id, fence, 2, 3.0, Told(**values))  # type: ignore[arg-type]
+
+
+def test_one_statement_writes_the_reports_of_several_attempts(
+    own: OwnConnection,
+) -> None:
+    one, two = running(), running()
+    report.write(
+        own,
+        "host:1",
+        [
+            told(one, done=1.0, total=4.0, note="resizing", lines=(LINE,), dropped=3),
+            told(two, queries=5, query_ms=2.5),
+        ],
+    )
+    first = Row.objects.get(job_id=one)
+    assert (first.fence, first.number, first.done, first.total) == (7, 2, 1.0, 4.0)
+    assert (first.note, first.lines, first.dropped) == ("resizing", [[*LINE]], 3)
+    assert (first.updated_at - first.started_at).total_seconds() == pytest.approx(
+        3.0, abs=0.5
+    )
+    second = Row.objects.get(job_id=two)
+    assert (second.done, second.queries, second.query_ms) == (None, 5, 2.5)
+    assert second.lines == []
+
+
+def test_what_an_attempt_tells_later_takes_the_place_of_what_it_told(
+    own: OwnConnection,
+) -> None:
+    id = running()
+    report.write(own, "host:1", [told(id, done=1.0, note="first")])
+    before = Row.objects.get(job_id=id)
+    report.write(own, "host:1", [told(id, done=2.0, lines=(LINE,))])
+    after = Row.objects.get(job_id=id)
+    assert (after.done, after.note, after.lines) == (2.0, "", [[*LINE]])
+    assert after.started_at == before.started_at
+    assert after.updated_at > before.updated_at
+
+
+def test_each_claim_has_a_row_of_its_own(own: OwnConnection) -> None:
+    id = running(fence=7)
+    report.write(own, "host:1", [told(id, 7, done=9.0)])
+    QueuedJob.objects.filter(id=id).update(fence=8)
+    report.write(own, "host:2", [told(id, 8, done=1.0)])
+    assert list(
+        Row.objects.filter(job_id=id).order_by("fence").values_list("fence", "done")
+    ) == [(7, 9.0), (8, 1.0)]
+
+
+def test_a_claim_that_was_lost_writes_nothing(own: OwnConnection) -> None:
+    id = running(fence=7)
+    report.write(own, "host:1", [told(id, 7, done=1.0)])
+    QueuedJob.objects.filter(id=id).update(fence=8)  # claimed by another
+    report.write(own, "host:1", [told(id, 7, done=2.0)])
+    assert Row.objects.get(job_id=id).done == 1.0
+
+
+def test_a_job_that_waits_again_takes_nothing(own: OwnConnection) -> None:
+    id = make(fence=7, attempts=2)
+    report.write(own, "host:1", [told(id, 7, done=1.0), told(new_id(), done=1.0)])
+    assert not Row.objects.exists()
+
+
+def test_a_job_that_this_worker_archived_takes_its_last_state(
+    own: OwnConnection,
+) -> None:
+    id = archive(attempts=2, worker="host:1")
+    report.write(own, "host:2", [told(id, done=1.0)])
+    assert not Row.objects.exists()
+    report.write(own, "host:1", [told(id, done=1.0)])
+    assert Row.objects.get(job_id=id).done == 1.0
+
+
+def test_the_row_of_the_job_is_not_touched(own: OwnConnection) -> None:
+    id = running()
+    place = "SELECT ctid::text, xmin::text FROM jobqueue_queuedjob WHERE id = %(id)s"
+    before = own.fetch(place, {"id": id})
+    report.write(own, "host:1", [told(id, done=1.0)])
+    assert own.fetch(place, {"id": id}) == before
+
+
+def test_metadata_is_written_by_the_claim_that_holds(own: OwnConnection) -> None:
+    id = running(fence=7)
+    assert metadata.save(own, id, 7, '{"step": 2}')
+    assert QueuedJob.objects.get(id=id).metadata == {"step": 2}
+    assert not metadata.save(own, id, 6, '{"step": 3}')
+    QueuedJob.objects.filter(id=id).update(status="queued", worker_id=None)
+    assert not metadata.save(own, id, 7, '{"step": 3}')
+    assert QueuedJob.objects.get(id=id).metadata == {"step": 2}

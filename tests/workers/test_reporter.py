@@ -1,0 +1,228 @@
+"""What handlers tell reaches the database: at once, then rarely, and at the end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from django_jobqueue import LeaseLost, current_job, get_job
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.models import Failure, Report
+from django_jobqueue.redaction import MASK
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.reporter import APART, EVERY, Reporter
+from tests.conftest import HandDriven, archived, eventually, queued
+from tests.sample import jobs
+from tests.store.rows import make
+from tests.workers.test_attempt import attempt_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def reporter(own: OwnConnection, clock: Clock) -> Reporter:
+    return Reporter("here:1", own, clock=clock)
+
+
+@pytest.fixture
+def telling(reporter: Reporter) -> Iterator[Callable[[], Attempt]]:
+    """Make attempts that run, and tell."""
+    made: list[Attempt] = []
+
+    def make_one() -> Attempt:
+        attempt = attempt_of(lambda: None)
+        id = make(status="running", worker_id=1, fence=1, attempts=1)
+        attempt.job = attempt.job._replace(id=id)
+        attempt.told = reporter.told
+        attempt.started = 999.0
+        made.append(attempt)
+        return attempt
+
+    yield make_one
+    for attempt in made:
+        attempt.leave()
+
+
+def told(attempt: Attempt) -> Any:
+    return Report.objects.get(job_id=attempt.job.id)
+
+
+def test_the_first_thing_is_written_at_once(
+    reporter: Reporter, telling: Callable[[], Attempt]
+) -> None:
+    attempt = telling()
+    attempt.here().checkin("began")
+    reporter.tick()
+    assert told(attempt).note == "began"
+
+
+def test_what_follows_waits_for_its_second(
+    reporter: Reporter, clock: Clock, telling: Callable[[], Attempt]
+) -> None:
+    attempt = telling()
+    attempt.here().progress(1, 10)
+    reporter.tick()
+    attempt.here().progress(2)
+    clock.now += EVERY / 2
+    assert reporter.tick() == pytest.approx(EVERY / 2)
+    assert told(attempt).done == 1.0
+    attempt.here().progress(3)
+    clock.now += EVERY / 2
+    reporter.tick()
+    assert told(attempt).done == 3.0
+
+
+def test_statements_of_a_process_are_apart(
+    reporter: Reporter, clock: Clock, telling: Callable[[], Attempt]
+) -> None:
+    one, two, three = telling(), telling(), telling()
+    one.here().checkin("one")
+    reporter.tick()
+    two.here().checkin("two")
+    three.here().checkin("three")
+    assert reporter.tick() == pytest.approx(APART)
+    assert Report.objects.count() == 1
+    clock.now += APART
+    reporter.tick()
+    assert Report.objects.count() == 3
+
+
+def test_an_attempt_that_tells_nothing_more_is_not_written_again(
+    reporter: Reporter, clock: Clock, telling: Callable[[], Attempt]
+) -> None:
+    attempt = telling()
+    attempt.here().checkin("began")
+    reporter.tick()
+    first = told(attempt).updated_at
+    clock.now += EVERY
+    reporter.tick()
+    assert told(attempt).updated_at == first
+
+
+def test_what_could_not_be_written_is_written_later(
+    telling: Callable[[], Attempt],
+    reporter: Reporter,
+    clock: Clock,
+    own: OwnConnection,
+) -> None:
+    attempt = telling()
+    attempt.here().log("before the outage")
+    own.close()
+    own._connect = _refuse  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailable):
+        reporter.tick()
+    attempt.here().log("after it")
+    del own._connect  # type: ignore[method-assign]
+    clock.now += EVERY
+    reporter.tick()
+    assert [text for _, _, text in told(attempt).lines] == [
+        "before the outage",
+        "after it",
+    ]
+
+
+def _refuse() -> Any:
+    raise StoreUnavailable("no database", retry_in=1.0)
+
+
+def test_the_last_state_is_there_when_the_job_is_over(worker: HandDriven) -> None:
+    id = jobs.tell.enqueue(lines=3).id
+    worker.work()
+    (row,) = Report.objects.filter(job_id=id)
+    assert archived(id=id)[0].status == "succeeded"
+    assert (row.number, row.done, row.total, row.note) == (1, 3.0, 3.0, "done")
+    assert [line[1:] for line in row.lines] == [["info", f"line {n}"] for n in range(3)]
+
+
+def test_an_async_handler_tells_likewise(worker: HandDriven) -> None:
+    id = jobs.atell.enqueue(lines=3).id
+    worker.work()
+    (row,) = Report.objects.filter(job_id=id)
+    assert (row.done, row.total, row.note) == (3.0, 3.0, "done")
+
+
+def test_an_attempt_that_told_nothing_has_no_row(worker: HandDriven) -> None:
+    jobs.add.enqueue(a=1)
+    worker.work()
+    assert not Report.objects.exists()
+
+
+def test_each_attempt_has_its_own_report(worker: HandDriven) -> None:
+    id = jobs.tell.enqueue(lines=1, retry=True).id
+    worker.work()
+    worker.work()
+    rows = list(Report.objects.filter(job_id=id).order_by("fence"))
+    assert [row.number for row in rows] == [1, 2]
+    assert rows[0].fence < rows[1].fence
+
+
+def test_a_failure_keeps_the_last_lines_without_secrets(worker: HandDriven) -> None:
+    id = jobs.tell.enqueue(lines=2, retry=True, secret="tok-98765").id
+    worker.work()
+    failure = Failure.objects.filter(job_id=id).first()
+    assert failure is not None
+    assert failure.log_tail.splitlines()[-1].endswith(f"INFO with {MASK}")
+    assert "tok-98765" not in str(list(Report.objects.values()))
+
+
+def test_an_atomic_job_is_seen_while_its_transaction_is_open(
+    worker: HandDriven,
+) -> None:
+    gate = jobs.gates["atomic"] = threading.Event()
+    try:
+        id = jobs.tell_atomically.enqueue(gate="atomic").id
+        worker.claim()
+        eventually(lambda: worker.worker.reporter._told, what="the handler to tell")
+        worker.worker.reporter.tick()
+        assert Report.objects.get(job_id=id).note == "inside"
+    finally:
+        gate.set()
+    worker.run()
+    worker.finish()
+    assert archived(id=id)[0].status == "succeeded"
+    assert Report.objects.get(job_id=id).note == "at the end"
+
+
+def test_metadata_that_a_handler_saves_is_there_for_the_next_attempt(
+    worker: HandDriven,
+) -> None:
+    id = jobs.remember.enqueue().id
+    worker.work()
+    worker.work()
+    job = get_job(id)
+    assert job.result == 2
+    assert job.metadata == {"step": 2}
+
+
+def test_a_worker_that_lost_its_lease_saves_no_metadata(worker: HandDriven) -> None:
+    id = jobs.tell.enqueue(lines=1).id
+    worker.claim()
+    worker.run()
+    (attempt,) = worker.worker.held.values()
+    (row,) = queued(id=id)
+    row.fence += 1
+    row.save()
+    with pytest.raises(LeaseLost), transaction.atomic():
+        attempt.here().save_metadata()
+    assert queued(id=id)[0].metadata is None
+    assert current_job(default=None) is None
