@@ -80,6 +80,9 @@ else:
     EMAIL_BACKEND = MAIL_BACKEND
     EMAIL_FILE_PATH = MAIL_FOLDER
 
+# Whether the shop's work is declared with Django's @task: see settings_tasks.
+SHOP_TASKS = False
+
 # Where the workers reach the shop, and what they sign webhooks with.
 SHOP_URL = os.environ.get("SHOP_URL", "http://127.0.0.1:8000")
 WEBHOOK_SECRET = "only-for-this-demo"

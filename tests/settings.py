@@ -66,3 +66,4 @@ STATIC_URL = "static/"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 JOBQUEUE = {"RELEASE": "tests"}
+SHOP_TASKS = False

@@ -50,6 +50,9 @@ def _options() -> argparse.Namespace:
         metavar="SECONDS",
         help="place an order now and then; 0 places none (15)",
     )
+    parser.add_argument(
+        "--tasks", action="store_true", help="with Django's @task in place of @job"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--once", action="store_true", help="do all of it once, check it, and end"
@@ -74,7 +77,9 @@ def _run(options: argparse.Namespace) -> int:
         print(f"Port {options.port} is taken; using {port}", flush=True)
     os.environ["SHOP_URL"] = f"http://{HOST}:{port}"
     os.environ["no_proxy"] = HOST
-    os.environ["DJANGO_SETTINGS_MODULE"] = "testproject.settings"
+    os.environ["DJANGO_SETTINGS_MODULE"] = (
+        "testproject.settings_tasks" if options.tasks else "testproject.settings"
+    )
     django.setup()
 
     # These import models, which need Django to be set up.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from django.db import transaction
 
-from testproject.shop.jobs import capture_payment, post_ledger, render_invoice
+from testproject.shop import background
 from testproject.shop.models import Customer, Order, OrderLine, Product
 
 
@@ -25,7 +25,7 @@ def place_order(
             )
             for product, quantity in quantities.items()
         )
-        capture_payment.enqueue(order_id=order.pk, card_token=card_token)
-        post_ledger.enqueue(order_id=order.pk)
-        render_invoice.enqueue(order_id=order.pk)
+        background.capture_payment.enqueue(order_id=order.pk, card_token=card_token)
+        background.post_ledger.enqueue(order_id=order.pk)
+        background.render_invoice.enqueue(order_id=order.pk)
     return order

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from django.conf import settings
 from PIL import Image
 
-from testproject.shop import jobs
+from testproject.shop import background
 from testproject.shop.catalogue import PRICE_LIST, own_items, read_price_list
 from testproject.shop.images import THUMBNAIL, in_media
 from testproject.shop.mails import Mail, read_mails
@@ -23,11 +23,11 @@ from testproject.shop.run import Figures, Run, figures
 
 T = TypeVar("T")
 OF_EACH_ORDER: Final = (
-    jobs.capture_payment,
-    jobs.post_ledger,
-    jobs.render_invoice,
-    jobs.send_invoice,
-    jobs.deliver_webhook,
+    "capture_payment",
+    "post_ledger",
+    "render_invoice",
+    "send_invoice",
+    "deliver_webhook",
 )
 CLOCKS_DIFFER: Final = timedelta(minutes=1)  # mails are dated by this host
 SHOWN: Final = 3  # culprits that a line names; errors
@@ -111,7 +111,7 @@ def _every_job_succeeded(run: Run) -> Check:
 
 
 def _has_its_jobs(run: Run) -> Callable[[Order], bool]:
-    names = [handler.name for handler in OF_EACH_ORDER]
+    names = [background.job_type(name) for name in OF_EACH_ORDER]
     found = Counter(
         run.archived.filter(job_type__in=names, status="succeeded").values_list(
             "job_type", "data__order_id"
@@ -166,7 +166,7 @@ def _is_mailed_once(run: Run) -> Callable[[Order], bool]:
 
 def _is_announced(run: Run) -> Callable[[Order], bool]:
     """The partner took it at the last attempt; every third order at the second."""
-    rows = run.archived.filter(job_type=jobs.deliver_webhook.name)
+    rows = run.archived.filter(job_type=background.job_type("deliver_webhook"))
     attempts = {
         order: (id, attempts)
         for order, id, attempts in rows.values_list("data__order_id", "id", "attempts")
@@ -200,11 +200,10 @@ def _price_list(run: Run) -> list[Check]:
     """The price list arrived, one job a row; some prices were then asked for anew."""
     rows = list(read_price_list(in_media(PRICE_LIST)))
     done = run.archived.filter(status="succeeded")
-    imports = done.filter(job_type=jobs.import_product.name)
+    imports = done.filter(job_type=background.job_type("import_product"))
     imported = Counter(imports.values_list("data__row__sku", flat=True))
-    results = done.filter(job_type=jobs.refresh_prices.name).values_list(
-        "result", flat=True
-    )
+    refreshed = done.filter(job_type=background.job_type("refresh_prices"))
+    results = refreshed.values_list("result", flat=True)
     fresh = {sku: Decimal(price) for result in results for sku, price in result.items()}
     products = {p.sku: p for p in Product.objects.filter(image="")}
 

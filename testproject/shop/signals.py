@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models.signals import post_save
 from django.dispatch import receiver
 
-from testproject.shop.jobs import deliver_webhook
+from testproject.shop import background
 from testproject.shop.models import Order
 
 
@@ -15,4 +15,4 @@ from testproject.shop.models import Order
 def announce_order(instance: Order, created: bool, **kwargs: Any) -> None:
     """Tell the partner about a new order, once its transaction is committed."""
     if created:
-        deliver_webhook.enqueue(order_id=instance.pk, event="order.placed")
+        background.deliver_webhook.enqueue(order_id=instance.pk, event="order.placed")

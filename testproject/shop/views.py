@@ -12,10 +12,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from testproject.shop import background
 from testproject.shop.catalogue import PRICE_LIST
 from testproject.shop.checkout import place_order
 from testproject.shop.forms import CheckoutForm
-from testproject.shop.jobs import import_products, refresh_prices
 from testproject.shop.models import Order, Product
 
 RECENT = 8  # orders on the first page
@@ -82,7 +82,7 @@ def supplies(request: HttpRequest) -> HttpResponse:
 @require_POST
 def import_supplies(request: HttpRequest) -> HttpResponse:
     """Enqueue the import of the supplier's price list."""
-    import_products.enqueue(name=PRICE_LIST)
+    background.import_products.enqueue(name=PRICE_LIST)
     messages.success(request, "The price list is being imported.")
     return redirect("shop:supplies")
 
@@ -91,6 +91,6 @@ def import_supplies(request: HttpRequest) -> HttpResponse:
 def refresh(request: HttpRequest) -> HttpResponse:
     """Enqueue that the first prices are asked for anew."""
     skus = list(supplied_products().values_list("sku", flat=True)[:REFRESHED])
-    refresh_prices.enqueue(skus=skus)
+    background.refresh_prices.enqueue(skus=skus)
     messages.success(request, f"{len(skus)} prices are being refreshed.")
     return redirect("shop:supplies")

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from testproject.shop import background
 from testproject.shop.catalogue import (
     CUSTOMERS,
     PRICE_LIST,
@@ -15,7 +16,6 @@ from testproject.shop.catalogue import (
 )
 from testproject.shop.checkout import place_order
 from testproject.shop.images import draw_product, in_media, save
-from testproject.shop.jobs import resize_image
 from testproject.shop.models import Customer, Product
 from testproject.shop.outside import GOOD_CARD
 
@@ -28,10 +28,14 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         """Make what is missing."""
         products = [self._product(item) for item in own_items()]
-        resize_image.enqueue_many(
-            {"product_id": product.pk}
-            for product in products
-            if not product.thumbnail or not in_media(product.thumbnail.name).exists()
+        background.enqueue_many(
+            "resize_image",
+            [
+                {"product_id": product.pk}
+                for product in products
+                if not product.thumbnail
+                or not in_media(product.thumbnail.name).exists()
+            ],
         )
         for number, (name, email) in enumerate(CUSTOMERS):
             customer, _ = Customer.objects.get_or_create(
