@@ -47,6 +47,7 @@ class Context:
     run_after: datetime
     created_at: datetime
     worker: str
+    priority: int = 0
     deadline: float | None = None  # time.monotonic() at which it times out
     fence: int = 0  # the number of the claim
     metadata: dict[str, Any] = field(default_factory=dict)

@@ -14,7 +14,11 @@
     ├── NotEditable             its data cannot be edited: it does not wait
     ├── JobChanged              its data are not those that you saw
     ├── NoCurrentJob            no attempt runs here; current_job(default=None) asks
-    └── StoreUnavailable        the database cannot be used now; says when to try again
+    ├── StoreUnavailable        the database cannot be used now; says when to try again
+    └── NotDone                 why a job is over that did not do its work, in results
+        ├── JobCancelled        an operator, or the handler, did not want it any more
+        ├── JobExpired          it was not started in time
+        └── JobLost             it ended without an exception: its worker died, say
 
     HandlerWord                 said by a handler on purpose; no failures of ours
     ├── Retry(after=…)          run me again, this attempt is spent
@@ -66,9 +70,10 @@ class InvalidArguments(EnqueueError, ValueError):
 
 
 class DuplicateJob(EnqueueError):
-    """A job like this one is waiting already: ``job``."""
+    """A job like this one is there already: ``job``, as it was then; None if it is
+    another call of the same ``enqueue_many``."""
 
-    def __init__(self, message: str, job: Job) -> None:
+    def __init__(self, message: str, job: Job | None = None) -> None:
         super().__init__(message)
         self.job = job
 
@@ -159,6 +164,23 @@ class StoreUnavailable(JobQueueError):
     def __init__(self, message: str, *, retry_in: float) -> None:
         super().__init__(message)
         self.retry_in = retry_in
+
+
+class NotDone(JobQueueError):
+    """Why a job is over that did not do its work; the class of an error in the results
+    of Django's tasks."""
+
+
+class JobCancelled(NotDone):
+    """The job was cancelled, by an operator or by itself."""
+
+
+class JobExpired(NotDone):
+    """The job was not started in time."""
+
+
+class JobLost(NotDone):
+    """The job, or an attempt, ended without an exception, as when its worker died."""
 
 
 class HandlerWord(Exception):

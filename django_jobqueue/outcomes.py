@@ -94,7 +94,10 @@ def decide(
     reason = _why_not_again(error, policy, attempt, max_attempts)
     if reason is not None:
         return Outcome(verb=Verb.FAIL, end=end, reason=reason)
-    return Outcome(verb=Verb.RETRY, wait=_wait(error, policy, attempt), end=end)
+    wait = _wait(error, policy, attempt)
+    if wait is None:
+        return Outcome(verb=Verb.FAIL, end=end, reason="the backoff policy said so")
+    return Outcome(verb=Verb.RETRY, wait=wait, end=end)
 
 
 def _storable(reason: object) -> str:
@@ -138,11 +141,14 @@ def _why_not_again(
     return None
 
 
-def _wait(error: BaseException, policy: Policy, attempt: int) -> timedelta:
+def _wait(error: BaseException, policy: Policy, attempt: int) -> timedelta | None:
+    """How long to wait for the next attempt; None if the policy wants none."""
     if isinstance(error, Retry) and error.after is not None:
         return within_bounds(error.after)
     try:
         return wait_before_next(policy.backoff, attempt)
+    except Fail:
+        return None
     except BaseException:  # SystemExit, too, must not end the worker
         logger.exception("The backoff policy failed; the default one is used")
         return wait_before_next(exponential, attempt)

@@ -6,14 +6,30 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Protocol
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import autodiscover_modules
 
 from django_jobqueue.arguments import Parameters
 from django_jobqueue.conf import conf
+from django_jobqueue.context import Context
+from django_jobqueue.outcomes import Outcome
 from django_jobqueue.policy import Policy
+
+
+class Ending(Protocol):
+    """Is told what each attempt of a job type came to."""
+
+    def ended(
+        self, context: Context, outcome: Outcome, error: BaseException | None
+    ) -> None:
+        """An attempt of a sync handler came to this."""
+
+    async def aended(
+        self, context: Context, outcome: Outcome, error: BaseException | None
+    ) -> None:
+        """The same of an async handler, in its event loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +40,8 @@ class Declaration:
     function: Callable[..., Any]
     policy: Policy
     parameters: Parameters
+    kind: str = ""  # of what it is declared with, besides @job
+    ending: Ending | None = None
 
     @property
     def is_async(self) -> bool:
@@ -33,7 +51,8 @@ class Declaration:
     @property
     def path(self) -> str:
         """Where the handler is, for people: ``shop.jobs:send_receipt``."""
-        return f"{self.function.__module__}:{self.function.__qualname__}"
+        where = f"{self.function.__module__}:{self.function.__qualname__}"
+        return f"{self.kind} {where}" if self.kind else where
 
     @property
     def description(self) -> str:
@@ -41,11 +60,17 @@ class Declaration:
         return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
 
 
+Promise = Callable[[], Declaration | None]  # None as long as it cannot be made
+Finder = Callable[[str, str], Declaration | None]  # by name, and by the row's handler
+
+
 class Registry:
     """Declarations by the name of their job type."""
 
     def __init__(self) -> None:
+        self.finders: list[Finder] = []
         self._by_name: dict[str, Declaration] = {}
+        self._promised: dict[str, Promise] = {}
         self._senders: dict[str, object] = {}
 
     def add(self, declaration: Declaration) -> None:
@@ -58,6 +83,19 @@ class Registry:
                 "@job(name=…)."
             )
         self._by_name[declaration.name] = declaration
+
+    def promise(self, name: str, make: Promise) -> None:
+        """Declare what ``make`` returns when this job type is first asked for."""
+        self._promised[name] = make
+
+    def find(self, name: str, handler: str) -> Declaration | None:
+        """The declaration of a job type that is known by its row alone, if one of the
+        finders vouches for it; None if none does."""
+        for finder in self.finders:
+            found = finder(name, handler)
+            if found is not None:
+                return found
+        return None
 
     def send_as(self, name: str, sender: object) -> None:
         """Let signals about jobs of this type come from this object: what ``@job``
@@ -72,27 +110,39 @@ class Registry:
     def remove(self, name: str) -> None:
         """Forget a declaration (for tests)."""
         self._by_name.pop(name, None)
+        self._promised.pop(name, None)
         self._senders.pop(name, None)
 
     def get(self, name: str) -> Declaration | None:
         """The declaration of this job type, or None."""
+        if self._promised:
+            self._keep_promises()
         return self._by_name.get(name)
 
     def __iter__(self) -> Iterator[Declaration]:
+        self._keep_promises()
         return iter(list(self._by_name.values()))
 
     def near(self, name: str, others: list[str] | None = None) -> list[str]:
         """Names most like this one, among those declared and ``others``."""
-        names = sorted({*self._by_name, *(others or [])})
+        names = sorted({*self._by_name, *self._promised, *(others or [])})
         return get_close_matches(name, names, n=3)
+
+    def _keep_promises(self) -> None:
+        for name, make in list(self._promised.items()):
+            made = make()
+            if made is not None:
+                self._promised.pop(name, None)
+                self.add(made)
 
 
 registry = Registry()
 
 
-def autodiscover() -> None:
-    """Import each installed app's modules of handlers (``jobs``, or the setting)."""
-    autodiscover_modules(*conf.modules)
+def autodiscover(*others: str) -> None:
+    """Import each installed app's modules of handlers (``jobs``, or the setting), and
+    those of these ``others``."""
+    autodiscover_modules(*conf.modules, *others)
 
 
 def default_name(function: Callable[..., Any]) -> str:

@@ -1,7 +1,8 @@
 """Backoff policies: how long to wait before the next attempt.
 
 A policy is a plain function of the number of the attempt that failed (1 for the
-first) that returns a ``timedelta``. The named ones below take keyword arguments, so
+first) that returns a ``timedelta``, or raises ``Fail`` if there should be no further
+attempt. The named ones below take keyword arguments, so
 ``functools.partial(exponential, base=timedelta(seconds=1))`` is a policy, too.
 """
 

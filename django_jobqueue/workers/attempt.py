@@ -27,6 +27,7 @@ from django_jobqueue.report import Report
 from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.workers.chain import chain_of
 from django_jobqueue.workers.ending import named, outcome_of
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,10 @@ BROKEN: Final = Outcome(
     reason="the worker could not handle the end of this attempt; see its log",
 )
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+
+class Vanished(BaseException):
+    """The worker dies here, says a test: nobody handles the end of this attempt."""
 
 
 def _ignore(what: object) -> None:
@@ -171,6 +176,9 @@ class Attempt:
         signal, arguments = _news_of(self, finished)
         if signal.receivers:
             signals.send(signal, self.sender, context=self.here(), **arguments)
+        ending = self.declaration.ending
+        if ending is not None:
+            ending.ended(self.here(), finished.outcome, self.error)
         return finished
 
     async def afinish(self) -> Finished:
@@ -179,6 +187,9 @@ class Attempt:
         signal, arguments = _news_of(self, finished)
         if signal.receivers:
             await signals.asend(signal, self.sender, context=self.here(), **arguments)
+        ending = self.declaration.ending
+        if ending is not None:
+            await ending.aended(self.here(), finished.outcome, self.error)
         return finished
 
     def finish_unstarted(self, outcome: Outcome) -> Finished:
@@ -208,6 +219,8 @@ class Attempt:
         return self.finish()
 
     def _conclude(self) -> Finished:
+        if isinstance(self.error, Vanished):
+            raise self.error
         now = time.monotonic()
         outcome = Outcome(verb=Verb.SUCCEED, result=self.result)
         if self.error is not None:
@@ -304,6 +317,9 @@ def call(attempt: Attempt) -> Any:
             signals.attempt_started, attempt.sender, job_type=name, context=context
         )
     declaration = attempt.declaration
+    chain = chain_of(declaration)
+    if chain is not None:
+        return chain(attempt.here())
     first = (attempt.here(),) if declaration.policy.takes_context else ()
     return declaration.function(*first, **data)
 
@@ -329,5 +345,8 @@ async def acall(attempt: Attempt) -> Any:
             signals.attempt_started, attempt.sender, job_type=name, context=context
         )
     declaration = attempt.declaration
+    chain = chain_of(declaration)
+    if chain is not None:
+        return await chain(attempt.here())
     first = (attempt.here(),) if declaration.policy.takes_context else ()
     return await declaration.function(*first, **data)

@@ -28,6 +28,11 @@ def seconds_of_attempt(attempt: int) -> timedelta:
     return timedelta(seconds=attempt)
 
 
+def no_more(attempt: int) -> timedelta:
+    """A backoff that wants no further attempt."""
+    raise Fail("enough")
+
+
 def decided(
     error: BaseException | None,
     *,
@@ -129,6 +134,12 @@ CASES = [
     ),
     case("Snooze, at most once", Snooze(HOUR), ONCE, failed(AT_MOST_ONCE)),
     case("Fail", Fail("no such order"), {}, failed("the handler said so")),
+    case(
+        "a backoff that raises Fail",
+        ValueError(),
+        {"backoff": no_more},
+        failed("the backoff policy said so"),
+    ),
     case("Fail, at most once", Fail("no"), ONCE, failed("the handler said so")),
     case(
         "Fail, listed in retry_for",
