@@ -243,6 +243,11 @@ class Conf:
         "What is active at an enqueue is so in the handler, too: the language, the "
         "time zone. It is kept in the job's metadata.",
     )
+    middleware = Names[list[str]](
+        [],
+        "Dotted paths of what stands around every handler, the outermost first: "
+        "factories of Django's own shape.",
+    )
     max_data_bytes = Count[int](
         1_000_000, "Largest data of a job, in bytes of JSON text.", minimum=2
     )

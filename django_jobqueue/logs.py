@@ -1,15 +1,16 @@
-"""Log lines of attempts that did not succeed: receivers of signals, connected by the
-app."""
+"""Log lines of attempts that did not succeed, which the app connects; and what a
+project's ``LOGGING`` may name, ``JobFilter`` and ``JobLogHandler``."""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
 
-from django_jobqueue.context import Context
+from django_jobqueue.context import Context, current_job
 from django_jobqueue.exceptions import LeaseLost
 from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.registry import registry
+from django_jobqueue.report import LEVELS
 from django_jobqueue.signals import attempt_failed
 
 logger = logging.getLogger("django_jobqueue.attempt")
@@ -27,6 +28,45 @@ def one_line(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
     )
+
+
+class JobFilter(logging.Filter):
+    """Gives records the attributes ``job_id``, ``job_type`` and ``attempt`` of the job
+    that runs here; empty ones elsewhere. Records that have them keep theirs."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Every record passes."""
+        if not hasattr(record, "job_id"):
+            context = current_job(default=None)
+            record.job_id = "" if context is None else str(context.id)
+            record.job_type = "" if context is None else context.job_type
+            record.attempt = "" if context is None else context.attempt
+        return True
+
+
+class JobLogHandler(logging.Handler):
+    """Keeps what a handler logs among the lines of its attempt, as ``Context.log``
+    does. Name it in ``LOGGING``; what is logged elsewhere it lets be."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Add the record to the attempt that runs here, if one does."""
+        context = current_job(default=None)
+        if context is None:
+            return
+        try:
+            context.log(self.format(record), _level_of(record))
+        except Exception:
+            self.handleError(record)
+
+
+def _level_of(record: logging.LogRecord) -> str:
+    """The greatest of a report's levels that this record reaches."""
+    reached = [
+        level
+        for level in LEVELS
+        if logging.getLevelNamesMapping()[level.upper()] <= record.levelno
+    ]
+    return reached[-1] if reached else LEVELS[0]
 
 
 def _show_kept_traceback(record: logging.LogRecord) -> bool:

@@ -1,0 +1,12 @@
+"""What may stand around handlers: name these in ``JOBQUEUE["MIDDLEWARE"]`` or in
+``@job(middleware=…)``.
+
+Middleware has Django's own shape. A factory is given ``get_result`` and returns a
+function of the context, which returns what the handler shall have returned.
+"""
+
+from django_jobqueue.middleware.languages import localize
+from django_jobqueue.middleware.log_records import log_context
+from django_jobqueue.middleware.queries import count_queries
+
+__all__ = ["count_queries", "localize", "log_context"]

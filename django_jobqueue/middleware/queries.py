@@ -1,0 +1,117 @@
+"""How many queries an attempt sends to databases, and how long they take."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+from weakref import WeakSet
+
+from asgiref.sync import iscoroutinefunction, sync_to_async
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from django.utils.decorators import sync_and_async_middleware
+
+from django_jobqueue.context import Context
+
+logger = logging.getLogger(__name__)
+
+
+class Tally:
+    """The queries of one attempt."""
+
+    def __init__(self) -> None:
+        self.queries = 0
+        self.seconds = 0.0
+
+
+# A connection may serve several async handlers by turns, so what counts on it asks
+# whose turn it is.
+_tally: Final[ContextVar[Tally | None]] = ContextVar("jobqueue_queries", default=None)
+_here = threading.local()  # whether this thread's connections are watched
+_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()  # likewise
+
+
+@sync_and_async_middleware
+def count_queries(get_result: Callable[[Context], Any]) -> Callable[[Context], Any]:
+    """Count the queries of each attempt, over all databases, and their time.
+
+    They are written into its report (``queries``, ``query_ms``) and logged at level
+    debug. An attempt that sends none has no report.
+    """
+    connection_created.connect(_watch, dispatch_uid="jobqueue.queries")
+    if iscoroutinefunction(get_result):
+
+        async def arun(context: Context) -> Any:
+            loop = asyncio.get_running_loop()
+            if loop not in _loops:
+                await sync_to_async(_watch_all)()
+                _loops.add(loop)
+            with _counting(context):
+                return await get_result(context)
+
+        return arun
+
+    def run(context: Context) -> Any:
+        if not getattr(_here, "watched", False):
+            _watch_all()
+            _here.watched = True
+        with _counting(context):
+            return get_result(context)
+
+    return run
+
+
+@contextmanager
+def _counting(context: Context) -> Iterator[None]:
+    tally = Tally()
+    token = _tally.set(tally)
+    try:
+        yield
+    finally:
+        _tally.reset(token)
+        if tally.queries:
+            _tell(context, tally)
+
+
+def _tell(context: Context, tally: Tally) -> None:
+    context.report.count_queries(tally.queries, tally.seconds)
+    milliseconds = tally.seconds * 1_000
+    logger.debug(
+        "Job %s (%s) attempt %d sent %d queries, which took %.1f ms",
+        context.id,
+        context.job_type,
+        context.attempt,
+        tally.queries,
+        milliseconds,
+        extra={"queries": tally.queries, "query_ms": milliseconds},
+    )
+
+
+def _watch_all() -> None:
+    """Count on the connections of this thread that are there already."""
+    for wrapper in connections.all(initialized_only=True):
+        _watch(wrapper)
+
+
+def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    if _count not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_count)
+
+
+def _count(execute: Any, statement: Any, params: Any, many: bool, context: Any) -> Any:
+    tally = _tally.get()
+    if tally is None:
+        return execute(statement, params, many, context)
+    began = time.monotonic()
+    try:
+        return execute(statement, params, many, context)
+    finally:
+        tally.queries += 1
+        tally.seconds += time.monotonic() - began
