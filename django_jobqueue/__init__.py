@@ -10,6 +10,8 @@ The public names::
     send_receipt.enqueue(order_id=7)
 """
 
+from typing import TYPE_CHECKING, Any
+
 from django_jobqueue.context import Context, current_job
 from django_jobqueue.exceptions import (
     AlreadyArchived,
@@ -33,6 +35,9 @@ from django_jobqueue.exceptions import (
 )
 from django_jobqueue.handler import Handler, aenqueue, enqueue, job
 from django_jobqueue.triage import cancel, get_job, replay
+
+if TYPE_CHECKING:
+    from django_jobqueue.embedded import worker
 
 __version__ = "0.1.0"
 
@@ -64,4 +69,14 @@ __all__ = [
     "get_job",
     "job",
     "replay",
+    "worker",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What only few processes need is loaded when it is asked for."""
+    if name == "worker":
+        from django_jobqueue.embedded import worker
+
+        return worker
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

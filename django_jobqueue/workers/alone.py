@@ -19,6 +19,7 @@ class AloneDispatcher(Dispatcher):
     def tick(self) -> float:
         """Claim the next one, when nothing is held."""
         ends, self._idle_at = self._ends, None
+        self.rounds += 1
         self._set_straight()
         if not self._open:
             return FOREVER

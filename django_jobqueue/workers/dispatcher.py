@@ -54,13 +54,12 @@ class Dispatcher(Loop):
         self._policies = policies
         self._cancelled = cancelled
         self._heard = heard  # whether notifications arrive
+        self.rounds = 0  # how many have begun
         self._ends = 0  # how often something ended here
         self._idle_at: int | None = None  # the same, as an idle round began
         self._open = True
         self._hungry = True  # there may be more to claim
-        self._news = True
-        self._sweep = True
-        self._reload = True
+        self._news = self._sweep = self._reload = True
         self._rests = Rests()
         self._due_in: float | None = None  # seconds until the first future job is due
         self._full_since: float | None = None
@@ -116,6 +115,7 @@ class Dispatcher(Loop):
     def tick(self) -> float:
         """Claim what there are slots for."""
         ends, self._idle_at = self._ends, None
+        self.rounds += 1
         self._set_straight()
         if not self._open:
             self._sign.put(False)

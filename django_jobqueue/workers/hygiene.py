@@ -24,7 +24,9 @@ RESET: Final = (
 )
 
 
-_here = threading.local()  # whether this thread ever connected to a database
+# What is known of this thread: whether handlers run in it, and have connected to a
+# database.
+_here = threading.local()
 
 
 class _Used:
@@ -41,22 +43,19 @@ class _Used:
 
 
 def keep_connections() -> None:
-    """Let this process keep its handlers' connections from job to job.
+    """Let the handlers' threads keep their connections from job to job.
 
     CONN_MAX_AGE says how long a connection may live; with Django's default of 0 each
-    job would make a new one, which costs more than most jobs.
+    job would make a new one, which costs more than most jobs. Connections of other
+    threads of this process live as long as the project says.
     """
-    for alias in connections:
-        database = connections.settings[alias]
-        pooled = database.get("OPTIONS", {}).get("pool")
-        if database.get("CONN_MAX_AGE") == 0 and not pooled:
-            database["CONN_MAX_AGE"] = None
     connection_created.connect(_watch, dispatch_uid="jobqueue.hygiene")
 
 
 def before_job() -> None:
     """Close connections of this thread that the server has closed meanwhile, so that
     the handler gets a new one instead of an error."""
+    _here.is_handlers = True
     if not getattr(_here, "connected", False):
         return
     for wrapper in connections.all(initialized_only=True):
@@ -130,7 +129,13 @@ def _drop(wrapper: BaseDatabaseWrapper) -> None:
 
 
 def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
+    if not getattr(_here, "is_handlers", False):
+        return
     _here.connected = True
+    settings_dict = connection.settings_dict
+    pooled = settings_dict.get("OPTIONS", {}).get("pool")
+    if settings_dict.get("CONN_MAX_AGE") == 0 and not pooled:
+        connection.close_at = None
     wrappers = connection.execute_wrappers
     if not any(isinstance(wrapper, _Used) for wrapper in wrappers):
         wrappers.append(_Used())

@@ -90,8 +90,8 @@ class Keeper:
         while True:
             try:
                 job_types.declare(first, registry)
-                self._predecessors = self._find_dead(first)
-                self._roster.can_listen = self._find_out_listen(first, second)
+                self._predecessors = find_dead(first)
+                self._roster.can_listen = find_out_listen(first, second)
             except StoreUnavailable as error:
                 self._read(error.retry_in)
                 if self._stop_ordered():
@@ -101,30 +101,6 @@ class Keeper:
                 second.close()
                 self._roster.renewed_at = time.monotonic()
                 return True
-
-    @staticmethod
-    def _find_out_listen(first: OwnConnection, second: OwnConnection) -> bool:
-        if conf.listen is not None:
-            return conf.listen
-        works = can_listen(first, second)
-        if not works:
-            logger.warning(
-                "LISTEN hears nothing: this looks like a transaction pooler. Polling "
-                "instead. For pickup within milliseconds give the settings of this "
-                "host a direct connection."
-            )
-        return works
-
-    @staticmethod
-    def _find_dead(connection: OwnConnection) -> list[Death]:
-        """Workers of this host whose process is surely gone: their supervisor was
-        killed, and nobody needs to wait for their leases."""
-        found = workers.predecessors(connection, identity.host())
-        return [
-            Death(worker, f"#{worker}", True, "its supervisor died")
-            for worker, other in found.items()
-            if identity.is_dead(other)
-        ]
 
     def _say_alone(self, waiting: bool) -> None:
         self._roster.alone_waiting = waiting
@@ -188,3 +164,29 @@ class Keeper:
                 for job in self._rescuer.released
             ],
         )
+
+
+def find_dead(connection: OwnConnection) -> list[Death]:
+    """Workers of this host whose process is surely gone: their supervisor was killed,
+    and nobody needs to wait for their leases. Raises StoreUnavailable."""
+    found = workers.predecessors(connection, identity.host())
+    return [
+        Death(worker, f"#{worker}", True, "its supervisor died")
+        for worker, other in found.items()
+        if identity.is_dead(other)
+    ]
+
+
+def find_out_listen(first: OwnConnection, second: OwnConnection) -> bool:
+    """Whether LISTEN works, tried on two connections that are ``pooled``, unless a
+    setting says. Raises StoreUnavailable."""
+    if conf.listen is not None:
+        return conf.listen
+    works = can_listen(first, second)
+    if not works:
+        logger.warning(
+            "LISTEN hears nothing: this looks like a transaction pooler. Polling "
+            "instead. For pickup within milliseconds give the settings of this host a "
+            "direct connection."
+        )
+    return works

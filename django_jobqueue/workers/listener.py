@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import select
+import socket
 from collections.abc import Callable
 from typing import Final
 
@@ -33,12 +35,14 @@ class Listener(Loop):
         self.hears = False
         self._connection = connection
         self._hear = hear
-        self._reader, self._writer = os.pipe()
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
 
     def wake(self) -> None:
         """End the wait."""
         super().wake()
-        os.write(self._writer, b"w")
+        with contextlib.suppress(OSError):  # full, or closed
+            self._writer.send(b"w")
 
     def tick(self) -> float:
         """Wait until something is heard, and pass it on."""
@@ -64,10 +68,10 @@ class Listener(Loop):
 
     def _wait(self, connection: BoundedConnection) -> None:
         """Until the connection has something to say, or somebody wakes us."""
-        sockets = [connection.fileno(), self._reader]
+        sockets = [connection.fileno(), self._reader.fileno()]
         ready, _, _ = select.select(sockets, [], [], ALIVE_EVERY)
-        if self._reader in ready:
-            os.read(self._reader, 1_024)
+        if self._reader.fileno() in ready:
+            self._reader.recv(1_024)
         if not ready:
             connection.execute("SELECT 1", prepare=False)
 
@@ -75,6 +79,8 @@ class Listener(Loop):
         """Let the connection go."""
         self.hears = False
         self._connection.close()
+        self._reader.close()
+        self._writer.close()
 
 
 def can_listen(ear: OwnConnection, mouth: OwnConnection) -> bool:

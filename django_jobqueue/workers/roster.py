@@ -31,6 +31,7 @@ _FIELDS: Final = (
     "inquiry",  # keeper: the number of the last question where it is now; 0 is none
 )
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
+FENCE_AT: Final = 0.85  # of a lease without renewal
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ class Seat:
     def leased_at(self, renewed_at: float) -> float:
         """time.monotonic() from which its lease counts, after the last renewal."""
         return max(renewed_at, self.registered / 1_000)
+
+    def is_cut_off(self, renewed_at: float, now: float, lease: float) -> bool:
+        """Whether others may start its jobs any moment, as its lease was not renewed
+        for too long."""
+        return bool(self.held) and now - self.leased_at(renewed_at) > lease * FENCE_AT
 
 
 class Roster:

@@ -27,7 +27,6 @@ from django_jobqueue.workers.stopping import Step, Stopping
 logger = logging.getLogger("django_jobqueue.supervisor")
 
 PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is killed
-FENCE_AT: Final = 0.85  # of a lease without renewal
 SHORT_LIFE: Final = 10.0  # seconds; who dies younger is replaced later and later
 LONGEST_REST: Final = 5.0
 ORDERS: Final = {Step.DRAIN: DRAIN, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
@@ -167,14 +166,14 @@ class Supervisor:
         """Kill what may no longer run: others may start its jobs any moment."""
         now = time.monotonic()
         self.family.end_paused_keeper(PAUSED_TOO_LONG)
-        renewed_at, longest = self.roster.renewed_at, conf.lease * FENCE_AT
+        renewed_at = self.roster.renewed_at
         for child in self.family:
             seat = self.roster.seat(child.seat)
             if child.is_paused_for(PAUSED_TOO_LONG, now):
                 logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
                 child.kill()
                 continue
-            cut_off = seat.held and now - seat.leased_at(renewed_at) > longest
+            cut_off = seat.is_cut_off(renewed_at, now, conf.lease)
             if seat.lost or (cut_off and not child.fenced):
                 why = "was given up" if seat.lost else "could not be renewed in time"
                 logger.error("Worker %s: its lease %s; killing it", child.pid, why)

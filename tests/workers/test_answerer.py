@@ -100,6 +100,8 @@ def test_no_value_of_a_variable_is_told(worker: HandDriven) -> None:
 def test_what_looks_like_a_secret_in_the_code_is_masked(
     worker: HandDriven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    jobs.add.enqueue(1)
+    worker.work()  # it has a thread now
     code = ['  File "a.py", line 1, in f\n    connect("postgres://shop:s3cr3t@db")\n']
     monkeypatch.setattr("traceback.StackSummary.format", lambda self: code)
     told = json.dumps(stacks(worker.worker.executors))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -18,11 +19,8 @@ Make = Callable[..., HandDriven]
 @pytest.fixture(autouse=True)
 def _kept() -> Iterator[None]:
     """As in a worker process."""
-    settings = connections.settings["default"]
-    age = settings["CONN_MAX_AGE"]
     hygiene.keep_connections()
     yield
-    settings["CONN_MAX_AGE"] = age
     connection_created.disconnect(dispatch_uid="jobqueue.hygiene")
 
 
@@ -52,8 +50,35 @@ def test_an_open_transaction_is_closed(
     assert "left a transaction open" in caplog.text
 
 
-def test_connections_are_kept_from_job_to_job() -> None:
-    assert connections.settings["default"]["CONN_MAX_AGE"] is None
+def kept_after(*before: Callable[[], None]) -> bool:
+    """Whether a thread that did this has its connection after a job, or a request."""
+    seen: list[bool] = []
+
+    def connect() -> None:
+        for step in before:
+            step()
+        wrapper = connections["default"]
+        wrapper.ensure_connection()
+        hygiene.after_job()
+        wrapper.close_if_unusable_or_obsolete()
+        seen.append(wrapper.connection is not None)
+        connections.close_all()
+
+    thread = threading.Thread(target=connect)
+    thread.start()
+    thread.join(10)
+    return seen == [True]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_connections_of_handlers_are_kept_from_job_to_job() -> None:
+    assert connections.settings["default"]["CONN_MAX_AGE"] == 0
+    assert kept_after(hygiene.before_job)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_connections_of_other_threads_live_as_long_as_the_project_says() -> None:
+    assert not kept_after()
 
 
 def test_a_thread_that_never_connected_has_nothing_to_clean() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.db import connections
 
 from django_jobqueue.workers import hygiene
 from django_jobqueue.workers.attempt import Attempt, arun
@@ -19,7 +22,11 @@ PAUSE: Final = 0.05  # seconds without a job after which the connection is looke
 
 
 class Coroutines(Executor):
-    """An event loop in a thread; a slot is room for one task."""
+    """An event loop in a thread; a slot is room for one task.
+
+    Its handlers reach the database through one thread of asgiref's that no other code
+    of this process uses.
+    """
 
     is_async = True
 
@@ -27,16 +34,18 @@ class Coroutines(Executor):
         super().__init__(slots, done=done, wanting=wanting)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._context: contextvars.Context | None = None  # each job has a copy
+        self._told_to_stop = asyncio.Event()
         self._ended = 0
         self._last_end = 0.0
         self._refreshing: asyncio.Task[None] | None = None
 
     def put(self, attempts: Sequence[Attempt]) -> None:
         """Run these as slots come free, in this order."""
+        self._buffer.extend(attempts)
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = in_thread("jobs-async", self._serve)
-        self._buffer.extend(attempts)
         self._loop.call_soon_threadsafe(self._fill)
 
     def thread_of(self, attempt: Attempt) -> int | None:
@@ -47,31 +56,46 @@ class Coroutines(Executor):
         """Stop after what runs; True if it ended in time."""
         if self._loop is None or self._thread is None:
             return True
-        asyncio.run_coroutine_threadsafe(self._drain(), self._loop)
+        with contextlib.suppress(RuntimeError):  # it has ended
+            self._loop.call_soon_threadsafe(self._told_to_stop.set)
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def _serve(self) -> None:
         assert self._loop is not None
         asyncio.set_event_loop(self._loop)
-        cleaning = self._loop.create_task(self._clean())
-        self._loop.run_forever()
-        cleaning.cancel()
+        self._loop.run_until_complete(self._live())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
+    async def _live(self) -> None:
+        async with ThreadSensitiveContext():
+            self._context = contextvars.copy_context()
+            self._fill()
+            cleaning = asyncio.create_task(self._clean())
+            await self._told_to_stop.wait()
+            while self._running or self._buffer:
+                await asyncio.sleep(0.01)
+            cleaning.cancel()
+            await sync_to_async(safely)(connections.close_all)
+
     def _fill(self) -> None:
-        assert self._loop is not None
+        if self._context is None:
+            return  # it fills when there is one
         if self._refreshing is not None and not self._refreshing.done():
             return  # it fills when it is done
         if not self._running and time.monotonic() - self._last_end > PAUSE:
             self._last_end = time.monotonic()
-            self._refreshing = self._loop.create_task(self._refresh())
+            self._refreshing = asyncio.create_task(
+                self._refresh(), context=self._context.copy()
+            )
             return
         while self._buffer and len(self._running) < self.slots:
             attempt = self._buffer.popleft()
             self._running.add(attempt)
-            attempt.task = self._loop.create_task(self._one(attempt))
+            attempt.task = asyncio.create_task(
+                self._one(attempt), context=self._context.copy()
+            )
 
     async def _one(self, attempt: Attempt) -> None:
         try:
@@ -89,15 +113,9 @@ class Coroutines(Executor):
         self._refreshing = None
         self._fill()
 
-    async def _drain(self) -> None:
-        while self._running or self._buffer:
-            await asyncio.sleep(0.01)
-        await sync_to_async(safely)(hygiene.after_job)
-        asyncio.get_running_loop().stop()
-
     async def _clean(self) -> None:
-        """Async handlers reach the database through one thread of asgiref's, which they
-        share; what one left there is cleaned now and then, when it was used."""
+        """What a handler left in the connection that they share is cleaned now and
+        then, when it was used."""
         while True:
             await asyncio.sleep(CLEAN_EVERY)
             if self._ended and not self._running:

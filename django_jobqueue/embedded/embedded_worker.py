@@ -1,0 +1,202 @@
+"""A worker inside of a process that is there for something else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+
+from django_jobqueue.conf import conf
+from django_jobqueue.embedded import exits
+from django_jobqueue.embedded.calm import Calm
+from django_jobqueue.embedded.house import House
+from django_jobqueue.embedded.tenant import Tenant
+from django_jobqueue.workers.process import Plan
+
+LAST_STEPS: Final = 6.0  # seconds for what comes after the grace, at the very most
+POLL: Final = 0.01  # seconds
+
+# What a fork has of its parent's workers. To let it go would be to close connections
+# that are the parent's.
+_of_parents: Final[list[House | None]] = []
+
+
+class EmbeddedWorker:
+    """Claims jobs and runs them in threads of this process, from ``start()`` to
+    ``stop()``, or as long as a ``with`` block lasts.
+
+    It forks nothing, and leaves signals, settings and the connections of other threads
+    alone. Its methods may be called from any thread but those of its own handlers.
+    """
+
+    def __init__(self, plan: Plan, *, grace: float) -> None:
+        self._plan = plan
+        self._grace = grace
+        self._house: House | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Begin, and return at once. It waits for the database in a thread of its own,
+        however long it takes. Does nothing if it runs already.
+
+        Raises ImproperlyConfigured if the jobs are in a database that is no PostgreSQL.
+        """
+        _check(conf.database)
+        with self._lock:
+            if self.is_running:
+                return
+            self._house = House(self._plan, grace=self._grace)
+            self._house.start()
+            exits.watch(self)
+
+    def stop(self, timeout: float | None = None) -> None:
+        """Claim nothing more; let running jobs end; release those that do not.
+
+        They have ``timeout`` seconds to end, or the grace; then their handlers are told
+        to stop. When this returns, every connection of the worker's own is closed.
+        Handlers that do not stop even then go on: a thread cannot be killed.
+        """
+        with self._lock:
+            house = self._house
+        if house is None:
+            return
+        house.leave(timeout)
+        allowed = self._grace if timeout is None else timeout
+        if not house.join(allowed + conf.cancel_grace + LAST_STEPS):
+            house.leave(0)
+            house.join(LAST_STEPS)
+        exits.unwatch(self)
+
+    def run(self) -> None:
+        """Run until another thread calls ``stop()``, or an operator stops it. Leaving
+        by an exception, such as that of Ctrl-C, stops it, too."""
+        self.start()
+        try:
+            while self.is_running:
+                time.sleep(0.1)
+        finally:
+            self.stop()
+
+    def run_until_idle(self, timeout: float | None = None) -> None:
+        """Run what can be run now, and whatever that enqueues; then stop.
+
+        Raises TimeoutError if it is not done after ``timeout`` seconds; None waits for
+        ever.
+        """
+        with self:
+            self.wait_idle(timeout)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has been started and has not ended."""
+        return self._house is not None and not self._house.has_ended
+
+    @property
+    def name(self) -> str:
+        """As the admin shows it; empty while there is none."""
+        tenant = self._tenant
+        return "" if tenant is None else tenant.worker.name
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it holds no job, and found none when it looked last. To be sure that
+        nothing is left of what you have enqueued, use ``wait_idle()``."""
+        tenant = self._tenant
+        return tenant is not None and tenant.worker.is_idle
+
+    def wait_idle(self, timeout: float | None = 10.0) -> None:
+        """Wait until nothing can be run now that this worker could run: what was
+        committed before this call is done. Jobs that are due later, paused, or retried
+        after a wait are left.
+
+        Raises TimeoutError after ``timeout`` seconds, None waits for ever; RuntimeError
+        if it does not run.
+        """
+        house = self._house
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if house is None:
+            raise RuntimeError("This worker does not run. Call its start() first.")
+        calm = Calm(house)
+        while not calm.has_come():
+            if house.has_ended:
+                raise RuntimeError("This worker was stopped while it was waited for.")
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"After {timeout:g} s {calm.what_goes_on}.")
+            time.sleep(POLL)
+
+    def ask_to_stop(self) -> None:
+        """Begin to stop, and return at once."""
+        if self._house is not None:
+            self._house.leave(None)
+
+    def forget(self) -> None:
+        """This is a fork of the process in which it runs."""
+        self._lock = threading.Lock()
+        _of_parents.append(self._house)
+        self._house = None
+
+    @property
+    def _tenant(self) -> Tenant | None:
+        return None if self._house is None else self._house.tenant
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def worker(
+    *,
+    queues: Sequence[str] | None = None,
+    threads: int | None = None,
+    async_slots: int | None = None,
+    grace: float | None = None,
+) -> EmbeddedWorker:
+    """A worker that runs in threads of this process::
+
+        with django_jobqueue.worker(queues=["mail"]):
+            serve_forever()
+
+    What is not given is as the settings say: the ``queues`` to claim from (default:
+    every queue), how many sync handlers run at once (``threads``), how many async ones
+    (``async_slots``), and the seconds that running jobs have to end after ``stop()``
+    (``grace``).
+
+    Raises ValueError if nothing could run, and TypeError for a string of ``queues``.
+    """
+    if isinstance(queues, str):
+        raise TypeError(f"queues must be a list of names: queues=[{queues!r}].")
+    queues = conf.queues if queues is None else queues
+    threads = conf.threads if threads is None else threads
+    async_slots = conf.async_slots if async_slots is None else async_slots
+    if min(threads, async_slots) < 0 or threads + async_slots == 0:
+        raise ValueError(
+            f"With threads={threads} and async_slots={async_slots} nothing can run."
+        )
+    plan = Plan(
+        queues=tuple(queues) if queues else None,
+        threads=threads,
+        async_slots=async_slots,
+    )
+    return EmbeddedWorker(plan, grace=conf.grace if grace is None else grace)
+
+
+def _check(alias: str) -> None:
+    vendor = connections[alias].vendor
+    if vendor != "postgresql":
+        raise ImproperlyConfigured(
+            f"A worker needs PostgreSQL; the database {alias!r} is {vendor}. For tests "
+            'without it there is JOBQUEUE = {"MODE": "immediate"}.'
+        )

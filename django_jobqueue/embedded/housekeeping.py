@@ -1,0 +1,115 @@
+"""What the keeper of a host does, in two threads of this process."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Final
+
+from django_jobqueue.conf import conf
+from django_jobqueue.registry import registry
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.expirer import Expirer
+from django_jobqueue.workers.keeper import find_dead, find_out_listen
+from django_jobqueue.workers.loop import LoopGroup
+from django_jobqueue.workers.pruner import Pruner
+from django_jobqueue.workers.renewer import Renewer
+from django_jobqueue.workers.rescuer import Death, Rescuer
+from django_jobqueue.workers.roster import Roster
+
+logger = logging.getLogger("django_jobqueue.keeper")
+
+LAST_WORDS: Final = 1.5  # seconds to deal with the last deaths
+JOIN: Final = 1.0  # seconds for a loop to end
+
+
+class Housekeeping:
+    """Leases, rescue, expiry, pruning."""
+
+    def __init__(self, roster: Roster, queues: tuple[str, ...] | None) -> None:
+        self._roster = roster
+        self._queues = queues
+        self.has_started = False
+        self._calls: list[int] = []
+        self._alone_since: float | None = None
+
+    def start(self) -> None:
+        """Do what must come before the first claim, then begin. Raises
+        StoreUnavailable."""
+        predecessors = self._get_ready()
+        pooled = not self._roster.can_listen
+        house = OwnConnection("keeper", pooled=pooled)
+        self._rescuer = Rescuer(
+            house,
+            job_types=[d.name for d in registry],
+            queues=self._queues,
+            alone=self._say_alone,
+            buried=lambda number: None,
+        )
+        self._renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
+        self._house = LoopGroup(
+            "keeper", [self._rescuer, Expirer(house), Pruner(house)]
+        )
+        for predecessor in predecessors:
+            self._rescuer.report(predecessor)
+        self._house.start()
+        self._renewer.start()
+        self.has_started = True
+
+    def hear(self, calls: list[int]) -> None:
+        """Have it look at once what operators ask, if a worker heard that they do."""
+        if sum(calls) > sum(self._calls):
+            self._renewer.wake()
+        self._calls = calls
+
+    def bury(self, death: Death) -> None:
+        """Look after what a worker left."""
+        self._rescuer.report(death)
+        self._house.hurry(self._rescuer)
+
+    def alone_waits(self, seconds: float) -> bool:
+        """Whether a job that must run alone has waited for so long."""
+        since = self._alone_since
+        return since is not None and time.monotonic() - since >= seconds
+
+    def forget_alone(self) -> None:
+        """It is looked after."""
+        self._alone_since = None
+
+    def stop(self) -> None:
+        """Deal with the last deaths; end the loops and close their connections."""
+        if not self.has_started:
+            return
+        deadline = time.monotonic() + LAST_WORDS
+        while not self._rescuer.is_done and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if not self._rescuer.is_done:
+            logger.error(
+                "The database does not answer; unfinished jobs are taken over when "
+                "their lease of %g s has lapsed",
+                conf.lease,
+            )
+        for loop in (self._renewer, self._house):
+            loop.stop(0)
+        for loop in (self._renewer, self._house):
+            loop.stop(JOIN)
+
+    def _get_ready(self) -> list[Death]:
+        first = OwnConnection("keeper", pooled=True)
+        second = OwnConnection("keeper", pooled=True)
+        try:
+            job_types.declare(first, registry)
+            predecessors = find_dead(first)
+            self._roster.can_listen = find_out_listen(first, second)
+        finally:
+            first.close()
+            second.close()
+        self._roster.renewed_at = time.monotonic()
+        return predecessors
+
+    def _say_alone(self, waiting: bool) -> None:
+        if not waiting:
+            self._alone_since = None
+        elif self._alone_since is None:
+            self._alone_since = time.monotonic()

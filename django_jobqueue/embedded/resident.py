@@ -1,0 +1,47 @@
+"""A worker whose process has other things to do, and goes on without it."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.process import Worker
+
+logger = logging.getLogger("django_jobqueue.worker")
+
+
+class Resident(Worker):
+    """Where a worker process would end, this one has to clear up after itself."""
+
+    def end(self, timeout: float) -> None:
+        """End the loops and the threads; close every connection.
+
+        What still runs after ``timeout`` seconds goes on, since a thread cannot be
+        killed; its outcome will be refused.
+        """
+        deadline = time.monotonic() + timeout
+        self.stop(timeout)
+        for executor in self.executors:
+            executor.stop(max(0.1, deadline - time.monotonic()))
+        for loop in (*self._loops, self.answerer):
+            loop.stop(max(0.1, deadline - time.monotonic()))
+        for attempt in list(self.held.values()):
+            if not attempt.over:
+                logger.error(
+                    "Job %s (%s) does not stop; it goes on in this process while "
+                    "another worker may start it",
+                    attempt.job.id,
+                    attempt.job.job_type,
+                )
+
+    def _give_up(self, hung: list[Attempt]) -> None:
+        """Record them as timed out. Their slots are free when they do end."""
+        for attempt in hung:
+            logger.error(
+                "Job %s (%s) does not stop; it is recorded as timed out, and its slot "
+                "is lost until it ends. Restart this process to be rid of it",
+                attempt.job.id,
+                attempt.job.job_type,
+            )
+            self.completer.add(attempt, attempt.finish_hopeless())

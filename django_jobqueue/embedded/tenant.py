@@ -1,0 +1,158 @@
+"""One worker of this process, from its row in the database to its last outcome."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import Final
+
+from django_jobqueue.conf import conf
+from django_jobqueue.embedded.resident import Resident
+from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.rescuer import Death
+from django_jobqueue.workers.roster import DESIRES, Roster, Seat
+from django_jobqueue.workers.stopping import Step, Stopping
+
+logger = logging.getLogger("django_jobqueue.worker")
+
+LAST_WORDS: Final = 0.7  # seconds for writing outcomes
+
+
+class Tenant:
+    """A worker and its seat in the roster. Where workers have processes, this is what
+    each does with itself, and the supervisor with each."""
+
+    def __init__(self, plan: Plan, roster: Roster, seat: int, *, grace: float) -> None:
+        self.plan = plan
+        self.worker = Resident(plan)
+        self.is_leaving = False
+        self.is_last = False  # an operator wants no successor
+        self._roster = roster
+        self._number = seat
+        self._grace = grace
+        self._stopping: Stopping | None = None
+        self._closed_at: int | None = None  # rounds of its dispatcher
+        self._is_quit = False
+        self._end = "ended"
+
+    def move_in(self) -> None:
+        """Register, and begin. Raises StoreUnavailable."""
+        began = int(time.monotonic() * 1_000)
+        worker = self.worker.register()
+        self._roster.clear(self._number)
+        self._write(pid=os.getpid(), registered=began, worker=worker, renewable=1)
+        self.worker.build()
+        self.worker.start()
+        logger.info("Worker %s started", self.worker.name)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether an operator asked it to claim nothing."""
+        return bool(self._seat.paused)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it claims nothing more, and has nothing."""
+        closed_at = self._closed_at
+        is_shut = closed_at is not None and self.worker.dispatcher.rounds > closed_at
+        return is_shut and self.worker.is_empty
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing left to wait for."""
+        return self._is_quit or (self.is_leaving and self.is_empty)
+
+    def look(self) -> None:
+        """Say how it is, do what was asked, take the next step of its end."""
+        worker, seat = self.worker, self._seat
+        self._write(running=worker.running, held=len(worker.held), calls=worker.calls)
+        worker.answerer.ask(seat.inquiry)
+        if not self.is_leaving:
+            self._fence(seat)
+            self._obey(seat)
+        if self.plan.drain and worker.is_empty and not self.is_leaving:
+            if worker.is_idle:
+                self.leave()
+            worker.dispatcher.wake()  # does what it finished allow something else?
+        self._proceed()
+
+    def close_doors(self) -> None:
+        """Claim nothing more."""
+        if self._closed_at is None:
+            self.worker.drain()
+            self._closed_at = self.worker.dispatcher.rounds
+            self._write(draining=1)
+
+    def open_doors(self) -> None:
+        """Claim again."""
+        if self._closed_at is not None:
+            self._closed_at = None
+            self.worker.resume()
+            self._write(draining=0)
+
+    def leave(self, grace: float | None = None, *, end: str = "ended") -> None:
+        """Claim nothing more, and end: after the grace in any case."""
+        if self._stopping is None:
+            self.is_leaving = True
+            self._end = end
+            grace = self._grace if grace is None else grace
+            self._stopping = Stopping(grace=grace, cancel_grace=conf.cancel_grace)
+            self._stopping.signal(time.monotonic())
+
+    def hurry(self) -> None:
+        """End at once."""
+        self.leave()
+        self._is_quit = True
+
+    def move_out(self) -> Death:
+        """End everything; returns what the rescuer has to know."""
+        self.worker.end(LAST_WORDS)
+        self._roster.clear(self._number)
+        logger.info("Worker %s ended", self.worker.name)
+        return Death(self.worker.id, self.worker.name, False, self._end)
+
+    @property
+    def _seat(self) -> Seat:
+        return self._roster.seat(self._number)
+
+    def _write(self, **values: int) -> None:
+        self._roster.write(self._number, **values)
+
+    def _fence(self, seat: Seat) -> None:
+        """Stop what may no longer run: others may start its jobs any moment."""
+        cut_off = seat.is_cut_off(self._roster.renewed_at, time.monotonic(), conf.lease)
+        if seat.lost or cut_off:
+            why = "was given up" if seat.lost else "could not be renewed in time"
+            logger.error(
+                "Worker %s: its lease %s; its handlers are told to stop, and another "
+                "worker takes its place",
+                self.worker.name,
+                why,
+            )
+            self.leave(0.0, end=f"its lease {why}")
+
+    def _obey(self, seat: Seat) -> None:
+        """What an operator asks for."""
+        desire = DESIRES[seat.desired]
+        if desire == "drain" and not seat.paused:
+            self._write(paused=1)
+            self.close_doors()
+        elif desire == "resume" and seat.paused:
+            self._write(paused=0)
+            self.open_doors()
+        elif desire in ("stop", "restart"):
+            self.is_last = desire == "stop"
+            self.leave()
+
+    def _proceed(self) -> None:
+        """The next steps of its end."""
+        steps = [] if self._stopping is None else self._stopping.due(time.monotonic())
+        for step in steps:
+            match step:
+                case Step.DRAIN:
+                    self.close_doors()
+                case Step.CANCEL:
+                    self.worker.interrupt()
+                case Step.QUIT | Step.KILL:
+                    self._is_quit = True
