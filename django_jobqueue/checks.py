@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, Final
 
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 from django.db import NotSupportedError, connections
 
+from django_jobqueue import middleware
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.policy import queue_problem
+from django_jobqueue.registry import registry
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers import chain
 from django_jobqueue.workers.listener import can_listen
 
 TAG: Final = "jobqueue"
@@ -83,6 +88,71 @@ def _combinations() -> Iterator[CheckMessage]:
             hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
             id="jobqueue.W001",
         )
+
+
+@register(TAG)
+def check_middleware(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """E009, W005: what stands around handlers can be loaded, and suits them."""
+    wrong: dict[object, CheckMessage] = {}
+    slow: dict[object, list[str]] = {}
+    for where, named in _middleware():
+        if problem := _middleware_problem(where, named):
+            wrong.setdefault(named, problem)
+    if wrong:
+        return list(wrong.values())
+    for declaration in registry:
+        for named in chain.middleware_of(declaration) if declaration.is_async else ():
+            if not chain.is_async_capable(chain.load(named)):
+                slow.setdefault(named, []).append(declaration.name)
+    return [_slow(named, sorted(names)) for named, names in slow.items()]
+
+
+def _middleware() -> Iterator[tuple[str, chain.Named]]:
+    """Where each is named, and what it is."""
+    for path in conf.middleware:
+        yield "JOBQUEUE['MIDDLEWARE']", path
+    for declaration in registry:
+        for named in declaration.policy.middleware:
+            yield f"@job(middleware=…) of {declaration.name!r}", named
+
+
+def _middleware_problem(where: str, named: chain.Named) -> CheckMessage | None:
+    try:
+        chain.load(named)
+    except (ImportError, ImproperlyConfigured) as error:
+        return Error(
+            f"{where} names {named!r}, which cannot be used: {error}",
+            hint=_near_path(str(named)),
+            id="jobqueue.E009",
+        )
+    return None
+
+
+def _near_path(path: str) -> str:
+    """A guess what was meant by a dotted path that leads nowhere."""
+    place, _, name = path.rpartition(".")
+    try:
+        module = import_module(place)
+    except (ImportError, ValueError):
+        ours = [f"{middleware.__name__}.{known}" for known in middleware.__all__]
+        near = get_close_matches(path, ours, n=1)
+    else:
+        near = [f"{place}.{n}" for n in get_close_matches(name, dir(module), n=1)]
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    return "Give the dotted path of a factory, such as 'shop.middleware.tenant'."
+
+
+def _slow(named: object, job_types: list[str]) -> CheckMessage:
+    return Warning(
+        f"The middleware {named!r} is sync, but stands around async handlers: "
+        f"{', '.join(job_types)}. They run one at a time.",
+        hint="Make it async_capable, with django.utils.decorators."
+        "sync_and_async_middleware, or name it only where handlers are sync.",
+        id="jobqueue.W005",
+    )
 
 
 @register(TAG)

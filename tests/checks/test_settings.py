@@ -1,10 +1,11 @@
-"""Checks of the settings: E001–E007 and W001, each with a hint."""
+"""Checks of the settings: E001–E007, E009, W001 and W005, each with a hint."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,10 +14,17 @@ from django.core.management import call_command
 from django.db.backends.postgresql import psycopg_any
 from django.test import override_settings
 
-from django_jobqueue.checks import check_database_setting, check_settings
+from django_jobqueue import middleware
+from django_jobqueue.checks import (
+    check_database_setting,
+    check_middleware,
+    check_settings,
+)
 from django_jobqueue.conf import Conf
+from django_jobqueue.registry import registry
 from tests.architecture.source import ROOT
 from tests.checks.databases import database
+from tests.sample import jobs
 
 
 def found(**jobqueue: Any) -> list[CheckMessage]:
@@ -271,3 +279,74 @@ def test_a_project_with_a_grave_mistake_starts_and_is_told(
     jobqueue: object, ids: list[str]
 ) -> None:
     assert project(jobqueue) == ids
+
+
+def found_of_middleware(*paths: str) -> list[CheckMessage]:
+    with override_settings(JOBQUEUE={"MIDDLEWARE": paths}):
+        return list(check_middleware(None))
+
+
+@pytest.mark.parametrize(
+    ("path", "problem", "hint"),
+    [
+        (
+            "django_jobqueue.middleware.log_contxt",
+            'does not define a "log_contxt"',
+            "Did you mean 'django_jobqueue.middleware.log_context'?",
+        ),
+        (
+            "django_jobqueue.midleware.localize",
+            "No module named",
+            "Did you mean 'django_jobqueue.middleware.localize'?",
+        ),
+        (
+            "localize",
+            "doesn't look like a module path",
+            "Give the dotted path of a factory, such as 'shop.middleware.tenant'.",
+        ),
+        (
+            "django_jobqueue.states.KEPT",
+            'does not define a "KEPT"',
+            "Give the dotted path of a factory, such as 'shop.middleware.tenant'.",
+        ),
+    ],
+)
+def test_e009_middleware_can_be_loaded(path: str, problem: str, hint: str) -> None:
+    (message,) = found_of_middleware(path)
+    assert isinstance(message, Error)
+    assert message.id == "jobqueue.E009"
+    assert message.msg.startswith(f"JOBQUEUE['MIDDLEWARE'] names {path!r}, which ")
+    assert problem in message.msg
+    assert message.hint == hint
+
+
+def test_e009_what_is_no_function_is_no_middleware() -> None:
+    (message,) = found_of_middleware("django_jobqueue.conf.DAY")
+    assert message.id == "jobqueue.E009"
+    assert "is no factory" in message.msg
+
+
+def test_e009_names_the_job_type_that_names_it() -> None:
+    add = jobs.add.declaration
+    wrong = replace(add, policy=replace(add.policy, middleware=("shop.no.such",)))
+    registry.add(wrong)
+    try:
+        (message,) = found_of_middleware()
+    finally:
+        registry.add(add)
+    assert message.msg.startswith(f"@job(middleware=…) of {add.name!r} names 'shop.no")
+
+
+def test_w005_a_sync_middleware_around_async_handlers() -> None:
+    (message,) = found_of_middleware("tests.workers.test_middleware.outer")
+    assert isinstance(message, Warning)
+    assert message.id == "jobqueue.W005"
+    assert "stands around async handlers: " in message.msg
+    assert jobs.aadd.name in message.msg
+    assert jobs.add.name + "," not in message.msg
+    assert "async_capable" in message.hint
+
+
+def test_ours_suits_every_handler() -> None:
+    paths = [f"django_jobqueue.middleware.{name}" for name in middleware.__all__]
+    assert found_of_middleware(*paths) == []

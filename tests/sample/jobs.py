@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+from asgiref.sync import sync_to_async
 from django.db import connection
 
 from django_jobqueue import Cancel, Context, Fail, Retry, Snooze, current_job, job
@@ -251,3 +252,49 @@ def remember() -> int:
     if current.attempt == 1:
         raise Retry
     return int(current.metadata["step"])
+
+
+@job(backoff="immediate", max_attempts=1)
+def query(count: int, fail: bool = False) -> None:
+    """Send this many queries."""
+    for _ in range(count):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    if fail:
+        raise ValueError("after the queries")
+
+
+@job
+async def query_by_turns(count: int) -> None:
+    """The same, by turns with others."""
+    for _ in range(count):
+        await sync_to_async(query.function)(1)
+        await asyncio.sleep(0)
+
+
+@job
+def stay(gate: str) -> None:
+    """Wait until the gate opens, in small steps."""
+    while not gates[gate].wait(0.01):
+        pass
+
+
+@job
+async def astay(gate: str) -> None:
+    """The same without a thread."""
+    while not gates[gate].is_set():
+        await asyncio.sleep(0.01)
+
+
+@job(timeout=0.2, max_attempts=1)
+def hang_until(gate: str) -> None:
+    """Ignore whatever it is told, until the gate opens."""
+    while not gates[gate].is_set():
+        with contextlib.suppress(BaseException):
+            time.sleep(0.01)
+
+
+@job
+async def athread() -> int:
+    """Return the thread in which async handlers reach the database."""
+    return await sync_to_async(threading.get_ident)()
