@@ -13,6 +13,12 @@ The public names::
 from typing import TYPE_CHECKING, Any
 
 from django_jobqueue.context import Context, current_job
+from django_jobqueue.enqueueing import (
+    aenqueue,
+    aenqueue_many,
+    enqueue,
+    enqueue_many,
+)
 from django_jobqueue.exceptions import (
     AlreadyArchived,
     Cancel,
@@ -20,12 +26,16 @@ from django_jobqueue.exceptions import (
     EnqueueError,
     Fail,
     InvalidArguments,
+    JobCancelled,
     JobChanged,
+    JobExpired,
+    JobLost,
     JobNotFound,
     JobQueueError,
     JobTimeout,
     LeaseLost,
     NoCurrentJob,
+    NotDone,
     NotEditable,
     NotReplayable,
     Retry,
@@ -33,7 +43,7 @@ from django_jobqueue.exceptions import (
     StoreUnavailable,
     UnknownJobType,
 )
-from django_jobqueue.handler import Handler, aenqueue, enqueue, job
+from django_jobqueue.handler import Handler, job
 from django_jobqueue.triage import cancel, get_job, replay
 
 if TYPE_CHECKING:
@@ -50,12 +60,16 @@ __all__ = [
     "Fail",
     "Handler",
     "InvalidArguments",
+    "JobCancelled",
     "JobChanged",
+    "JobExpired",
+    "JobLost",
     "JobNotFound",
     "JobQueueError",
     "JobTimeout",
     "LeaseLost",
     "NoCurrentJob",
+    "NotDone",
     "NotEditable",
     "NotReplayable",
     "Retry",
@@ -63,9 +77,11 @@ __all__ = [
     "StoreUnavailable",
     "UnknownJobType",
     "aenqueue",
+    "aenqueue_many",
     "cancel",
     "current_job",
     "enqueue",
+    "enqueue_many",
     "get_job",
     "job",
     "replay",

@@ -44,6 +44,7 @@ class Parameters:
 
     function: str  # for messages
     positional: tuple[str, ...]
+    defaults: Mapping[str, Any]
     names: frozenset[str]
     required: frozenset[str]
     open_ended: bool  # takes **kwargs
@@ -72,6 +73,7 @@ class Parameters:
         return cls(
             function=where,
             positional=tuple(p.name for p in named if p.kind is _NAMED[0]),
+            defaults={p.name: p.default for p in named if p.default is not p.empty},
             names=frozenset(p.name for p in named),
             required=frozenset(p.name for p in named if p.default is p.empty),
             open_ended=open_ended,
@@ -99,6 +101,11 @@ class Parameters:
             raise InvalidArguments(problem)
         return data
 
+    def near(self, name: str) -> str:
+        """A guess which parameter was meant, as a sentence, or nothing."""
+        near = get_close_matches(name, self.names, 1)
+        return f" Did you mean {near[0]!r}?" if near else ""
+
     def problem(self, data: object) -> str | None:
         """Why this data cannot be given to the handler; None if it can."""
         if not isinstance(data, dict):
@@ -113,8 +120,7 @@ class Parameters:
         missing = self.required - data.keys()
         unknown = [] if self.open_ended else sorted(data.keys() - self.names, key=str)
         if unknown:
-            near = get_close_matches(str(unknown[0]), self.names, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = self.near(str(unknown[0]))
             return f"{self.function}() has no parameter {unknown[0]!r}.{hint}"
         if missing:
             return (

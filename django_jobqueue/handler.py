@@ -1,9 +1,9 @@
-"""The producer's verbs: ``@job``, ``enqueue``, ``enqueue_many`` and ``using``."""
+"""``@job`` makes a handler of a function: call it, enqueue it, ``using`` options."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial, update_wrapper
 from typing import (
     Any,
@@ -12,6 +12,7 @@ from typing import (
     Literal,
     ParamSpec,
     TypeVar,
+    Unpack,
     overload,
 )
 from uuid import UUID
@@ -19,20 +20,15 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 
-from django_jobqueue import signals
-from django_jobqueue.arguments import Parameters, to_json
-from django_jobqueue.conf import conf
+from django_jobqueue import unique
+from django_jobqueue.arguments import Parameters
 from django_jobqueue.context import Context
-from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
-from django_jobqueue.ids import new_id, new_ids
-from django_jobqueue.options import Options, as_tags
+from django_jobqueue.options import JobOptions, Options, follower_problem
 from django_jobqueue.policy import UNSET, Unset, name_problem, policy_of
+from django_jobqueue.producer import Producer
 from django_jobqueue.registry import Declaration, default_name, registry
 from django_jobqueue.retries import Backoff
 from django_jobqueue.states import Delivery
-from django_jobqueue.store import find, insert, job_types
-from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.insert import NewJob
 from django_jobqueue.store.rows import Job
 
 P = ParamSpec("P")
@@ -51,8 +47,7 @@ class Handler(Generic[P, R]):
         update_wrapper(self, function)
         self.function = function
         self.declaration = declaration
-        self._options = options or Options()
-        self._new = self._options.new_job(declaration.name, declaration)
+        self._producer = Producer(declaration.name, declaration, options or Options())
 
     def __repr__(self) -> str:
         return f"<handler of job type {self.name!r}>"
@@ -66,43 +61,24 @@ class Handler(Generic[P, R]):
         """Call the handler here and now, as a plain function."""
         return self.function(*args, **kwargs)
 
-    def using(
-        self,
-        *,
-        run_after: datetime | timedelta | None = None,
-        expires_at: datetime | None = None,
-        priority: int | None = None,
-        queue: str | None = None,
-        id: UUID | str | None = None,
-        tags: Iterable[str] = (),
-        enqueued_by: str | None = None,
-    ) -> Handler[P, R]:
-        """The same handler with these options for the jobs that it enqueues.
+    def using(self, **options: Unpack[JobOptions]) -> Handler[P, R]:
+        """The same handler with these options for the jobs that it enqueues, besides
+        those that it has already.
 
-        ``run_after`` is a moment, or a wait from now; ``expires_at`` a moment after
-        which the job is not started; ``priority`` from -100 to 100, greater is sooner.
-        ``id`` makes the enqueue idempotent: a job that has this id already is returned
-        instead. Raises InvalidArguments.
+        Raises InvalidArguments, and TypeError for an option that there is not.
         """
-        options = Options(
-            run_after=run_after,
-            expires_at=expires_at,
-            priority=priority,
-            queue=queue,
-            id=id,
-            tags=as_tags(tags),
-            enqueued_by=enqueued_by,
-        )
-        return Handler(self.function, self.declaration, options.checked())
+        chosen = self._producer.options.but(options)
+        return Handler(self.function, self.declaration, chosen)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Enqueue this call, in the caller's transaction, with one INSERT.
 
         Raises InvalidArguments if the arguments do not fit the handler, or would not
-        survive as JSON; AlreadyArchived if the id of ``using(id=…)`` was used.
+        survive as JSON; DuplicateJob if the job is unique and one like it is there;
+        AlreadyArchived if the id of ``using(id=…)`` was used.
         """
         data = self.declaration.parameters.bind(args, kwargs)
-        return _enqueue(self._new, self.declaration, data, self._options.id)
+        return self._producer.enqueue(data)
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """``enqueue`` for async code."""
@@ -113,61 +89,14 @@ class Handler(Generic[P, R]):
 
         All or none, in the caller's transaction. Raises what ``enqueue`` raises.
         """
-        if self._options.id is not None:
-            raise InvalidArguments("enqueue_many makes the ids itself: using(id=…).")
         parameters = self.declaration.parameters
-        data = [parameters.bind((), call) for call in calls]
-        return _enqueue_many(self._new, self.declaration, data)
+        return self._producer.enqueue_many(
+            [parameters.bind((), call) for call in calls]
+        )
 
     async def aenqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
         """``enqueue_many`` for async code."""
         return await sync_to_async(self.enqueue_many)(calls)
-
-
-def enqueue(
-    job_type: str,
-    data: Mapping[str, Any] | None = None,
-    *,
-    run_after: datetime | timedelta | None = None,
-    expires_at: datetime | None = None,
-    priority: int | None = None,
-    queue: str | None = None,
-    id: UUID | str | None = None,
-    tags: Iterable[str] = (),
-    enqueued_by: str | None = None,
-) -> Job:
-    """Enqueue a job by the name of its type, also one whose handler is not known here.
-
-    Raises UnknownJobType, with the names most like it, and what ``Handler.enqueue``
-    raises. The options are those of ``Handler.using``.
-    """
-    options = Options(
-        run_after=run_after,
-        expires_at=expires_at,
-        priority=priority,
-        queue=queue,
-        id=id,
-        tags=as_tags(tags),
-        enqueued_by=enqueued_by,
-    ).checked()
-    if not isinstance(job_type, str):
-        raise InvalidArguments(
-            f"enqueue takes the name of a job type, not {job_type!r}; a handler has an "
-            "enqueue of its own."
-        )
-    declaration = registry.get(job_type)
-    values = dict(data or {}) if isinstance(data, Mapping | None) else data
-    if problem := _data_problem(declaration, values):
-        raise InvalidArguments(problem)
-    new = options.new_job(job_type, declaration)
-    return _enqueue(new, declaration, values, options.id)
-
-
-async def aenqueue(
-    job_type: str, data: Mapping[str, Any] | None = None, **options: Any
-) -> Job:
-    """``enqueue`` for async code."""
-    return await sync_to_async(enqueue)(job_type, data, **options)
 
 
 @overload
@@ -288,57 +217,13 @@ def _declare(
             f"@job on {where}: atomic=True needs a sync handler; Django has no async "
             "transactions."
         )
+    unique.check(declaration, where)
+    if policy.on_complete and (problem := follower_problem(chosen, policy.on_complete)):
+        raise ImproperlyConfigured(f"@job on {where}: on_complete {problem}")
     registry.add(declaration)
-    return Handler(function, declaration)
+    handler: Handler[..., Any] = Handler(function, declaration)
+    registry.send_as(chosen, handler)
+    return handler
 
 
-def _data_problem(declaration: Declaration | None, data: object) -> str | None:
-    """Why these cannot be the data of a job, whether its handler is known or not."""
-    if declaration is not None:
-        return declaration.parameters.problem(data)
-    if isinstance(data, dict):
-        return None
-    return f"The data of a job must be an object, not {type(data).__name__}."
-
-
-def _enqueue(
-    new: NewJob, declaration: Declaration | None, data: Any, id: UUID | str | None
-) -> Job:
-    text = to_json(data, limit=conf.max_data_bytes)
-    db = DjangoDatabase()
-    verb = insert.insert if id is None else insert.insert_once
-    key = id if isinstance(id, UUID) else new_id()
-    job = verb(db, new, key, data, text)
-    if job is None:
-        _declare_now(db, new.job_type, declaration)
-        job = verb(db, new, key, data, text)
-        if job is None:
-            raise UnknownJobType(new.job_type)
-    signals.send(signals.job_enqueued, new.job_type, job=job)
-    return job
-
-
-def _enqueue_many(
-    new: NewJob, declaration: Declaration, calls: list[dict[str, Any]]
-) -> list[UUID]:
-    limit, ids = conf.max_data_bytes, new_ids(len(calls))
-    texts = [to_json(data, limit=limit) for data in calls]
-    if not calls:
-        return []
-    db = DjangoDatabase()
-    if not insert.insert_many(db, new, ids, texts):
-        _declare_now(db, new.job_type, declaration)
-        insert.insert_many(db, new, ids, texts)
-    return ids
-
-
-def _declare_now(
-    db: DjangoDatabase, job_type: str, declaration: Declaration | None
-) -> None:
-    """Write the job type's row: its code is newer than the last migrate."""
-    if declaration is None:
-        raise UnknownJobType(job_type, registry.near(job_type, find.known_names(db)))
-    job_types.declare(db, [declaration])
-
-
-__all__ = ["UNSET", "Handler", "aenqueue", "enqueue", "job"]
+__all__ = ["UNSET", "Handler", "job"]

@@ -115,7 +115,7 @@ def policy_of(where: str, options: dict[str, Any]) -> Policy:
 
     Raises ImproperlyConfigured, with a sentence that says which option and why.
     """
-    values = {name: _once(value) for name, value in options.items()}
+    values = {name: several_times(value) for name, value in options.items()}
     for name, value in values.items():
         if name not in _PROBLEMS:
             raise ImproperlyConfigured(
@@ -147,8 +147,8 @@ def name_of(job_type: object) -> object:
     return getattr(getattr(job_type, "declaration", None), "name", job_type)
 
 
-def follower_problem(value: object) -> str | None:
-    """What is wrong with this job type of ``on_complete``, in words that follow it."""
+def job_type_problem(value: object) -> str | None:
+    """What is wrong with this handler or name of one, in words that follow it."""
     name = name_of(value)
     if isinstance(name, str) and name:
         return name_problem(name)
@@ -185,7 +185,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _once(value: Any) -> Any:
+def several_times(value: Any) -> Any:
     """What can be looked at only once, such as a generator, as a tuple."""
     return tuple(value) if isinstance(value, Iterator) else value
 
@@ -204,7 +204,8 @@ def _whole(minimum: int) -> Problem:
     return problem
 
 
-def _duration(value: object) -> str | None:
+def duration_problem(value: object) -> str | None:
+    """What is wrong with this duration, in words that follow its name."""
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return f"must be a timedelta or a number of seconds, not {value!r}."
@@ -218,7 +219,7 @@ def _duration(value: object) -> str | None:
 def _backoff(value: object) -> str | None:
     if isinstance(value, str) and value not in retries.POLICIES:
         return f"must be one of {', '.join(retries.POLICIES)}, not {value!r}."
-    if isinstance(value, str) or _duration(value) is None or callable(value):
+    if isinstance(value, str) or duration_problem(value) is None or callable(value):
         return None
     return (
         f"must be a policy's name, a wait, or a function of the attempt, not {value!r}."
@@ -255,7 +256,7 @@ def _unique(value: object) -> str | None:
     return f"must be True, or a tuple of names of parameters, not {value!r}."
 
 
-def _one_of(*allowed: str) -> Problem:
+def one_of(*allowed: str) -> Problem:
     """A check for one of these words."""
 
     def problem(value: object) -> str | None:
@@ -301,7 +302,8 @@ def _combination(policy: Policy) -> str | None:
     return None
 
 
-def _to_duration(value: timedelta | float | None | Unset) -> timedelta | None | Unset:
+def to_duration(value: timedelta | float | None | Unset) -> timedelta | None | Unset:
+    """The same as a timedelta."""
     if value is None or isinstance(value, timedelta | Unset):
         return value
     return timedelta(seconds=value)
@@ -334,28 +336,28 @@ _PROBLEMS: Final[dict[str, Problem]] = {
     "priority": priority_problem,
     "max_attempts": _unless(UNSET, None, problem=_whole(1)),
     "backoff": _backoff,
-    "timeout": _unless(UNSET, None, problem=_duration),
+    "timeout": _unless(UNSET, None, problem=duration_problem),
     "delivery": _delivery,
     "concurrency": _unless(None, problem=_whole(0)),
     "atomic": _switch,
-    "expires_in": _unless(None, problem=_duration),
+    "expires_in": _unless(None, problem=duration_problem),
     "max_crashes": _unless(UNSET, problem=_whole(1)),
     "retry_for": _exceptions,
     "permanent": _exceptions,
     "takes_context": _switch,
     "sensitive": _words,
     "unique": _unique,
-    "unique_until": _one_of(*UNIQUE_UNTIL),
-    "on_duplicate": _one_of(*ON_DUPLICATE),
-    "on_complete": _unless(None, problem=follower_problem),
+    "unique_until": one_of(*UNIQUE_UNTIL),
+    "on_duplicate": one_of(*ON_DUPLICATE),
+    "on_complete": _unless(None, problem=job_type_problem),
     "capture": _unless(UNSET, problem=_capture),
     "middleware": _middleware,
 }
 _NORMAL: Final[dict[str, Callable[[Any], Any]]] = {
     "backoff": _to_backoff,
-    "timeout": _to_duration,
+    "timeout": to_duration,
     "delivery": Delivery,
-    "expires_in": _to_duration,
+    "expires_in": to_duration,
     "retry_for": _to_tuple,
     "permanent": _to_tuple,
     "sensitive": frozenset,

@@ -7,6 +7,7 @@ is not known, the name of the job type, which is the argument ``job_type``, too.
 signal             arguments besides ``job_type``; when
 ================== ====================================================================
 job_enqueued       job: Job; in the transaction that enqueued it
+jobs_enqueued      ids: list of UUID, by enqueue_many; likewise
 attempt_started    context: Context; in the handler's thread, or its event loop
 attempt_succeeded  context, seconds: float; likewise, before it is written
 attempt_failed     context, seconds, outcome: Outcome, error: the exception; likewise,
@@ -24,6 +25,7 @@ from django.dispatch import Signal
 logger = logging.getLogger(__name__)
 
 job_enqueued = Signal()
+jobs_enqueued = Signal()
 attempt_started = Signal()
 attempt_succeeded = Signal()
 attempt_failed = Signal()

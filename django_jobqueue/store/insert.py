@@ -7,39 +7,50 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError, connections, transaction
 from psycopg import sql
 
+from django_jobqueue.arguments import from_json
 from django_jobqueue.exceptions import AlreadyArchived
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
 from django_jobqueue.store.notify import NOTIFY_IDLE
 from django_jobqueue.store.rows import Job
 
+# By the caller, the code, or what the row says of a handler that is not known here. A
+# follower that has no row would never come, so that is an error now.
+ON_COMPLETE: Final = "coalesce(%(on_complete)s::text, nullif(type.on_complete, ''))"
+FOLLOWER_IS_THERE: Final = """
+   AND (%(on_complete)s::text IS NULL
+        OR EXISTS (SELECT FROM jobqueue_jobtype WHERE name = %(on_complete)s))"""
+
 # One statement. It reads the job type's row, because operators override the priority
 # there, and because a missing row must be an error now and not at commit.
 INSERT: Final = f"""
 INSERT INTO jobqueue_queuedjob (
-       id, job_type, queue, priority, data, run_after, expires_at, enqueued_by, tags)
+       id, job_type, queue, priority, data, run_after, expires_at, enqueued_by, tags,
+       max_attempts, metadata, on_complete, unique_key, unique_until_started)
 SELECT %(id)s::uuid, type.name, coalesce(%(queue)s, type.queue),
        coalesce(%(priority)s, type.priority_override, %(declared_priority)s,
                 type.priority),
        %(data)s::jsonb, due.at,
        coalesce(%(expires_at)s::timestamptz,
                 due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
-       %(enqueued_by)s, %(tags)s::jsonb
+       %(enqueued_by)s, %(tags)s::jsonb, %(max_attempts)s::integer,
+       %(metadata)s::jsonb, {ON_COMPLETE}, %(unique_key)s::uuid,
+       %(unique_until_started)s
   FROM jobqueue_jobtype AS type,
        LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
                                 clock_timestamp() + %(delay)s::interval)) AS due (at)
- WHERE type.name = %(job_type)s
+ WHERE type.name = %(job_type)s {FOLLOWER_IS_THERE}
 {{conflict}}
-RETURNING queue, priority, run_after, expires_at, created_at, {NOTIFY_IDLE}
+RETURNING queue, priority, run_after, expires_at, created_at, on_complete, {NOTIFY_IDLE}
 """
 INSERT_NEW: Final = INSERT.format(conflict="")
-INSERT_ONCE: Final = INSERT.format(conflict="ON CONFLICT (id) DO NOTHING")
+INSERT_UNLESS: Final = INSERT.format(conflict="ON CONFLICT DO NOTHING")  # id, or key
 
 # The same for a plain job of a type that was looked up a moment ago, in this process:
 # half the planning, little to bind and little to send back.
@@ -53,22 +64,24 @@ RETURNING created_at{notify}
 
 DELETE_AGAIN: Final = "DELETE FROM jobqueue_queuedjob WHERE id = %(id)s"
 
-# The one look at the job type before a COPY, which cannot look anything up itself.
-PREPARE_MANY: Final = """
+# The one look at the job type before many jobs are inserted.
+PREPARE_MANY: Final = f"""
 SELECT coalesce(%(queue)s, type.queue),
        coalesce(%(priority)s, type.priority_override, %(declared_priority)s,
                 type.priority),
        due.at,
        coalesce(%(expires_at)s::timestamptz,
-                due.at + coalesce(%(expires_in)s::interval, type.expires_in))
+                due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
+       {ON_COMPLETE}
   FROM jobqueue_jobtype AS type,
        LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
                                 clock_timestamp() + %(delay)s::interval)) AS due (at)
- WHERE type.name = %(job_type)s
+ WHERE type.name = %(job_type)s {FOLLOWER_IS_THERE}
 """
 COPY_MANY: Final = """
 COPY jobqueue_queuedjob (
-     id, job_type, queue, priority, run_after, expires_at, enqueued_by, tags, data)
+     id, job_type, queue, priority, run_after, expires_at, on_complete, enqueued_by,
+     tags, max_attempts, metadata, data)
 FROM STDIN
 """
 COPY_CHUNK: Final = 1_000  # lines sent at once
@@ -89,6 +102,11 @@ class NewJob:
     expires_in: timedelta | None = None  # from when it is due
     enqueued_by: str | None = None
     tags: str | None = None  # JSON text
+    max_attempts: int | None = None
+    metadata: str | None = None  # JSON text
+    on_complete: str | None = None
+    unique_key: UUID | None = None
+    unique_until_started: bool = False
 
     @cached_property
     def is_plain(self) -> bool:
@@ -101,6 +119,10 @@ class NewJob:
                 self.expires_in,
                 self.enqueued_by,
                 self.tags,
+                self.max_attempts,
+                self.metadata,
+                self.on_complete,
+                self.unique_key,
             )
         )
 
@@ -118,6 +140,13 @@ class NewJob:
 # new priority, and a worker that just became idle, may be missed for so long; such a
 # worker polls often in its first tenths of a second.
 KNOWN_FOR: Final = 0.1
+
+
+class Inserted(NamedTuple):
+    """The job that an enqueue came to; ``is_new`` unless it was there already."""
+
+    job: Job
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,36 +174,50 @@ def insert(
     if known is not None and known.until > time.monotonic():
         moment = _insert_known(db, known, id, text)
         if moment is not None:
-            row = (known.queue, known.priority, moment, None, moment)
-            return _job(new, id, data, row)
-    rows = db.fetch(INSERT_NEW, {**new.params(), "id": id, "data": text})
-    if not rows:
+            return _job(
+                new, id, data, (known.queue, known.priority, moment, None, moment)
+            )
+    row = _insert(db, INSERT_NEW, new, id, text)
+    if row is None:
         return None
-    job = _job(new, id, data, rows[0])
-    unusual = job.expires_at is not None or not new.is_plain
+    job = _job(new, id, data, row)
+    *_, expires_at, _created_at, on_complete, _notified = row
+    unusual = expires_at or on_complete or not new.is_plain
     if not unusual and not connections[db.alias].in_atomic_block:
         # What is read in a transaction may be undone; else it holds for a moment.
-        _known[key] = _look(new.job_type, *rows[0])
+        _known[key] = _look(new.job_type, *row)
     return job
 
 
 def insert_once(
     db: DjangoDatabase, new: NewJob, id: UUID, data: Any, text: str
-) -> Job | None:
+) -> Inserted | None:
     """Enqueue one job under the caller's id, unless that id is in use.
 
-    Returns the job that has the id, new or waiting; None if there is no such job type.
-    Raises AlreadyArchived. The insert waits for a transaction that moves the same id to
-    the archive; that move is not in its snapshot, hence the second look.
+    Returns the job that has the id, new or waiting; None if there is no such job type,
+    or if the unique key is in use. Raises AlreadyArchived. The insert waits for a
+    transaction that moves the same id to the archive; that move is not in its snapshot,
+    hence the second look.
     """
     with transaction.atomic(using=db.alias):
-        rows = db.fetch(INSERT_ONCE, {**new.params(), "id": id, "data": text})
+        row = _insert(db, INSERT_UNLESS, new, id, text)
         found = find(db, id)
         if found is not None and found.is_over:
-            if rows:
+            if row is not None:
                 db.run(DELETE_AGAIN, {"id": id})
             raise AlreadyArchived(id, found.status)
-    return _job(new, id, data, rows[0]) if rows else found
+    if row is not None:
+        return Inserted(_job(new, id, data, row), is_new=True)
+    return None if found is None else Inserted(found, is_new=False)
+
+
+def insert_unless_there(
+    db: DjangoDatabase, new: NewJob, id: UUID, data: Any, text: str
+) -> Inserted | None:
+    """Enqueue one job with a fresh id, unless its unique key is in use; None if it is,
+    or if there is no such job type."""
+    row = _insert(db, INSERT_UNLESS, new, id, text)
+    return None if row is None else Inserted(_job(new, id, data, row), is_new=True)
 
 
 def insert_many(
@@ -184,10 +227,11 @@ def insert_many(
 
     100,000 jobs take 1.6 to 2 s; most of it is the index and the foreign key's check.
     """
-    rows = db.fetch(PREPARE_MANY, new.params())
-    if not rows:
+    found = prepare(db, new)
+    if found is None:
         return False
-    same = (new.job_type, *rows[0], new.enqueued_by, new.tags)
+    own = (new.enqueued_by, new.tags, new.max_attempts, new.metadata)
+    same = (new.job_type, *found, *own)
     fields = "\t".join(map(_copy_text, same))
     connection = connections[db.alias]
     with (
@@ -202,8 +246,23 @@ def insert_many(
                 for id, text in zip(ids[part], texts[part], strict=True)
             ]
             copy.write("".join(lines))
-    db.run(NOTIFY_MANY, {"queue": rows[0][0]})
+    db.run(NOTIFY_MANY, {"queue": found[0]})
     return True
+
+
+def prepare(db: DjangoDatabase, new: NewJob) -> tuple[Any, ...] | None:
+    """The queue, priority, ``run_after``, ``expires_at`` and follower of many jobs;
+    None if there is no such job type."""
+    rows = db.fetch(PREPARE_MANY, new.params())
+    return rows[0] if rows else None
+
+
+def _insert(
+    db: DjangoDatabase, statement: str, new: NewJob, id: UUID, text: str
+) -> tuple[Any, ...] | None:
+    """What the new row says; None if there is none."""
+    rows = db.fetch(statement, {**new.params(), "id": id, "data": text})
+    return rows[0] if rows else None
 
 
 def _copy_text(value: object) -> str:
@@ -247,7 +306,7 @@ def _insert_known(
 
 
 def _job(new: NewJob, id: UUID, data: object, row: tuple[Any, ...]) -> Job:
-    queue, priority, run_after, expires_at, created_at, *_notified = row
+    queue, priority, run_after, expires_at, created_at, *_ = row
     return Job(
         id=id,
         job_type=new.job_type,
@@ -258,4 +317,6 @@ def _job(new: NewJob, id: UUID, data: object, row: tuple[Any, ...]) -> Job:
         run_after=run_after,
         expires_at=expires_at,
         created_at=created_at,
+        max_attempts=new.max_attempts,
+        metadata=None if new.metadata is None else from_json(new.metadata),
     )

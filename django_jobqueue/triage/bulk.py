@@ -15,8 +15,8 @@ from uuid import UUID
 from django.db import transaction
 
 from django_jobqueue.conf import GREATEST
+from django_jobqueue.enqueueing import enqueue
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.handler import enqueue
 from django_jobqueue.ids import as_id, new_id
 from django_jobqueue.policy import WHO_LENGTH
 from django_jobqueue.redaction import mask_at

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django_jobqueue import handler
+from django_jobqueue import enqueueing
 from django_jobqueue.store.rows import Job
 from django_jobqueue.triage.telling import tell
 
@@ -27,7 +27,7 @@ def enqueue(
 
     The options, and the errors, are those of ``django_jobqueue.enqueue``.
     """
-    job = handler.enqueue(
+    job = enqueueing.enqueue(
         job_type,
         data,
         run_after=run_after,

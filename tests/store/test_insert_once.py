@@ -39,9 +39,10 @@ SELECT id, job_type, 'succeeded', data FROM gone
 def put_once(id: UUID, a: int = 1) -> Job | None:
     """Enqueue under this id."""
     data = {"a": a}
-    return insert.insert_once(
+    inserted = insert.insert_once(
         DjangoDatabase(), NewJob(job_type=ADD), id, data, f'{{"a": {a}}}'
     )
+    return inserted and inserted.job
 
 
 def test_a_new_id_makes_a_job() -> None:

@@ -171,7 +171,7 @@ def test_one_bad_call_of_many_is_refused_before_the_database_is_asked() -> None:
 
 def test_many_jobs_cannot_have_one_id() -> None:
     assert refused(lambda: jobs.add.using(id=ID).enqueue_many([{"a": 1}])) == (
-        "enqueue_many makes the ids itself: using(id=…)."
+        "id is for one job, not for enqueue_many."
     )
 
 

@@ -70,6 +70,6 @@ def test_a_receiver_for_one_job_type_hears_of_no_other(signal: Signal) -> None:
 def test_every_signal_is_in_the_table_of_the_docstring() -> None:
     assert signals.__doc__ is not None
     named = [name for name, value in vars(signals).items() if type(value) is Signal]
-    assert len(named) == 5
+    assert len(named) == 6
     for name in named:
         assert f"\n{name} " in signals.__doc__

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from django_jobqueue.enqueueing import enqueue
 from django_jobqueue.figures.clock import database_now
-from django_jobqueue.handler import enqueue
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.data import data_of

@@ -12,8 +12,8 @@ from django.db import transaction
 
 from django_jobqueue.arguments import to_json
 from django_jobqueue.conf import conf
+from django_jobqueue.enqueueing import enqueue_many
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.handler import Handler, enqueue
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console
@@ -48,17 +48,10 @@ class EnqueueingLines:
         for start in range(0, len(self._data), BATCH):
             batch = self._data[start : start + BATCH]
             with transaction.atomic(using=conf.database):
-                self._enqueue([data for _, data in batch])
+                calls = [data for _, data in batch]
+                enqueue_many(self._job_type, calls, **self._how)
             self._done += len(batch)
             yield len(batch)
-
-    def _enqueue(self, batch: list[Data]) -> None:
-        if self._declaration is not None:
-            handler = Handler[..., Any](self._declaration.function, self._declaration)
-            handler.using(**self._how).enqueue_many(batch)
-            return
-        for data in batch:
-            enqueue(self._job_type, data, **self._how)
 
     def _read(self, path: str) -> Iterator[tuple[int, Data]]:
         """Each line's number and data. Raises CommandError."""

@@ -1,0 +1,81 @@
+"""Enqueue by the name of the job type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Unpack
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.options import JobOptions, Options
+from django_jobqueue.producer import Data, Producer
+from django_jobqueue.registry import Declaration, registry
+from django_jobqueue.store.rows import Job
+
+
+def enqueue(
+    job_type: str,
+    data: Mapping[str, Any] | None = None,
+    **options: Unpack[JobOptions],
+) -> Job:
+    """Enqueue a job by the name of its type, also one whose handler is not known here.
+
+    Raises UnknownJobType, with the names most like it, and what ``Handler.enqueue``
+    raises. The options are those of ``Handler.using``.
+    """
+    declaration, producer = _named(job_type, options)
+    return producer.enqueue(_checked(declaration, {} if data is None else data))
+
+
+async def aenqueue(
+    job_type: str,
+    data: Mapping[str, Any] | None = None,
+    **options: Unpack[JobOptions],
+) -> Job:
+    """``enqueue`` for async code."""
+    return await sync_to_async(enqueue)(job_type, data, **options)
+
+
+def enqueue_many(
+    job_type: str, calls: Iterable[Mapping[str, Any]], **options: Unpack[JobOptions]
+) -> list[UUID]:
+    """Enqueue a job for each of these data; return their ids, in order.
+
+    All or none, in the caller's transaction. Raises what ``enqueue`` raises.
+    """
+    declaration, producer = _named(job_type, options)
+    return producer.enqueue_many([_checked(declaration, call) for call in calls])
+
+
+async def aenqueue_many(
+    job_type: str, calls: Iterable[Mapping[str, Any]], **options: Unpack[JobOptions]
+) -> list[UUID]:
+    """``enqueue_many`` for async code."""
+    return await sync_to_async(enqueue_many)(job_type, calls, **options)
+
+
+def _named(
+    job_type: object, options: Mapping[str, Any]
+) -> tuple[Declaration | None, Producer]:
+    if not isinstance(job_type, str):
+        raise InvalidArguments(
+            f"enqueue takes the name of a job type, not {job_type!r}; a handler has an "
+            "enqueue of its own."
+        )
+    declaration = registry.get(job_type)
+    return declaration, Producer(job_type, declaration, Options().but(options))
+
+
+def _checked(declaration: Declaration | None, given: object) -> Data:
+    """The data of a job, whether its handler is known or not. Raises
+    InvalidArguments."""
+    data = dict(given) if isinstance(given, Mapping) else given
+    if declaration is not None and (problem := declaration.parameters.problem(data)):
+        raise InvalidArguments(problem)
+    if not isinstance(data, dict):
+        raise InvalidArguments(
+            f"The data of a job must be an object, not {type(data).__name__}."
+        )
+    return data

@@ -1,0 +1,195 @@
+"""Enqueues calls of one job type, in the caller's transaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.dispatch import Signal
+
+from django_jobqueue import signals, unique
+from django_jobqueue.arguments import to_json
+from django_jobqueue.capture import captured
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import DuplicateJob, InvalidArguments, UnknownJobType
+from django_jobqueue.ids import new_id, new_ids
+from django_jobqueue.memory import memory
+from django_jobqueue.options import Options
+from django_jobqueue.policy import Policy
+from django_jobqueue.registry import Declaration, registry
+from django_jobqueue.store import find, insert, insert_unique, job_types
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.insert import Inserted, NewJob
+from django_jobqueue.store.rows import Job
+
+Data = dict[str, Any]
+
+
+class Producer:
+    """Enqueues calls of one job type with the same options. The data that it is given
+    fit the handler."""
+
+    def __init__(
+        self, job_type: str, declaration: Declaration | None, options: Options
+    ) -> None:
+        self.options = options
+        self._declaration = declaration
+        self._policy = declaration.policy if declaration else Policy()
+        self._is_unique = bool(options.unique_key or self._policy.unique)
+        self._until = options.unique_until or self._policy.unique_until
+        self._new = replace(
+            options.new_job(job_type, declaration),
+            unique_until_started=self._is_unique and self._until == "started",
+        )
+
+    def enqueue(self, data: Any) -> Job:
+        """Enqueue one call. Raises DuplicateJob, AlreadyArchived, InvalidArguments,
+        UnknownJobType."""
+        text = to_json(data, limit=conf.max_data_bytes)
+        new = self._as_of_now()
+        id = self.options.id or new_id()
+        if conf.mode != "queue":
+            return memory.take(new, self._declaration, id, data, text)
+        if self._is_unique:
+            new = replace(new, unique_key=self._key(data))
+        db = DjangoDatabase(self.options.using)
+        inserted = self._insert(db, new, id, data, text)
+        if inserted is None:
+            self._declare(db)
+            inserted = self._insert(db, new, id, data, text)
+        if inserted is None:
+            raise UnknownJobType(new.job_type)
+        if not inserted.is_new:
+            return self._there(inserted.job, id)
+        self._tell(signals.job_enqueued, job=inserted.job)
+        return inserted.job
+
+    def enqueue_many(self, calls: list[Data]) -> list[UUID]:
+        """Enqueue each call, all or none; return the ids, in order. Raises the same,
+        and InvalidArguments for options of a single job."""
+        for name in ("id", "unique_key"):
+            if getattr(self.options, name) is not None:
+                raise InvalidArguments(f"{name} is for one job, not for enqueue_many.")
+        limit, ids = conf.max_data_bytes, new_ids(len(calls))
+        texts = [to_json(data, limit=limit) for data in calls]
+        if not calls:
+            return []
+        new = self._as_of_now()
+        if conf.mode != "queue":
+            for id, data, text in zip(ids, calls, texts, strict=True):
+                memory.take(new, self._declaration, id, data, text)
+            return ids
+        db = DjangoDatabase(self.options.using)
+        if self._is_unique:
+            keys = [self._key(data) for data in calls]
+            return self._insert_unique(db, new, keys, ids, texts)
+        if not insert.insert_many(db, new, ids, texts):
+            self._declare(db)
+            insert.insert_many(db, new, ids, texts)
+        self._tell(signals.jobs_enqueued, ids=ids)
+        return ids
+
+    def _as_of_now(self) -> NewJob:
+        """What is to be inserted, with what is captured of the caller."""
+        names = self._policy.captured
+        if not names:
+            return self._new
+        metadata = self.options.metadata_as_json(captured(names))
+        return replace(self._new, metadata=metadata)
+
+    def _insert(
+        self, db: DjangoDatabase, new: NewJob, id: UUID, data: Any, text: str
+    ) -> Inserted | None:
+        own_id = self.options.id is not None
+        if self._is_unique:
+            return insert_unique.insert_unique(db, new, id, data, text, own_id=own_id)
+        if own_id:
+            return insert.insert_once(db, new, id, data, text)
+        job = insert.insert(db, new, id, data, text)
+        return None if job is None else Inserted(job, True)
+
+    def _insert_unique(
+        self,
+        db: DjangoDatabase,
+        new: NewJob,
+        keys: list[UUID],
+        ids: list[UUID],
+        texts: list[str],
+    ) -> list[UUID]:
+        """Enqueue those that no job is like; return the ids of the jobs of all."""
+        calls: dict[UUID, tuple[UUID, str]] = {}
+        for key, call in zip(keys, zip(ids, texts, strict=True), strict=True):
+            calls.setdefault(key, call)
+        if len(calls) < len(keys) and self._raises:
+            raise DuplicateJob(
+                f"{len(keys) - len(calls)} of these {len(keys)} calls have the same "
+                f"{self._by} as another one of them; nothing was enqueued. Leave them "
+                "out, or enqueue with on_duplicate='return'."
+            )
+        with transaction.atomic(using=db.alias):
+            held = insert_unique.insert_many_unique(db, new, calls)
+            if held is None:
+                self._declare(db)
+                held = insert_unique.insert_many_unique(db, new, calls) or {}
+            if held and self._raises:
+                job = find.find(db, next(iter(held.values())))
+                raise self._duplicate(job, f" {len(held)} of {len(keys)} calls are so.")
+        made = [id for key, (id, _) in calls.items() if key not in held]
+        if made:
+            self._tell(signals.jobs_enqueued, ids=made)
+        return [held.get(key) or calls[key][0] for key in keys]
+
+    def _key(self, data: Data) -> UUID:
+        """What no other job has meanwhile."""
+        if self.options.unique_key is not None:
+            return unique.key_of_text(self._new.job_type, self.options.unique_key)
+        assert self._declaration is not None  # its policy says so
+        return unique.key_of_data(self._declaration, data)
+
+    @property
+    def _raises(self) -> bool:
+        said = self.options.on_duplicate or self._policy.on_duplicate
+        return said == "raise"
+
+    @property
+    def _by(self) -> str:
+        """What duplicates have in common."""
+        if self.options.unique_key is not None:
+            return f"unique_key {self.options.unique_key!r}"
+        return unique.described(self._policy.unique)
+
+    def _there(self, job: Job, id: UUID) -> Job:
+        """The job that is there already, if that is what the caller wants."""
+        if job.id == id or not self._raises:
+            return job
+        raise self._duplicate(job)
+
+    def _duplicate(self, job: Job | None, more: str = "") -> DuplicateJob:
+        which, status = (job.id, job.status) if job else ("?", "gone")
+        return DuplicateJob(
+            f"Job {which} of type {self._new.job_type!r} is {status} already and has "
+            f"the same {self._by}; there is one at a time, until it is {self._until}."
+            f"{more} Nothing was enqueued. The error's job is that job; with "
+            "on_duplicate='return' it is returned instead.",
+            job,
+        )
+
+    def _declare(self, db: DjangoDatabase) -> None:
+        """Write the rows that are missing: the code is newer than the last migrate."""
+        known, found = find.known_names(db), []
+        for name in filter(None, (self._new.job_type, self._new.on_complete)):
+            is_own = name == self._new.job_type
+            declaration = self._declaration if is_own else registry.get(name)
+            if declaration is not None:
+                found.append(declaration)
+            elif name not in known:
+                raise UnknownJobType(name, registry.near(name, known))
+        job_types.declare(db, found)
+
+    def _tell(self, signal: Signal, **arguments: object) -> None:
+        if signal.receivers:
+            name = self._new.job_type
+            sender = registry.sender(name)
+            signals.send(signal, sender, job_type=name, **arguments)
