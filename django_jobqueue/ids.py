@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from datetime import datetime
 from threading import Lock
 from uuid import UUID
 
@@ -46,6 +47,12 @@ def new_id() -> UUID:
 def new_ids(count: int) -> list[UUID]:
     """``count`` new ids, in ascending order."""
     return [new_id() for _ in range(count)]
+
+
+def first_id(moment: datetime) -> UUID:
+    """The least id that is made at this moment, which is aware, or later."""
+    stamp = int(moment.timestamp() * 1_000)
+    return UUID(int=stamp << 80 | _VERSION | _VARIANT)
 
 
 def as_id(value: UUID | str) -> UUID:

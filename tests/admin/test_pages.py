@@ -177,7 +177,7 @@ def queries(client: Client, address: str) -> int:
     ("model", "most"),
     [
         ("archivedjob", 7),
-        ("queuedjob", 9),
+        ("queuedjob", 10),
         ("failuregroup", 12),
         ("jobtype", 11),
         ("queue", 12),

@@ -8,10 +8,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.jobs import related
+from django_jobqueue.admin.jobs import following, related
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
+from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.models import JobType
@@ -30,8 +31,9 @@ def page_of(
         summary=_summary(request, job, read, job_type),
         timeline=timeline(_steps(job, attempts), attempts),
         attempts=attempts,
-        current=_success(job),
+        current=_success(job, read.reports.current),
         data=read.data(),
+        metadata=read.metadata(),
         result=read.result(),
         error=_unsaid(read.error(job), attempts),
         lately=related.lately(request, job),
@@ -71,6 +73,7 @@ def _summary(
         (_("Replayed as"), related.replays(request, job)),
         (_("Bulk operation"), related.operation(request, job)),
         (_("Failure group"), _group(job, read)),
+        *following.facts(request, job, read.value),
     ]
 
 
@@ -95,7 +98,7 @@ def _steps(job: Any, attempts: Attempts) -> list[Step]:
     return [*steps, Step(end, job.finished_at, note, job.status)]
 
 
-def _success(job: Any) -> Attempt | None:
+def _success(job: Any, told: Told | None) -> Attempt | None:
     """The attempt that succeeded stands on the job itself."""
     if job.status != ArchivedStatus.SUCCEEDED:
         return None
@@ -107,4 +110,5 @@ def _success(job: Any) -> Attempt | None:
         ran_ms=job.run_ms,
         worker=display.visible(job.worker),
         release=display.visible(job.release),
+        told=told,
     )

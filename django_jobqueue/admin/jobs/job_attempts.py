@@ -15,6 +15,7 @@ from django.db.models.functions import Cast, Left, Right
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_jobqueue.admin.jobs.job_reports import Reports, Told
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.frames import Traceback, traceback_of
 from django_jobqueue.models import Failure
@@ -47,6 +48,7 @@ class Attempt:
     log: str = ""
     note: str = ""  # what is not shown
     group: Any = ""
+    told: Told | None = None
 
     @property
     def when(self) -> Any:
@@ -114,13 +116,18 @@ class Attempts:
 
 
 class Shown:
-    """How texts of the job are shown, and where links to its groups lead."""
+    """How texts of the job are shown, where links to its groups lead, and what its
+    attempts told."""
 
     def __init__(
-        self, text: Callable[[str], str], group: Callable[[UUID | None], Any]
+        self,
+        text: Callable[[str], str],
+        group: Callable[[UUID | None], Any],
+        reports: Reports,
     ) -> None:
         self.text = text
         self.group = group
+        self.reports = reports
         self.left = MOST_TRACEBACKS
         self.unread = MOST_READ
 
@@ -132,6 +139,7 @@ def attempts_of(job_id: UUID, before: int | None, shown: Shown) -> Attempts:
     found = list(page.order_by("-pk")[: INLINE + 1])
     failures, more = found[:INLINE], len(found) > INLINE
     first = rows.order_by("pk").first() if more else None
+    shown.reports.read(one.number for one in [*failures, first] if one)
     return Attempts(
         runs=list(_runs(failures, shown)),
         first=None if first is None else _told(first, shown),
@@ -177,20 +185,23 @@ def _attempt(failure: Any, shown: Shown) -> Attempt:
         ran_ms=ran,
         worker=display.visible(failure.worker),
         release=display.visible(failure.release),
+        told=shown.reports.take(failure.number, failure.started_at),
     )
 
 
 def _told(failure: Any, shown: Shown) -> Attempt:
     """The same, and what went wrong."""
     traceback, text, note = _traceback(failure, shown)
+    attempt = _attempt(failure, shown)
+    has_lines = attempt.told is not None and attempt.told.lines
     return replace(
-        _attempt(failure, shown),
+        attempt,
         error_class=display.visible(failure.error_class),
         message=shown.text(failure.shown_message or failure.shown_reason),
         traceback=traceback,
         text=text,
         note=note,
-        log=shown.text(failure.shown_log),
+        log="" if has_lines else shown.text(failure.shown_log),
         group=shown.group(failure.fingerprint),
     )
 

@@ -21,6 +21,7 @@ from django_jobqueue.admin.jobs.job_attempts import (
     Shown,
     attempts_of,
 )
+from django_jobqueue.admin.jobs.job_reports import Reports, Told
 from django_jobqueue.admin.jobs.related import Dot
 from django_jobqueue.admin.jobs.timeline import Step
 from django_jobqueue.admin.parts import display, json_tree
@@ -43,6 +44,7 @@ class JobPage:
     timeline: list[Step]
     attempts: Attempts
     data: JsonTree
+    metadata: JsonTree | None = None
     current: Attempt | None = None  # the attempt that goes on, or succeeded
     result: JsonTree | None = None
     error: tuple[str, str] = ("", "")  # class and message, where no attempt shows them
@@ -51,6 +53,13 @@ class JobPage:
     history: list[tuple[LogEntry, str]] = field(default_factory=list)
     downloads: dict[str, str] = field(default_factory=dict)  # addresses by column
     reveal: str = ""  # where secrets are asked for; empty for who may not
+
+    @property
+    def progress(self) -> Told | None:
+        """How far the attempt is that goes on."""
+        told = self.current.told if self.current else None
+        is_running = self.current is not None and self.current.kind == "running"
+        return told if told and told.has_progress and is_running else None
 
 
 class Reader:
@@ -71,7 +80,14 @@ class Reader:
         self._reveal = reveal
         texts = stored(job)
         self._data, self._result = value_of(texts["data"]), value_of(texts["result"])
+        self._metadata = value_of(texts["metadata"])
         self._secrets = self._secrets_in_data()
+        self.reports = Reports(job, self.text)
+
+    @property
+    def value(self) -> Any:
+        """The data as they are, for what they say about other jobs."""
+        return self._data
 
     def data(self) -> JsonTree:
         """The data, as this user may see it."""
@@ -81,6 +97,10 @@ class Reader:
         """The result of an archived job, as this user may see it."""
         return None if self._result is None else self._shown(self._result)
 
+    def metadata(self) -> JsonTree | None:
+        """What travels with the job, as this user may see it."""
+        return None if self._metadata is None else self._shown(self._metadata)
+
     def text(self, text: str) -> str:
         """A message, traceback or log of this job."""
         return display.visible(mask_text(text, self._secrets))
@@ -88,7 +108,7 @@ class Reader:
     def attempts(self) -> Attempts:
         """The attempts that did not succeed, those that the address asks for."""
         before = self.request.GET.get(BEFORE, "")
-        shown = Shown(self.text, self.other_group)
+        shown = Shown(self.text, self.other_group, self.reports)
         known = before.isascii() and before.isdecimal() and len(before) < 19
         return attempts_of(self.job.pk, int(before) if known else None, shown)
 

@@ -42,13 +42,14 @@ from django_jobqueue.admin.lists.filters import (
 )
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, DueRangeFilter
-from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.parts import bars, catalogue, display
 from django_jobqueue.admin.verbs.verb import Verb
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
     JobType,
     QueuedJob,
+    Report,
     Worker,
 )
 from django_jobqueue.models.functions import ClockTimestamp
@@ -68,6 +69,7 @@ class Around:
     error: Failure | None = None
     sees_workers: bool = False
     why: list[str] = field(default_factory=list)  # it is not running, in words
+    told: Report | None = None  # by the attempt that goes on
 
 
 @register(QueuedJob)
@@ -99,6 +101,7 @@ class QueuedJobAdmin(JobAdmin):
         "max_attempts",
         "crashes",
         "started_at",
+        "fence",
         "worker_id",
         "cancel_requested_at",
         "alone",
@@ -148,11 +151,12 @@ class QueuedJobAdmin(JobAdmin):
         return may(request, "reschedule_queuedjob")
 
     def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
-        """Job types, queues, workers and last errors: a query each."""
+        """Job types, queues, workers, last errors and progress: a query each."""
         types, queues = catalogue.job_types(request), catalogue.queues(request)
         workers = _workers({row.worker_id for row in rows if row.worker_id})
         reasons = why_not(request, rows, workers.values())
         errors = _last_errors([row.pk for row in rows if row.attempts or row.crashes])
+        told = bars.told_by(rows)
         sees_workers = may_view(request, Worker)
         for row in rows:
             job_type = types.get(row.job_type_id)
@@ -163,17 +167,20 @@ class QueuedJobAdmin(JobAdmin):
                 errors.get(row.pk),
                 sees_workers,
                 reasons[row.pk],
+                told.get(row.pk),
             )
         return rows
 
     @column(description=_("state"))
     def state(self, job: Any) -> Any:
-        """The state as a person sees it, and what the last attempt failed with."""
-        state, error = state_of(job, job.around), job.around.error
-        if error is None:
-            return state
-        message = error.error_message or error.reason
-        return display.lines([state, *display.error_cell(error.error_class, message)])
+        """The state as a person sees it, how far it is, and what the last attempt
+        failed with."""
+        lines = [state_of(job, job.around), *bars.bar_cell(job.around.told)]
+        error = job.around.error
+        if error is not None:
+            message = error.error_message or error.reason
+            lines += display.error_cell(error.error_class, message)
+        return display.lines(lines)
 
     @column(description=_("due or started"))
     def due(self, job: Any) -> Any:

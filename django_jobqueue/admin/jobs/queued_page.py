@@ -8,10 +8,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.jobs import related, where
+from django_jobqueue.admin.jobs import following, related, where
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
+from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.jobs.why import why
 from django_jobqueue.admin.parts import catalogue, display
@@ -26,11 +27,12 @@ def page_of(
     attempts = read.attempts()
     return JobPage(
         state=state,
-        summary=_summary(request, job),
+        summary=_summary(request, job, read),
         timeline=timeline(_steps(job), attempts),
         attempts=attempts,
-        current=_running(job),
+        current=_running(job, read.reports.current),
         data=read.data(),
+        metadata=read.metadata(),
         lately=related.lately(request, job),
         buttons=[*buttons, *where.question_button(request, job)],
         history=read.history(),
@@ -39,7 +41,7 @@ def page_of(
     )
 
 
-def _summary(request: HttpRequest, job: Any) -> list[tuple[Any, Any]]:
+def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, Any]]:
     limit = catalogue.max_attempts(job, job.around.job_type)
     return [
         (_("Id"), display.whole_id(job.pk)),
@@ -53,7 +55,17 @@ def _summary(request: HttpRequest, job: Any) -> list[tuple[Any, Any]]:
         (_("Replay of"), related.origin(request, job)),
         (_("Replayed as"), related.replays(request, job)),
         (_("Bulk operation"), related.operation(request, job)),
+        *following.facts(request, job, read.value),
+        *_uniqueness(job),
     ]
+
+
+def _uniqueness(job: Any) -> list[tuple[Any, Any]]:
+    """For how long no other job like this one is enqueued; most have no such key."""
+    if job.unique_key is None:
+        return []
+    until = _("until it starts") if job.unique_until_started else _("until it is over")
+    return [(_("Unique key"), display.lines([display.whole_id(job.unique_key), until]))]
 
 
 def _steps(job: Any) -> list[Step]:
@@ -68,7 +80,7 @@ def _steps(job: Any) -> list[Step]:
     return steps
 
 
-def _running(job: Any) -> Attempt | None:
+def _running(job: Any, told: Told | None) -> Attempt | None:
     """The attempt that goes on now."""
     if job.status != QueuedStatus.RUNNING:
         return None
@@ -84,4 +96,5 @@ def _running(job: Any) -> Attempt | None:
         worker=display.visible(worker.name) if worker else "",
         note=note,
         traceback=place.traceback if place else None,
+        told=told,
     )

@@ -40,7 +40,7 @@ def origin(request: HttpRequest, job: Any) -> Any:
     there = set()
     if may_view(request, ArchivedJob):
         there = set(ArchivedJob.objects.filter(pk__in=ids).values_list("pk", flat=True))
-    links = [_link(id, is_there=id in there) for id in ids]
+    links = [archived_link(id, is_there=id in there) for id in ids]
     if len(links) == 1:
         return links[0]
     return display.lines(
@@ -110,7 +110,8 @@ def by_original(rows: Iterable[tuple[Any, ...]]) -> dict[UUID, list[tuple[Any, .
     return found
 
 
-def _link(id: UUID, *, is_there: bool) -> Any:
+def archived_link(id: UUID, *, is_there: bool) -> Any:
+    """The short id of an archived job, as a link if it is there."""
     text = display.short_id(id)
     return display.link("archivedjob", id, text) if is_there else text
 

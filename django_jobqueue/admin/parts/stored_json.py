@@ -18,12 +18,15 @@ LONGEST: Final = 4 * 1024 * 1024  # characters that a page reads
 
 
 def stored(job: QueuedJob | ArchivedJob, limit: int = LONGEST) -> dict[str, str | None]:
-    """The texts of ``data`` and ``result``; of a longer one, one character too many."""
-    names = ["data", "result"] if isinstance(job, ArchivedJob) else ["data"]
+    """The texts of ``data``, ``metadata`` and ``result``; of a longer one, one
+    character too many."""
+    names = ["data", "metadata"]
+    if isinstance(job, ArchivedJob):
+        names.append("result")
     row = type(job)._base_manager.filter(pk=job.pk)
     texts = {f"{name}_text": Left(Cast(name, TextField()), limit + 1) for name in names}
     found = row.annotate(**texts).values(*texts).first() or {}
-    return {name: found.get(f"{name}_text") for name in ("data", "result")}
+    return {name: found.get(f"{name}_text") for name in ("data", "metadata", "result")}
 
 
 def value_of(text: str | None, limit: int = LONGEST) -> Any:

@@ -1,0 +1,51 @@
+"""How far running jobs are, in a cell of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from django_jobqueue import measure
+from django_jobqueue.admin.parts import display
+from django_jobqueue.models import Report
+from django_jobqueue.states import QueuedStatus
+
+
+def told_by(jobs: Iterable[Any]) -> dict[UUID, Report]:
+    """What the attempts told that go on now, by job; a query, if any of them runs."""
+    fences = {job.pk: job.fence for job in jobs if job.status == QueuedStatus.RUNNING}
+    if not fences:
+        return {}
+    found = Report.objects.latest_for(fences).only(
+        "job_id", "fence", "done", "total", "note"
+    )
+    return {told.job_id: told for told in found if told.fence == fences[told.job_id]}
+
+
+def bar_cell(told: Report | None) -> list[SafeString]:
+    """A small bar and the note, if there are any."""
+    if told is None:
+        return []
+    percent = measure.percent(told.done, told.total)
+    text = measure.text(told.done, told.total)
+    note = display.shown_text(told.note, display.CELL)
+    cells = []
+    if percent is not None:
+        cells.append(
+            format_html(
+                '<progress class="jq-bar" max="100" value="{}" title="{}"'
+                ' aria-label="{}"></progress>',
+                percent,
+                text,
+                text,
+            )
+        )
+    elif text:
+        cells.append(display.short(text))
+    if note:
+        cells.append(format_html('<span class="jq-quiet">{}</span>', note))
+    return cells

@@ -1,0 +1,289 @@
+"""What attempts told, on the pages of jobs and in lists; and what follows on what."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from django_jobqueue.admin.jobs import following
+from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
+from tests.admin import scene as rows
+from tests.admin.conftest import LogIn
+from tests.admin.pages import Page, get, list_of, page_of
+from tests.admin.scene import ADD, FAIL, LEAK, MINUTE, SECRET
+from tests.admin.test_pages import queries
+from tests.progress.rows import running, told
+
+NOW = 1_795_000_000.25
+
+
+def lines(*texts: str, level: str = "info") -> list[list[Any]]:
+    """Lines that a handler wrote, a second each."""
+    return [[NOW + second, level, text] for second, text in enumerate(texts)]
+
+
+def failed_attempt(id: UUID, number: int, minutes_ago: int, **columns: Any) -> datetime:
+    """An attempt that failed; returns when it began."""
+    began = timezone.now() - minutes_ago * MINUTE
+    Failure.objects.create(
+        job_id=id,
+        job_type=FAIL,
+        number=number,
+        end=columns.pop("end", "failed"),
+        started_at=began,
+        finished_at=began + timedelta(seconds=10),
+        **columns,
+    )
+    return began
+
+
+def bars(page: Page) -> list[str | None]:
+    """How far the bars of a page are."""
+    return [bar["value"] for bar in page.all("progress")]
+
+
+def test_a_running_job_shows_how_far_it_is(anna: Client) -> None:
+    began = timezone.now() - MINUTE
+    id = running(started_at=began)
+    told(
+        id,
+        done=30,
+        total=120,
+        note="resizing",
+        queries=1_200,
+        query_ms=34.4,
+        started_at=began,
+        lines=lines("first", "second"),
+        dropped=3,
+    )
+    page = get(anna, page_of("queuedjob", id))
+    assert bars(page) == ["25"]
+    assert "30 of 120 (25 %) · resizing · about 2 m left" in page.text
+    assert "1,200 queries, 34 ms" in page.text
+    assert "2 lines" in page.text
+    assert page.text.index("first") < page.text.index("second")
+    assert "3 earlier lines were not kept." in page.text
+    (region,) = page.all("div", **{"data-jq-region": "job"})
+    assert region
+
+
+def test_a_job_that_tells_nothing_has_no_bar(anna: Client) -> None:
+    page = get(anna, page_of("queuedjob", running()))
+    assert bars(page) == []
+    assert "jq-lines" not in page.html
+
+
+def test_of_a_job_that_tells_only_what_it_is_at_that_is_shown(anna: Client) -> None:
+    id = running()
+    told(id, note="asking the carrier")
+    page = get(anna, page_of("queuedjob", id))
+    assert bars(page) == []
+    assert "asking the carrier" in page.text
+
+
+def test_each_attempt_has_what_it_told(anna: Client) -> None:
+    id = rows.archived(FAIL, "failed", attempts=2)
+    for number, minutes in ((1, 30), (2, 20)):
+        began = failed_attempt(id, number, minutes, error_message=f"error {number}")
+        told(
+            id,
+            fence=number * 10,
+            number=number,
+            done=number,
+            total=4,
+            started_at=began,
+            lines=lines(f"line of {number}"),
+        )
+    page = get(anna, page_of("archivedjob", id))
+    assert bars(page) == ["50", "25"]
+    order = ["error 2", "line of 2", "error 1", "line of 1"]
+    assert sorted(order, key=page.text.index) == order
+    assert ["open" in one for one in page.all("details")] == [True, False]
+
+
+def test_what_a_job_that_succeeded_told_is_kept_with_its_attempt(anna: Client) -> None:
+    began = timezone.now() - MINUTE
+    id = rows.archived(attempts=1, started_at=began)
+    told(id, done=7, total=7, started_at=began, lines=lines("all is well"))
+    page = get(anna, page_of("archivedjob", id))
+    assert bars(page) == ["100"]
+    assert "all is well" in page.text
+    assert "left" not in page.text
+
+
+def test_a_crash_spends_no_attempt_and_lines_do_not_mix(anna: Client) -> None:
+    """Two attempts have the number 1, and of the first nothing is known but lines."""
+    id = running(started_at=timezone.now() - MINUTE, crashes=1)
+    began = failed_attempt(id, 1, 10, end="crashed", reason="killed")
+    told(id, fence=1, number=1, started_at=began, lines=lines("before the crash"))
+    page = get(anna, page_of("queuedjob", id))
+    assert page.text.index("killed") < page.text.index("before the crash")
+    second = timezone.now() - MINUTE
+    told(id, fence=2, number=1, started_at=second, lines=lines("after the crash"))
+    page = get(anna, page_of("queuedjob", id))
+    order = ["after the crash", "killed", "before the crash"]
+    assert sorted(order, key=page.text.index) == order
+
+
+def test_attempts_that_failed_alike_keep_their_lines(anna: Client) -> None:
+    id = rows.archived(FAIL, "failed", attempts=3)
+    same = uuid4()
+    for number in (1, 2, 3):
+        began = failed_attempt(id, number, 40 - number, fingerprint=same)
+        text = f"line of {number}."
+        told(id, fence=number, number=number, started_at=began, lines=lines(text))
+    page = get(anna, page_of("archivedjob", id))
+    assert len(page.all("article")) == 1
+    assert [page.text.count(f"line of {number}.") for number in (1, 2, 3)] == [1, 1, 1]
+
+
+def test_the_log_of_a_failure_is_shown_where_no_lines_are(anna: Client) -> None:
+    id = rows.archived(FAIL, "failed", attempts=2)
+    failed_attempt(id, 1, 30, log_tail="the tail of 1", error_message="1")
+    began = failed_attempt(id, 2, 20, log_tail="the tail of 2", error_message="2")
+    told(id, fence=2, number=2, started_at=began, lines=lines("a line"))
+    text = get(anna, page_of("archivedjob", id)).text
+    assert "the tail of 1" in text
+    assert "the tail of 2" not in text
+
+
+def test_lines_and_notes_are_shown_to_all_and_metadata_as_data_are(
+    log_in: LogIn,
+) -> None:
+    id = running(job_type=LEAK, data={"token": SECRET}, metadata={"tenant": "acme"})
+    told(id, note=f"note {SECRET}", lines=lines(f"line {SECRET}"))
+    some = get(log_in("view_queuedjob"), page_of("queuedjob", id))
+    assert "note ••••" in some.text
+    assert "line ••••" in some.text
+    assert '"tenant"' in some.text
+    assert "acme" not in some.text
+    client = log_in("view_queuedjob", "view_job_data", name="carl")
+    more = get(client, page_of("queuedjob", id))
+    assert '"tenant": "acme"' in more.text
+    assert SECRET not in some.html + more.html
+
+
+def test_a_job_without_metadata_says_nothing_of_it(anna: Client) -> None:
+    assert "Metadata" not in get(anna, page_of("queuedjob", rows.queued())).text
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        '{"a": 1}',
+        "7",
+        "null",
+        '["x", null, [1, 2], [1, 2, 3], [1, "info", "good"], [1e300, "info", "odd"]]',
+        '[["now", "info", "x"], [1, "<b>", "good"]]',
+    ],
+)
+def test_lines_that_plain_sql_wrote_harm_nothing(anna: Client, stored: str) -> None:
+    id = running()
+    told(id)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE jobqueue_report SET lines = %s::jsonb", [stored])
+    page = get(anna, page_of("queuedjob", id))
+    assert ("good" in page.text) == ("good" in stored)
+
+
+def test_lines_are_bounded(anna: Client) -> None:
+    id = rows.archived(FAIL, "failed", attempts=20)
+    for number in range(1, 21):
+        began = failed_attempt(id, number, 60 - number, error_message=str(number))
+        text = ["x" * 1_000] * 60
+        told(id, fence=number, number=number, started_at=began, lines=lines(*text))
+    page = get(anna, page_of("archivedjob", id))
+    assert len(page.html) < 1_000_000
+    assert "The lines are not shown, because there are too many." in page.text
+
+
+def test_what_attempts_told_is_one_query(anna: Client) -> None:
+    id = rows.archived(FAIL, "failed", attempts=12)
+    address = page_of("archivedjob", id)
+    failed_attempt(id, 1, 30)
+    few = queries(anna, address)
+    for number in range(2, 13):
+        began = failed_attempt(id, number, 30 - number)
+        told(id, fence=number, number=number, started_at=began, lines=lines("x"))
+    assert queries(anna, address) == few
+
+
+def test_running_jobs_in_the_list_have_a_bar(anna: Client) -> None:
+    id, other = running(), running(fence=5)
+    told(id, done=1, total=4, note="resizing")
+    told(other, fence=4, done=3, total=4)  # by an attempt that is over
+    page = get(anna, list_of("queuedjob"))
+    assert bars(page) == ["25"]
+    assert page.all("progress")[0]["aria-label"] == "1 of 4 (25 %)"
+    assert "resizing" in page.text
+
+
+def test_bars_of_a_list_are_one_query_if_anything_runs(anna: Client) -> None:
+    rows.queued(attempts=1)
+    none = queries(anna, list_of("queuedjob"))
+    told(running(), done=1, total=2)
+    one = queries(anna, list_of("queuedjob"))
+    for _ in range(5):
+        told(running(), done=1, total=2)
+    assert queries(anna, list_of("queuedjob")) == one
+    assert one <= none + 1
+
+
+def test_a_unique_job_says_until_when(anna: Client) -> None:
+    key = uuid4()
+    text = get(anna, page_of("queuedjob", rows.queued(unique_key=key))).text
+    assert f"Unique key {key} until it is over" in text
+    other = rows.queued(unique_key=uuid4(), unique_until_started=True)
+    assert "until it starts" in get(anna, page_of("queuedjob", other)).text
+    assert "Unique key" not in get(anna, page_of("queuedjob", rows.queued())).text
+
+
+def test_a_job_leads_to_the_one_that_follows_and_back(anna: Client) -> None:
+    waits = rows.queued(on_complete=ADD)
+    page = get(anna, page_of("queuedjob", waits))
+    assert f"When it is over {ADD}" in page.text
+
+    id = rows.archived(FAIL, "failed", on_complete=ADD)  # the trigger enqueues
+    follower = QueuedJob.objects.get(enqueued_by="on_complete").pk
+    rows.archived(FAIL, "failed", on_complete=ADD)  # and another one
+    page = get(anna, page_of("archivedjob", id))
+    assert page_of("queuedjob", follower) in page.links
+    page = get(anna, page_of("queuedjob", follower))
+    assert "Follows on" in page.text
+    assert page_of("archivedjob", id) in page.links
+
+
+def test_the_follower_is_found_in_the_archive_too(anna: Client) -> None:
+    id = rows.archived(FAIL, "failed", on_complete=ADD)
+    (follower,) = QueuedJob.objects.values("id", "data", "enqueued_by")
+    QueuedJob.objects.all().delete()
+    rows.archived(ADD, **follower)
+    page = get(anna, page_of("archivedjob", id))
+    assert page_of("archivedjob", follower["id"]) in page.links
+
+
+def test_a_job_whose_follower_is_not_kept_names_its_type(anna: Client) -> None:
+    id = rows.archived(FAIL, "failed", on_complete=ADD)
+    QueuedJob.objects.all().delete()
+    page = get(anna, page_of("archivedjob", id))
+    assert f"When it is over {ADD}" in page.text
+
+
+@pytest.mark.parametrize("data", [{}, {"job": 7}, {"job": "x"}, [1], "x"])
+def test_a_follower_that_plain_sql_made_harms_nothing(anna: Client, data: Any) -> None:
+    id = rows.queued(data=data, enqueued_by="on_complete")
+    assert "Follows on" not in get(anna, page_of("queuedjob", id)).text
+
+
+def test_the_follower_is_looked_for_by_ids_and_not_by_data(anna: Client) -> None:
+    id = rows.archived(FAIL, "failed", on_complete=ADD)
+    job = ArchivedJob.objects.get(pk=id)
+    plan = following.among(ArchivedJob, job).explain()
+    assert "jobqueue_archivedjob_pkey" in plan
+    assert "Index Cond: ((id >=" in plan
