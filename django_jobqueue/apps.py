@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
+import django
 from django.apps import AppConfig
+from django.conf import settings
 from django.db import connections
 from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
@@ -25,8 +28,19 @@ class JobQueueConfig(AppConfig):
 
         logs.connect()
         immediate.connect()
-        autodiscover()
+        autodiscover(*_modules_of_the_framework())
         post_migrate.connect(_declare, sender=self)
+
+
+def _modules_of_the_framework() -> tuple[str, ...]:
+    """Where the tasks of Django's framework are, if the project gives them to us."""
+    framework = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
+    uses = settings.is_overridden("TASKS")  # type: ignore[misc]  # it has
+    if not uses or find_spec(framework) is None:
+        return ()
+    from django_jobqueue.backends.joining import join
+
+    return ("tasks",) if join() else ()
 
 
 def _declare(using: str, **kwargs: Any) -> None:

@@ -65,5 +65,8 @@ ROOT_URLCONF = "tests.urls"
 STATIC_URL = "static/"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+TASKS = {
+    "default": {"BACKEND": "django_jobqueue.backends.JobQueueBackend", "QUEUES": []},
+}
 JOBQUEUE = {"RELEASE": "tests"}
 SHOP_TASKS = False

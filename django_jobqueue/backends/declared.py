@@ -1,0 +1,174 @@
+"""Tasks as job types: declared when they are made, found by the name of their type."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
+
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured, SuspiciousOperation
+
+from django_jobqueue.backends.backoff import as_backoff
+from django_jobqueue.backends.compat import InvalidTask, Task
+from django_jobqueue.backends.job_task import said
+from django_jobqueue.backends.parameters import STAR, TaskParameters
+from django_jobqueue.backends.results import NotSerializable
+from django_jobqueue.backends.running import Runner
+from django_jobqueue.policy import Policy, name_problem, policy_of
+from django_jobqueue.registry import Declaration, registry
+
+logger = logging.getLogger(__name__)
+
+KIND: Final = "task"  # of a declaration; the row of its job type begins with it
+_WANT_RETRIES: Final = ("backoff", "retry_for")
+
+
+def declaration_of(task: Task, defaults: Mapping[str, Any]) -> Declaration:
+    """The job type of a task. Raises InvalidTask."""
+    name = task.module_path
+    if problem := name_problem(name):
+        raise InvalidTask(
+            f"{name}: its path is the name of a job type, which {problem}"
+        )
+    parameters = TaskParameters.of(task.func, takes_context=task.takes_context)
+    policy = policy_for(task, defaults, parameters)
+    runner = Runner(task, parameters, secretive=bool(policy.sensitive))
+    made = Declaration(
+        name=name,
+        function=runner.function(),
+        policy=policy,
+        parameters=parameters,
+        kind=KIND,
+        ending=runner,
+    )
+    if policy.atomic and made.is_async:
+        raise InvalidTask(
+            f"{name}: atomic=True needs a sync task; Django has no async transactions."
+        )
+    return made
+
+
+def policy_for(
+    task: Task, defaults: Mapping[str, Any], parameters: TaskParameters
+) -> Policy:
+    """The policy of a task: its own words, and the ``defaults`` of its backend.
+
+    Other backends run a task once, and its author may count on it, so it is retried
+    only where something is said of retries.
+    """
+    options = {**defaults, **said(task)}
+    if not any(name in options for name in ("max_attempts", *_WANT_RETRIES)):
+        options["max_attempts"] = 1
+    if "backoff" in options:
+        options["backoff"] = as_backoff(options["backoff"])
+    if isinstance(follower := options.get("on_complete"), Task):
+        options["on_complete"] = follower.module_path
+    if options.get("unique") is True and not parameters.unnamed:
+        options["unique"] = tuple(sorted(parameters.names)) or True
+    try:
+        policy = policy_of(
+            task.module_path,
+            {**options, "queue": task.queue_name, "priority": task.priority},
+        )
+    except ImproperlyConfigured as error:
+        raise InvalidTask(str(error).replace("@job", "@task", 1)) from error
+    sensitive = policy.sensitive
+    if sensitive and parameters.unnamed:
+        sensitive |= {STAR}
+    return replace(
+        policy,
+        takes_context=True,
+        sensitive=sensitive,
+        permanent=(*policy.permanent, NotSerializable),
+    )
+
+
+def declare(task: Task, defaults: Mapping[str, Any]) -> None:
+    """Make the task a job type, with the policy of the task that its module has in the
+    end: ``send = send.using(max_attempts=3)`` there counts. Raises InvalidTask."""
+    name = task.module_path
+    held = runner_of(registry.get(name))
+    if held is not None and held.task.func is task.func:
+        if said(task):
+            declaration_of(task, defaults)
+        return
+    declaration_of(task, defaults)
+    if held is not None:
+        registry.remove(name)
+    registry.promise(name, partial(_make, task, defaults))
+
+
+def declared(task: Task, defaults: Mapping[str, Any]) -> Declaration:
+    """The job type of a task. Raises InvalidTask."""
+    known = registry.get(task.module_path)
+    if runner_of(known) is None:  # its module is being imported
+        return declaration_of(task, defaults)
+    assert known is not None
+    return known
+
+
+def runner_of(declaration: Declaration | None) -> Runner | None:
+    """What runs the jobs of a task; None if the job type is of another kind."""
+    ending = None if declaration is None else declaration.ending
+    return ending if isinstance(ending, Runner) else None
+
+
+def runner_at(name: str, handler: str) -> Runner:
+    """The job type of a task by its name, and by what the row of the type says.
+
+    A module that is not imported yet is only imported if the row says that it has a
+    task, and it is part of an installed app. Raises SuspiciousOperation for others.
+    """
+    known = registry.get(name)
+    if known is None:
+        _import(name, handler)
+        known = registry.get(name)
+    runner = runner_of(known)
+    if runner is None:
+        raise SuspiciousOperation(f"The job type {name!r} is no task.")
+    return runner
+
+
+def find(name: str, handler: str) -> Declaration | None:
+    """The same for workers that come upon the row of a job type; None if it is not to
+    be had."""
+    if not handler.startswith(f"{KIND} "):
+        return None
+    try:
+        runner_at(name, handler)
+    except Exception as error:
+        logger.warning("The task %s cannot be had: %s", name, error)
+        return None
+    return registry.get(name)
+
+
+def _import(name: str, handler: str) -> None:
+    kind, _, path = handler.partition(" ")
+    module, _, function = path.partition(":")
+    if kind != KIND or f"{module}.{function}" != name:
+        raise SuspiciousOperation(
+            f"The job type {name!r} is no task that is known here."
+        )
+    if not any(
+        module == app.name or module.startswith(f"{app.name}.")
+        for app in apps.get_app_configs()
+    ):
+        raise SuspiciousOperation(
+            f"The task {name!r} is in no installed app, so it is not imported."
+        )
+    import_module(module)
+
+
+def _make(task: Task, defaults: Mapping[str, Any]) -> Declaration | None:
+    """The declaration of the task that stands in the module, once it is imported."""
+    module = sys.modules.get(task.func.__module__)
+    if getattr(getattr(module, "__spec__", None), "_initializing", False):
+        return None
+    found: Any = getattr(module, task.func.__name__, None)
+    is_it = isinstance(found, Task) and found.func is task.func
+    return declaration_of(found if is_it else task, defaults)

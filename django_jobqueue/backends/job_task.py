@@ -1,0 +1,128 @@
+"""A task with the policy of its jobs: what ``@task`` makes of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from typing import Any, Final, Literal, TypedDict, Unpack
+from uuid import UUID
+
+from django_jobqueue.backends.compat import Task, TaskResult
+from django_jobqueue.policy import UNSET, Policy, Unset
+from django_jobqueue.states import Delivery
+
+BackoffOfTask = Callable[[BaseException, TaskResult], float | None]
+NOT_POLICY: Final = ("queue", "priority", "takes_context")  # a Task has its own
+POLICY: Final = tuple(
+    field.name for field in fields(Policy) if field.name not in NOT_POLICY
+)
+# Of one job, and never of its type; and what both can say.
+PER_JOB: Final = ("expires_at", "metadata", "tags", "unique_key", "id", "enqueued_by")
+BOTH: Final = (
+    "max_attempts",
+    "expires_in",
+    "on_complete",
+    "unique_until",
+    "on_duplicate",
+)
+_NOT_CHANGED: Final = ("func", "takes_context")
+_DJANGOS: Final = ("priority", "queue_name", "run_after", "backend")
+
+
+class PolicyOptions(TypedDict, total=False):
+    """What ``@task`` may say about the jobs of a task: the options of ``@job``."""
+
+    max_attempts: int | None
+    backoff: Any  # a name, a wait, f(attempt), or f(exception, task_result)
+    timeout: timedelta | float | None
+    delivery: str | Delivery
+    concurrency: int | None
+    atomic: bool
+    expires_in: timedelta | float | None
+    max_crashes: int
+    retry_for: tuple[type[BaseException], ...]
+    permanent: tuple[type[BaseException], ...]
+    sensitive: Iterable[str]
+    unique: bool | Iterable[str]
+    unique_until: Literal["finished", "started"]
+    on_duplicate: Literal["raise", "return"]
+    on_complete: Any  # a task, a handler, or the name of a job type
+    capture: Iterable[Literal["language", "time_zone"]]
+    middleware: Iterable[str | Callable[..., Any]]
+
+
+class JobOptions(PolicyOptions, total=False):
+    """What ``using`` may say, besides."""
+
+    priority: int | None
+    queue_name: str | None
+    run_after: datetime | timedelta | None
+    backend: str | None
+    expires_at: datetime | None
+    metadata: dict[str, Any] | None
+    tags: Iterable[str]
+    unique_key: str | None
+    id: UUID | str | None
+    enqueued_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobTask(Task):
+    """A task that says how its jobs are run; what it leaves open, the OPTIONS of its
+    backend say, and then the settings of the job queue."""
+
+    max_attempts: int | None | Unset = UNSET
+    backoff: Any = UNSET
+    timeout: timedelta | float | None | Unset = UNSET
+    delivery: str | Unset = UNSET
+    concurrency: int | None | Unset = UNSET
+    atomic: bool | Unset = UNSET
+    expires_in: timedelta | float | None | Unset = UNSET
+    max_crashes: int | Unset = UNSET
+    retry_for: Any = UNSET
+    permanent: Any = UNSET
+    sensitive: Any = UNSET
+    unique: Any = UNSET
+    unique_until: str | Unset = UNSET
+    on_duplicate: str | Unset = UNSET
+    on_complete: Any = UNSET
+    capture: Any = UNSET
+    middleware: Any = UNSET
+
+    # Of the jobs that this object enqueues, and no part of what the task is.
+    expires_at: datetime | None = field(default=None, compare=False)
+    metadata: dict[str, Any] | None = field(default=None, compare=False)
+    tags: Any = field(default=(), compare=False)
+    unique_key: str | None = field(default=None, compare=False)
+    id: UUID | str | None = field(default=None, compare=False)
+    enqueued_by: str | None = field(default=None, compare=False)
+
+    def using(self, **options: Unpack[JobOptions]) -> JobTask:
+        """The same task with other options for the jobs that it enqueues.
+
+        Those of Django, where ``run_after`` may be a wait from the enqueue, too; those
+        of one job, such as ``max_attempts``, ``expires_at``, ``metadata`` and ``tags``;
+        and where the task is declared, those of ``@task``: ``send =
+        send.using(timeout=5)``. Raises TypeError for others, and InvalidTask.
+        """
+        changes: dict[str, Any] = {
+            name: value
+            for name, value in options.items()
+            if value is not None or name not in _DJANGOS
+        }
+        known = [f.name for f in fields(self) if f.name not in _NOT_CHANGED]
+        for name in changes:
+            if name not in known:
+                near = get_close_matches(name, known, 1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise TypeError(f"using() has no option {name!r}.{hint}")
+        changed: JobTask = replace(self, **changes)
+        return changed
+
+
+def said(task: Task) -> dict[str, Any]:
+    """What this task itself says about its policy."""
+    values = {name: getattr(task, name, UNSET) for name in POLICY}
+    return {name: value for name, value in values.items() if value is not UNSET}

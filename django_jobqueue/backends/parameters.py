@@ -1,0 +1,108 @@
+"""The call of a task as the data of a job, and back.
+
+Arguments are kept by the names of their parameters, as those of ``@job`` are, so that
+they read well in the admin and ``sensitive`` finds them. The key ``*`` keeps what names
+do not tell: how many arguments were given by position (or these themselves, where the
+function names none), and the task's own backend and ``run_after``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django_jobqueue.arguments import Parameters
+from django_jobqueue.backends.compat import normalize_json
+from django_jobqueue.exceptions import InvalidArguments
+
+STAR: Final = "*"
+_STAR_KEYS: Final = {"args", "run_after", "backend"}
+_Kind = inspect._ParameterKind
+_NAMED: Final = (_Kind.POSITIONAL_OR_KEYWORD, _Kind.KEYWORD_ONLY)
+_UNNAMED: Final = {_Kind.POSITIONAL_ONLY, _Kind.VAR_POSITIONAL}
+
+
+class InvalidCall(InvalidArguments, TypeError):
+    """The arguments of a task do not fit its function."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskParameters(Parameters):
+    """What the function of a task takes; it may take what has no name, too."""
+
+    signature: inspect.Signature
+    unnamed: bool  # some positional arguments have no name
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], *, takes_context: bool) -> TaskParameters:
+        """Read the signature; the framework has looked at the context."""
+        found = [*inspect.signature(function).parameters.values()][takes_context:]
+        named = [p for p in found if p.kind in _NAMED]
+        return cls(
+            function=f"{function.__module__}.{function.__qualname__}",
+            positional=tuple(p.name for p in named if p.kind is _NAMED[0]),
+            names=frozenset(p.name for p in named),
+            required=frozenset(p.name for p in named if p.default is p.empty),
+            open_ended=any(p.kind is _Kind.VAR_KEYWORD for p in found),
+            reserved=frozenset(("context",) if takes_context else ()),
+            defaults={p.name: p.default for p in named if p.default is not p.empty},
+            signature=inspect.Signature(found),
+            unnamed=any(p.kind in _UNNAMED for p in found),
+        )
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of a job that calls the function so.
+
+        Raises InvalidCall, which is a TypeError, and TypeError for what JSON lacks.
+        """
+        listed: Any = normalize_json(list(args))
+        named: Any = normalize_json(kwargs)
+        if STAR in named:
+            raise InvalidCall(f"{self.function}() got an argument named {STAR!r}.")
+        try:
+            if self.unnamed:
+                self.signature.bind(*listed, **named)
+                return {**named, STAR: {"args": listed}} if listed else named
+            data = Parameters.bind(self, listed, named)
+        except (InvalidArguments, TypeError) as error:
+            raise InvalidCall(self._named(error)) from None
+        return {**data, STAR: {"args": len(listed)}} if listed else data
+
+    def problem(self, data: object) -> str | None:
+        """Why this data cannot be given to the function; None if it can."""
+        if not isinstance(data, dict) or STAR not in data:
+            return self._call_problem([], data)
+        star = data[STAR]
+        if not isinstance(star, dict) or not star.keys() <= _STAR_KEYS:
+            return f"The key {STAR!r} must be an object with some of {_STAR_KEYS}."
+        args = star.get("args")
+        if args is not None and type(args) is not (list if self.unnamed else int):
+            kind = "a list" if self.unnamed else "a number"
+            return f"The key {STAR!r} must have {kind} of arguments as its 'args'."
+        rest = {name: value for name, value in data.items() if name != STAR}
+        return self._call_problem(args, rest)
+
+    def call(self, data: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The positional and the named arguments that were bound to this data."""
+        named = dict(data)
+        given = named.pop(STAR, {}).get("args")
+        if isinstance(given, list):
+            return given, named
+        first = [name for name in self.positional[: given or 0] if name in named]
+        return [named.pop(name) for name in first], named
+
+    def _call_problem(self, args: object, data: object) -> str | None:
+        if not self.unnamed or not isinstance(data, dict):
+            return Parameters.problem(self, data)
+        try:
+            self.signature.bind(*(args if isinstance(args, list) else ()), **data)
+        except TypeError as error:
+            return self._named(error)
+        return None
+
+    def _named(self, error: Exception) -> str:
+        """What is wrong with a call, with the name of the function."""
+        text = str(error)
+        return text if self.function in text else f"{self.function}() got: {text}."

@@ -1,0 +1,208 @@
+"""Results: what the framework calls a job and its attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from django.utils import timezone
+
+from django_jobqueue import awaiting
+from django_jobqueue.backends.compat import (
+    Task,
+    TaskContext,
+    TaskError,
+    TaskResult,
+    TaskResultStatus,
+)
+from django_jobqueue.context import Context
+from django_jobqueue.exceptions import JobCancelled, JobExpired, JobLost, NotDone
+from django_jobqueue.fingerprints import class_name
+from django_jobqueue.states import ArchivedStatus, AttemptEnd, QueuedStatus
+from django_jobqueue.store.record import End, Record
+
+_STATUS: Final[dict[str, TaskResultStatus]] = {
+    QueuedStatus.QUEUED: TaskResultStatus.READY,
+    QueuedStatus.RUNNING: TaskResultStatus.RUNNING,
+    ArchivedStatus.SUCCEEDED: TaskResultStatus.SUCCESSFUL,
+    ArchivedStatus.FAILED: TaskResultStatus.FAILED,
+    ArchivedStatus.EXPIRED: TaskResultStatus.FAILED,
+    ArchivedStatus.CANCELLED: TaskResultStatus.FAILED,
+}
+_ERRORS: Final = (AttemptEnd.FAILED, AttemptEnd.TIMED_OUT, AttemptEnd.CRASHED)
+_OURS: Final = "jobqueue."  # classes of failures without an exception
+_ENDED: Final[dict[str, type[NotDone]]] = {
+    ArchivedStatus.CANCELLED: JobCancelled,
+    ArchivedStatus.EXPIRED: JobExpired,
+}
+
+
+class NotSerializable(TypeError):
+    """What a task returned cannot be kept; to run it again would not help."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobTaskResult(TaskResult):  # type: ignore[misc]  # it is frozen
+    """A result that can be waited for."""
+
+    def wait(self, timeout: float | None = None) -> JobTaskResult:
+        """Wait until the task has finished, refresh this result, and return it.
+
+        ``timeout`` is in seconds; None is without end. Raises TimeoutError, and
+        RuntimeError in a transaction: workers see its jobs when it is committed.
+        """
+        awaiting.wait(self.id, timeout)
+        self.refresh()
+        return self
+
+    async def await_(self, timeout: float | None = None) -> JobTaskResult:
+        """``wait`` for async code; many can wait in one event loop."""
+        await awaiting.await_(self.id, timeout)
+        await self.arefresh()
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobTaskContext(TaskContext):  # type: ignore[misc]  # it is frozen
+    """What a task with ``takes_context=True`` is given first."""
+
+    job: Context = field(compare=False)  # all that a handler of @job can do
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What travels with the job: ``using(metadata=…)``; may be changed."""
+        return self.job.metadata
+
+    def save_metadata(self) -> None:
+        """Write ``metadata`` now, for later attempts and for whoever looks."""
+        self.job.save_metadata()
+
+    async def asave_metadata(self) -> None:
+        """``save_metadata`` for async tasks."""
+        await self.job.asave_metadata()
+
+
+def new_result(
+    task: Task, *, id: object, enqueued_at: datetime, args: Any, kwargs: Any
+) -> JobTaskResult:
+    """The result of a task that was just enqueued."""
+    return JobTaskResult(
+        task=task,
+        id=str(id),
+        status=TaskResultStatus.READY,
+        enqueued_at=enqueued_at,
+        started_at=None,
+        finished_at=None,
+        last_attempted_at=None,
+        args=args,
+        kwargs=kwargs,
+        backend=task.backend,
+        errors=[],
+        worker_ids=[],
+    )
+
+
+def result_of(record: Record, task: Task, args: Any, kwargs: Any) -> JobTaskResult:
+    """The result of a task, as the database has it."""
+    starts = [record.first_start, record.last_start, record.started_at]
+    started = [moment for moment in starts if moment is not None]
+    result = JobTaskResult(
+        task=task,
+        id=str(record.id),
+        status=_STATUS[record.status],
+        enqueued_at=record.created_at,
+        started_at=min(started, default=None),
+        finished_at=record.finished_at,
+        last_attempted_at=max(started, default=None),
+        args=args,
+        kwargs=kwargs,
+        backend=task.backend,
+        errors=list(_errors(record)),
+        worker_ids=_workers(record),
+    )
+    object.__setattr__(result, "_return_value", record.result)
+    return result
+
+
+def started_result(result: JobTaskResult, worker: str, attempt: int) -> JobTaskResult:
+    """The same result, of an attempt that is about to call the function."""
+    now = timezone.now()
+    change(result, status=TaskResultStatus.RUNNING, last_attempted_at=now)
+    if result.started_at is None:
+        change(result, started_at=now)
+    before = [*result.worker_ids[: attempt - 1]]
+    missing = [""] * (attempt - 1 - len(before))
+    change(result, worker_ids=[*before, *missing, worker])
+    return result
+
+
+def finished_result(
+    result: JobTaskResult,
+    error: BaseException | None,
+    value: Any = None,
+    trace: str = "",
+) -> JobTaskResult:
+    """The same result, when its last attempt has ended."""
+    status = TaskResultStatus.SUCCESSFUL if error is None else TaskResultStatus.FAILED
+    change(result, status=status, finished_at=timezone.now(), _return_value=value)
+    if error is not None:
+        path = path_of(class_name(error))
+        found = TaskError(exception_class_path=path, traceback=trace)
+        change(result, errors=[*result.errors, found])
+    return result
+
+
+def change(result: TaskResult, **values: Any) -> None:
+    """Write fields of a result, which is frozen for others."""
+    for name, value in values.items():
+        object.__setattr__(result, name, value)
+
+
+def path_of(error_class: str) -> str:
+    """Where the class of a kept failure can be imported from."""
+    if error_class == _path(NotSerializable):
+        return "builtins.TypeError"
+    if not error_class or error_class.startswith(_OURS):
+        return _path(JobLost)
+    return error_class if "." in error_class else f"builtins.{error_class}"
+
+
+def _errors(record: Record) -> Iterable[TaskError]:
+    for end in record.ends:
+        if end.end in _ERRORS:
+            text = end.traceback or _plain(path_of(end.error_class), _said(end))
+            yield TaskError(
+                exception_class_path=path_of(end.error_class), traceback=text
+            )
+    last = record.ends[-1].end if record.ends else None
+    if record.status in _ENDED:
+        path = _path(_ENDED[record.status])
+    elif record.status == ArchivedStatus.FAILED and last not in _ERRORS:
+        path = path_of(record.error_class)
+    else:
+        return
+    text = _plain(path, record.error_message or record.status)
+    yield TaskError(exception_class_path=path, traceback=text)
+
+
+def _workers(record: Record) -> list[str]:
+    """Who had each attempt; an attempt whose failure is no longer kept has ''."""
+    by_number = {end.number: end.worker for end in record.ends}
+    if record.worker:
+        by_number[record.attempts] = record.worker
+    return [by_number.get(number, "") for number in range(1, record.attempts + 1)]
+
+
+def _said(end: End) -> str:
+    return end.error_message or end.reason
+
+
+def _plain(path: str, text: str) -> str:
+    """The last line of a traceback, for what has none."""
+    return f"{path.removeprefix('builtins.')}: {text}\n"
+
+
+def _path(cls: type[BaseException]) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
