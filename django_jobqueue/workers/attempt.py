@@ -176,8 +176,7 @@ class Attempt:
         signal, arguments = _news_of(self, finished)
         if signal.receivers:
             signals.send(signal, self.sender, context=self.here(), **arguments)
-        ending = self.declaration.ending
-        if ending is not None:
+        if ending := self.declaration.ending:
             ending.ended(self.here(), finished.outcome, self.error)
         return finished
 
@@ -187,8 +186,7 @@ class Attempt:
         signal, arguments = _news_of(self, finished)
         if signal.receivers:
             await signals.asend(signal, self.sender, context=self.here(), **arguments)
-        ending = self.declaration.ending
-        if ending is not None:
+        if ending := self.declaration.ending:
             await ending.aended(self.here(), finished.outcome, self.error)
         return finished
 
@@ -229,9 +227,8 @@ class Attempt:
                 outcome = self._outcome(self.error)
             except Exception as wrong:  # such as a Snooze without its wait
                 outcome = self._outcome(wrong)
-        finished = Finished(
-            self.job.id, self.job.fence, outcome, now - self.started, now
-        )
+        ran = now - self.started
+        finished = Finished(self.job.id, self.job.fence, outcome, ran, now)
         if self.context is not None and outcome.end is not None:
             finished.log_tail = self.context.report.tail()
         return finished
