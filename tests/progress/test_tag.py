@@ -162,4 +162,4 @@ def test_it_speaks_german_and_numbers_stay_readable_for_the_script() -> None:
     assert "läuft 1.234 von 5.000 (24 %)" in page.text
     assert bar(page)["value"] == "0.2468"
     assert root(page)["data-again"] == "1.0"
-    assert root(page)["data-word-succeeded"] == "fertig"
+    assert root(page)["data-word-succeeded"] == "erledigt"
