@@ -4,15 +4,40 @@ The sender of signals about jobs is the handler, as ``@job`` made it; where the 
 is not known, the name of the job type, which is the argument ``job_type``, too.
 
 ================== ====================================================================
-signal             arguments besides ``job_type``; when
+signal             arguments besides ``job_type``
 ================== ====================================================================
-job_enqueued       job: Job; in the transaction that enqueued it
-jobs_enqueued      ids: list of UUID, by enqueue_many; likewise
-attempt_started    context: Context; in the handler's thread, or its event loop
-attempt_succeeded  context, seconds: float; likewise, before it is written
-attempt_failed     context, seconds, outcome: Outcome, error: the exception; likewise,
-                   also for what is snoozed, cancelled or released
-operated           by: who, count: jobs, details: dict; the sender is the verb, a str
+In the transaction that enqueues:
+
+job_enqueued       job: Job
+jobs_enqueued      ids: list of UUID; by enqueue_many
+
+In the handler's thread, or its event loop, before the outcome is written:
+
+attempt_started    context: Context
+attempt_succeeded  context, seconds: float
+attempt_failed     context, seconds, outcome: Outcome, error: the exception; also for
+                   what is retried, snoozed, cancelled or released
+
+When it was written, in a thread of the worker that does nothing else:
+
+job_succeeded      id: UUID, attempt: int, seconds: float, outcome: Outcome
+job_failed         the same; no further attempt will be made
+job_retried        the same; there will be another attempt
+job_snoozed        the same; likewise, and this one is not spent
+job_cancelled      the same; by the handler, or by an operator while it ran
+job_released       the same; its worker stops
+
+The same in a thread of the keeper; expired ones also in the worker:
+
+job_expired        id
+job_rescued        id, status: what it is now, reason: str; its worker died
+jobs_pruned        count: int; without a job type and a sender
+
+About workers and operators:
+
+worker_started     name: host:pid, worker_id: int, queues; sender: the class Worker
+worker_stopped     the same
+operated           verb: str, by: who, count: jobs, details: dict; sender: the verb
 ================== ====================================================================
 """
 
@@ -29,6 +54,17 @@ jobs_enqueued = Signal()
 attempt_started = Signal()
 attempt_succeeded = Signal()
 attempt_failed = Signal()
+job_succeeded = Signal()
+job_failed = Signal()
+job_retried = Signal()
+job_snoozed = Signal()
+job_cancelled = Signal()
+job_released = Signal()
+job_expired = Signal()
+job_rescued = Signal()
+jobs_pruned = Signal()
+worker_started = Signal()
+worker_stopped = Signal()
 operated = Signal()
 
 

@@ -3,7 +3,8 @@ already."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
+from uuid import UUID
 
 from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
@@ -29,7 +30,7 @@ WITH held AS MATERIALIZED (
     FROM gone
   {UNLESS_ARCHIVED}
 )
-SELECT job_type, queue, count(*) FROM gone GROUP BY job_type, queue
+SELECT id, job_type FROM gone
 """
 
 NEXT_EXPIRY: Final = """
@@ -39,9 +40,16 @@ SELECT extract(epoch FROM min(expires_at) - clock_timestamp())::float8
 """
 
 
-def expire(db: Database) -> list[tuple[str, str, int]]:
-    """Archive a batch of expired jobs; return how many of each job type and queue."""
-    return [(t, q, n) for t, q, n in db.fetch(EXPIRE, {"batch": BATCH})]
+class Expired(NamedTuple):
+    """A job that was archived because its time was over."""
+
+    id: UUID
+    job_type: str
+
+
+def expire(db: Database) -> list[Expired]:
+    """Archive a batch of expired jobs; return them."""
+    return [Expired(*row) for row in db.fetch(EXPIRE, {"batch": BATCH})]
 
 
 def next_expiry(db: Database) -> float | None:

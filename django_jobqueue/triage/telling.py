@@ -20,7 +20,7 @@ def tell(verb: str, by: str, count: int, details: dict[str, Any]) -> None:
         details,
         extra={"verb": verb, "by": by, "count": count, **_prefixed(details)},
     )
-    signals.send(signals.operated, verb, by=by, count=count, details=details)
+    signals.send(signals.operated, verb, verb=verb, by=by, count=count, details=details)
 
 
 def _prefixed(details: dict[str, Any]) -> dict[str, Any]:

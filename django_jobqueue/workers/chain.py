@@ -76,7 +76,7 @@ def load(named: Named) -> Callable[[GetResult], Any]:
         raise ImproperlyConfigured(
             f"The middleware {named!r} must be capable of sync or of async calls."
         )
-    return factory  # type: ignore[no-any-return]
+    return factory
 
 
 def is_async_capable(factory: Any) -> bool:

@@ -18,6 +18,7 @@ from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store import finish
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.workers.announcer import tell_end
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.loop import FOREVER, Loop
 from django_jobqueue.workers.tally import Tally
@@ -135,6 +136,7 @@ class Completer(Loop):
         for attempt, finished in items:
             if finished.id not in refused:
                 self._tally.add(attempt, finished)
+                tell_end(attempt, finished)
             elif not self._doubtful:
                 logger.info(
                     "Job %s was rescued while it ran here; its outcome (%s) is dropped",

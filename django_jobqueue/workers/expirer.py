@@ -6,6 +6,7 @@ from typing import Final
 
 from django_jobqueue.store import expire
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.announcer import tell_expired
 from django_jobqueue.workers.loop import Loop
 
 LONGEST: Final = 10.0  # seconds between looks
@@ -26,4 +27,5 @@ class Expirer(Loop):
         if seconds is None or seconds > 0:
             return LONGEST if seconds is None else min(seconds, LONGEST)
         found = expire.expire(self._connection)
+        tell_expired(found)
         return 0.0 if found else 1.0  # else somebody else has locked them

@@ -19,6 +19,7 @@ from django_jobqueue.registry import registry
 from django_jobqueue.store import job_types, workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers import identity
+from django_jobqueue.workers.announcer import announcer
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.life import ENDED, ORPHANED
@@ -80,6 +81,7 @@ class Keeper:
         self._finish()
         renewer.stop(0.2)
         self._house.stop(0.2)
+        announcer.flush(LAST_WORDS)
         return ENDED
 
     def _get_ready(self) -> bool:

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.dispatch import Signal
+
+from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.outcomes import Asked
 from django_jobqueue.registry import registry
@@ -19,6 +22,7 @@ from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers import attempt as attempts
 from django_jobqueue.workers import identity
 from django_jobqueue.workers.alone import AloneDispatcher
+from django_jobqueue.workers.announcer import announcer
 from django_jobqueue.workers.answerer import Answerer
 from django_jobqueue.workers.atomic import run_atomically
 from django_jobqueue.workers.attempt import Attempt
@@ -105,6 +109,7 @@ class Worker:
         """Start everything."""
         for loop in self._loops:
             loop.start()
+        _tell(signals.worker_started, self)
 
     def drain(self) -> None:
         """Claim nothing more; what was not started is given back."""
@@ -132,6 +137,8 @@ class Worker:
             self.listener.stop(0)
         self.completer.stop(timeout)
         self.dispatcher.stop(min(timeout, 1.0))
+        _tell(signals.worker_stopped, self)
+        announcer.flush(min(timeout, 1.0))
 
     @property
     def running(self) -> int:
@@ -246,6 +253,16 @@ class Worker:
             self.executors.append(
                 Coroutines(self.plan.async_slots, done=done, wanting=wanting)
             )
+
+
+def _tell(signal: Signal, worker: Worker) -> None:
+    announcer.tell(
+        signal,
+        Worker,
+        name=worker.name,
+        worker_id=worker.id,
+        queues=worker.plan.queues,
+    )
 
 
 def _row(worker: Worker) -> workers.NewWorker:

@@ -7,9 +7,11 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.store import failure_rollup, prune, rollup, workers
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.announcer import announcer
 from django_jobqueue.workers.loop import Loop
 
 logger = logging.getLogger("django_jobqueue.pruner")
@@ -42,6 +44,7 @@ class Pruner(Loop):
             self._pass = None
             if self._pruned:
                 logger.info("%d archived jobs were pruned", self._pruned)
+                announcer.tell(signals.jobs_pruned, None, count=self._pruned)
             return conf.prune_interval
         except Exception:
             self._pass = None

@@ -15,6 +15,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rescue import Rescued, rescue
+from django_jobqueue.workers.announcer import tell_rescued
 from django_jobqueue.workers.loop import Loop
 
 logger = logging.getLogger("django_jobqueue.rescuer")
@@ -152,6 +153,7 @@ class Rescuer(Loop):
 
     @staticmethod
     def _tell(name: str, reason: str, rescued: list[Rescued]) -> None:
+        tell_rescued(rescued, reason)
         if rescued:
             again = sum(job.status == "queued" for job in rescued)
             logger.warning(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from django.dispatch import Signal
 
 from django_jobqueue import signals
-from django_jobqueue.signals import send
+from django_jobqueue.signals import asend, send
 
 
 @pytest.fixture
@@ -70,6 +72,37 @@ def test_a_receiver_for_one_job_type_hears_of_no_other(signal: Signal) -> None:
 def test_every_signal_is_in_the_table_of_the_docstring() -> None:
     assert signals.__doc__ is not None
     named = [name for name, value in vars(signals).items() if type(value) is Signal]
-    assert len(named) == 6
+    assert len(named) == 17
     for name in named:
         assert f"\n{name} " in signals.__doc__
+
+
+def test_a_receiver_without_a_name_that_raises_harms_nothing(
+    signal: Signal, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(word: str, **kwargs: object) -> None:
+        raise ValueError("a bad receiver")
+
+    receiver = partial(fail, "x")
+    signal.connect(receiver)
+    send(signal, "shop.send")
+    asyncio.run(asend(signal, "shop.send"))
+    signal.disconnect(receiver)
+    assert caplog.records
+
+
+def test_async_receivers_are_awaited_in_the_event_loop(signal: Signal) -> None:
+    got: list[object] = []
+
+    async def receive(sender: object, **kwargs: object) -> None:
+        await asyncio.sleep(0)
+        got.append((sender, asyncio.get_running_loop()))
+
+    async def main() -> asyncio.AbstractEventLoop:
+        await asend(signal, "shop.send")
+        return asyncio.get_running_loop()
+
+    signal.connect(receive)
+    loop = asyncio.run(main())
+    signal.disconnect(receive)
+    assert got == [("shop.send", loop)]
