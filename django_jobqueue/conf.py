@@ -11,8 +11,10 @@ import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Generic, TypeVar, overload
 
+from django.apps import apps
 from django.conf import settings
 from django.core.signals import setting_changed
+from django.db import DEFAULT_DB_ALIAS, router
 
 T = TypeVar("T")
 DAY = 86_400.0
@@ -112,6 +114,11 @@ class Text(Setting[T]):
         return f"must have at most {self.maximum} characters, not {len(value)}"
 
 
+class Alias(Text[str]):
+    def convert(self, value: str | None) -> str:
+        return value or _routed()
+
+
 class Mode(Setting[str]):
     kind = "queue, immediate or on_commit"
 
@@ -170,6 +177,14 @@ class Retention(Setting[dict[str, float | None]]):
         return number and 0 <= kept <= CENTURY  # type: ignore[operator]
 
 
+def _routed() -> str:
+    """Where the project's routers have jobs written to."""
+    if not router.routers:
+        return DEFAULT_DB_ALIAS
+    alias: str = router.db_for_write(apps.get_model("jobqueue", "QueuedJob"))
+    return alias
+
+
 class Conf:
     """The settings in force: flags first, then ``settings.JOBQUEUE``, then defaults.
 
@@ -179,7 +194,11 @@ class Conf:
 
     settings: ClassVar[dict[str, Setting[Any]]] = {}
 
-    database = Text[str]("default", "Alias of the database that holds the jobs.")
+    database = Alias(
+        None,  # type: ignore[arg-type]
+        "Alias of the database that holds the jobs; None asks DATABASE_ROUTERS.",
+        optional=True,
+    )
     modules = Names[list[str]](
         ["jobs"], "Modules of each app in which handlers are looked for."
     )

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import InvalidArguments
+
+
+def check_alias(alias: str, *, is_given: bool) -> None:
+    """Raises InvalidArguments for an alias that cannot be used and was given by the
+    caller; ImproperlyConfigured for one that the project's settings name."""
+    problem = alias_problem(alias)
+    if problem and is_given:
+        raise InvalidArguments(f"using {problem}")
+    if problem:
+        raise ImproperlyConfigured(
+            "The database of the jobs, which JOBQUEUE['DATABASE'] or else "
+            f"DATABASE_ROUTERS name, {problem}"
+        )
 
 
 def alias_problem(alias: object) -> str | None:

@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 import psycopg
-from django.db import connections
+from django.db import connections, transaction
 from psycopg import sql
 
 from django_jobqueue.conf import conf
+from django_jobqueue.databases import check_alias
 from django_jobqueue.exceptions import StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -66,6 +67,7 @@ _PINNED = {
     "random_page_cost": "0.1",
     "jit": "off",
 }
+_usable: set[str] = set()  # aliases of databases that jobs can be in
 _KEPT_CURSOR = "_jobqueue_cursor"
 _DRIVER_OPTIONS = ("context", "cursor_factory", "prepare_threshold", "row_factory")
 
@@ -81,12 +83,21 @@ class Database(Protocol):
         """Run a statement that has none."""
         ...
 
+    def fetch_all(
+        self, statements: list[tuple[str, Params]]
+    ) -> list[list[tuple[Any, ...]]]:
+        """Run statements in one transaction; return each one's rows."""
+        ...
+
 
 class DjangoDatabase:
     """The caller's Django connection, in whatever transaction is open there."""
 
     def __init__(self, alias: str | None = None) -> None:
-        self.alias = alias or conf.database
+        self.alias = conf.database if alias is None else alias
+        if self.alias not in _usable:
+            check_alias(self.alias, is_given=alias is not None)
+            _usable.add(self.alias)
 
     def fetch(self, statement: str, params: Params = EMPTY) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows. Raises what Django raises."""
@@ -117,6 +128,14 @@ class DjangoDatabase:
         """Run a statement that has no rows. Raises what Django raises."""
         with connections[self.alias].cursor() as cursor:
             cursor.execute(statement, params)
+
+    def fetch_all(
+        self, statements: list[tuple[str, Params]]
+    ) -> list[list[tuple[Any, ...]]]:
+        """Run statements in one transaction, or in the one that is open; return each
+        one's rows."""
+        with transaction.atomic(using=self.alias):
+            return [self.fetch(statement, params) for statement, params in statements]
 
 
 class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):

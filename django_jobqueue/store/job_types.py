@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from django_jobqueue import unique
 from django_jobqueue.registry import Declaration
 from django_jobqueue.retries import describe
 from django_jobqueue.store.connection import Database
@@ -18,15 +19,16 @@ from django_jobqueue.store.rows import Overrides
 DECLARE: Final = """
 INSERT INTO jobqueue_jobtype AS held (
        name, handler, description, queue, priority, max_attempts, backoff, timeout,
-       delivery, concurrency, atomic, expires_in, max_crashes, sensitive)
+       delivery, concurrency, atomic, expires_in, max_crashes, sensitive, unique_by,
+       on_complete)
 SELECT name, handler, description, queue, priority, max_attempts, backoff,
        timeout * interval '1 second', delivery, concurrency, atomic,
-       expires_in * interval '1 second', max_crashes, sensitive
+       expires_in * interval '1 second', max_crashes, sensitive, unique_by, on_complete
   FROM jsonb_to_recordset(%(declared)s::jsonb) AS declared (
          name text, handler text, description text, queue text, priority smallint,
          max_attempts integer, backoff text, timeout float8, delivery text,
          concurrency integer, atomic boolean, expires_in float8, max_crashes integer,
-         sensitive jsonb)
+         sensitive jsonb, unique_by text, on_complete text)
  ORDER BY name
     ON CONFLICT (name) DO UPDATE
    SET handler = excluded.handler, description = excluded.description,
@@ -35,15 +37,18 @@ SELECT name, handler, description, queue, priority, max_attempts, backoff,
        timeout = excluded.timeout, delivery = excluded.delivery,
        concurrency = excluded.concurrency, atomic = excluded.atomic,
        expires_in = excluded.expires_in, max_crashes = excluded.max_crashes,
-       sensitive = excluded.sensitive, declared_at = clock_timestamp()
+       sensitive = excluded.sensitive, unique_by = excluded.unique_by,
+       on_complete = excluded.on_complete, declared_at = clock_timestamp()
  WHERE (held.handler, held.description, held.queue, held.priority, held.max_attempts,
         held.backoff, held.timeout, held.delivery, held.concurrency, held.atomic,
-        held.expires_in, held.max_crashes, held.sensitive)
+        held.expires_in, held.max_crashes, held.sensitive, held.unique_by,
+        held.on_complete)
        IS DISTINCT FROM
        (excluded.handler, excluded.description, excluded.queue, excluded.priority,
         excluded.max_attempts, excluded.backoff, excluded.timeout, excluded.delivery,
         excluded.concurrency, excluded.atomic, excluded.expires_in,
-        excluded.max_crashes, excluded.sensitive)
+        excluded.max_crashes, excluded.sensitive, excluded.unique_by,
+        excluded.on_complete)
 """
 
 OVERRIDES: Final = """
@@ -211,4 +216,6 @@ def _row(declaration: Declaration) -> dict[str, Any]:
         "expires_in": expires_in and expires_in.total_seconds(),
         "max_crashes": policy.crashes_allowed,
         "sensitive": sorted(policy.sensitive),
+        "unique_by": unique.described(policy.unique)[:300],
+        "on_complete": policy.on_complete or "",
     }

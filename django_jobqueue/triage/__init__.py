@@ -2,7 +2,7 @@
 
 The admin and the commands call these, and so may your code. ``by`` says who acts, for
 the log and for receivers of the signal ``operated``; permissions are the caller's
-business.
+business. ``using`` is the alias of the database, instead of the project's own for jobs.
 """
 
 from django_jobqueue.triage import bulk as bulk

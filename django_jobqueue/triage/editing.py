@@ -20,6 +20,7 @@ def edit_data(
     data: Mapping[str, Any],
     *,
     expected: str | None = None,
+    using: str | None = None,
     by: str = "",
 ) -> Job:
     """Give a waiting job these data instead of its own, if they fit its handler.
@@ -28,14 +29,14 @@ def edit_data(
     nothing is changed. Raises JobNotFound, NotEditable if the job is running or over,
     JobChanged, InvalidArguments.
     """
-    job = get_job(id)
+    job = get_job(id, using=using)
     text = checked_data(job.job_type, data)
-    edited = store_edit.edit(DjangoDatabase(), job.id, text, expected)
+    edited = store_edit.edit(DjangoDatabase(using), job.id, text, expected)
     if edited is None:
-        raise NotEditable(job.id, get_job(job.id).status)
+        raise NotEditable(job.id, get_job(job.id, using=using).status)
     if edited.status != "queued":
         raise NotEditable(job.id, edited.status)
     if not edited.is_done:
         raise JobChanged(job.id)
     tell("edit data", by, 1, {"id": str(job.id), "job_type": job.job_type})
-    return get_job(job.id)
+    return get_job(job.id, using=using)

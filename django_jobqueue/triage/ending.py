@@ -11,19 +11,23 @@ from django_jobqueue.triage.checks import Ids, check_attempts, keys_of
 from django_jobqueue.triage.telling import tell
 
 
-def fail(ids: Ids, *, reason: str, by: str = "") -> list[UUID]:
+def fail(
+    ids: Ids, *, reason: str, using: str | None = None, by: str = ""
+) -> list[UUID]:
     """Archive these waiting jobs as failed, whatever attempts they have left; returns
     those that were still waiting. What is running is left alone: cancel it."""
-    ended = store_fail.fail(DjangoDatabase(), keys_of(ids), reason=reason)
+    ended = store_fail.fail(DjangoDatabase(using), keys_of(ids), reason=reason)
     tell("fail", by, len(ended), {})
     return ended
 
 
-def allow_attempts(ids: Ids, max_attempts: int, *, by: str = "") -> list[UUID]:
+def allow_attempts(
+    ids: Ids, max_attempts: int, *, using: str | None = None, by: str = ""
+) -> list[UUID]:
     """Let these waiting jobs have so many attempts, those they had included; returns
     those that were still waiting. Raises InvalidArguments."""
     check_attempts(max_attempts)
-    db = DjangoDatabase()
+    db = DjangoDatabase(using)
     changed = store_attempts.allow(db, keys_of(ids), max_attempts)
     tell("allow attempts", by, len(changed), {"max_attempts": max_attempts})
     return changed

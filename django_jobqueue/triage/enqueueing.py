@@ -21,6 +21,7 @@ def enqueue(
     priority: int | None = None,
     queue: str | None = None,
     id: UUID | None = None,
+    using: str | None = None,
     by: str = "",
 ) -> Job:
     """Enqueue a job by the name of its type, as an operator does by hand.
@@ -36,6 +37,7 @@ def enqueue(
         queue=queue,
         id=id,
         enqueued_by=by or None,
+        using=using,
     )
     tell("enqueue", by, 1, {"id": str(job.id), "job_type": job.job_type})
     return job

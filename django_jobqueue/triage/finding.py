@@ -13,7 +13,7 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rows import Job
 
 
-def get_job(id: UUID | str) -> Job:
+def get_job(id: UUID | str, *, using: str | None = None) -> Job:
     """The job with this id, queued or archived. Raises JobNotFound,
     InvalidArguments.
 
@@ -21,7 +21,7 @@ def get_job(id: UUID | str) -> Job:
     """
     key = as_id(id)
     if conf.mode == "queue":
-        job = store_find.find(DjangoDatabase(), key)
+        job = store_find.find(DjangoDatabase(using), key)
     else:
         job = memory.find(key)
     if job is None:

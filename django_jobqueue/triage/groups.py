@@ -30,6 +30,7 @@ def resolve(
     *,
     in_release: str = "",
     seen: datetime | None = None,
+    using: str | None = None,
     by: str = "",
 ) -> list[UUID]:
     """Resolve these groups: the next failure reopens them, as regressed.
@@ -42,7 +43,11 @@ def resolve(
     check(seen=seen)
     release = _text("in_release", in_release, RELEASE_LENGTH)
     changed = failure_groups.resolve(
-        DjangoDatabase(), _keys(fingerprints), release=release, seen=seen, by=_who(by)
+        DjangoDatabase(using),
+        _keys(fingerprints),
+        release=release,
+        seen=seen,
+        by=_who(by),
     )
     _tell("resolve", by, changed, in_release=release)
     return changed
@@ -53,6 +58,7 @@ def ignore(
     *,
     until: datetime | None = None,
     seen: datetime | None = None,
+    using: str | None = None,
     by: str = "",
 ) -> list[UUID]:
     """Ignore these groups, until a moment or for good: failures are counted, and
@@ -62,38 +68,46 @@ def ignore(
     """
     check(until=until, seen=seen)
     changed = failure_groups.ignore(
-        DjangoDatabase(), _keys(fingerprints), until=until, seen=seen, by=_who(by)
+        DjangoDatabase(using), _keys(fingerprints), until=until, seen=seen, by=_who(by)
     )
     _tell("ignore", by, changed, until=str(until or ""))
     return changed
 
 
-def reopen(fingerprints: Fingerprints, *, by: str = "") -> list[UUID]:
+def reopen(
+    fingerprints: Fingerprints, *, using: str | None = None, by: str = ""
+) -> list[UUID]:
     """Open these groups again, that were resolved or ignored. Raises
     InvalidArguments."""
-    changed = failure_groups.reopen(DjangoDatabase(), _keys(fingerprints), by=_who(by))
+    changed = failure_groups.reopen(
+        DjangoDatabase(using), _keys(fingerprints), by=_who(by)
+    )
     _tell("reopen", by, changed)
     return changed
 
 
-def assign(fingerprints: Fingerprints, assignee: str, *, by: str = "") -> list[UUID]:
+def assign(
+    fingerprints: Fingerprints, assignee: str, *, using: str | None = None, by: str = ""
+) -> list[UUID]:
     """Say who looks after these groups: any name; an empty one is nobody. Raises
     InvalidArguments."""
     name = _text("assignee", assignee, WHO_LENGTH)
     changed = failure_groups.assign(
-        DjangoDatabase(), _keys(fingerprints), assignee=name, by=_who(by)
+        DjangoDatabase(using), _keys(fingerprints), assignee=name, by=_who(by)
     )
     _tell("assign", by, changed, assignee=name)
     return changed
 
 
-def note(fingerprints: Fingerprints, text: str, *, by: str = "") -> list[UUID]:
+def note(
+    fingerprints: Fingerprints, text: str, *, using: str | None = None, by: str = ""
+) -> list[UUID]:
     """Add a note to these groups, above the older ones. Raises InvalidArguments."""
     written = _text("text", text, NOTE_LENGTH)
     if not written:
         raise InvalidArguments("A note needs a text.")
     changed = failure_groups.note(
-        DjangoDatabase(), _keys(fingerprints), text=written, by=_who(by)
+        DjangoDatabase(using), _keys(fingerprints), text=written, by=_who(by)
     )
     _tell("note", by, changed)
     return changed

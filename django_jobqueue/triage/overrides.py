@@ -36,6 +36,7 @@ def override(
     concurrency: Number = SAME,
     keep_succeeded: Span = SAME,
     keep_unsuccessful: Span = SAME,
+    using: str | None = None,
     by: str = "",
 ) -> dict[str, Change]:
     """Say something else than the code about this job type; None is the code again.
@@ -58,7 +59,7 @@ def override(
     for option, value in said.items():
         if problem := override_problem(option, value):
             raise InvalidArguments(f"{option} {problem}")
-    db = DjangoDatabase()
+    db = DjangoDatabase(using)
     changed = job_types.override(db, name, said)
     must_exist(db, [name], [] if changed is None else [name])
     changed = changed or {}

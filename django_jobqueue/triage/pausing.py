@@ -19,6 +19,7 @@ def pause(
     queues: bool = False,
     reason: str = "",
     resume_at: datetime | None = None,
+    using: str | None = None,
     by: str = "",
 ) -> list[str]:
     """Stop the claiming of these job types, or ``queues``; what runs goes on.
@@ -27,7 +28,7 @@ def pause(
     All of them or none: raises UnknownJobType.
     """
     check(resume_at=resume_at)
-    db = DjangoDatabase()
+    db = DjangoDatabase(using)
     with transaction.atomic(using=db.alias):
         changed = job_types.pause(
             db, names, queues=queues, by=by, reason=reason, resume_at=resume_at
@@ -38,9 +39,15 @@ def pause(
     return changed
 
 
-def resume(names: Sequence[str], *, queues: bool = False, by: str = "") -> list[str]:
+def resume(
+    names: Sequence[str],
+    *,
+    queues: bool = False,
+    using: str | None = None,
+    by: str = "",
+) -> list[str]:
     """Let these job types, or ``queues``, be claimed again. Raises UnknownJobType."""
-    db = DjangoDatabase()
+    db = DjangoDatabase(using)
     with transaction.atomic(using=db.alias):
         changed = job_types.resume(db, names, queues=queues)
         if not queues:

@@ -21,6 +21,7 @@ def prune_rules(
     status: str | None = None,
     older_than: timedelta | None = None,
     job_type: str | None = None,
+    using: str | None = None,
 ) -> list[Rule]:
     """What pruning would go by: the retention in force, or what is given here."""
     statuses = [status] if status else ArchivedStatus.values
@@ -34,27 +35,29 @@ def prune_rules(
         keep = older_than.total_seconds()
         return [Rule(status=s, keep=keep, job_type=job_type) for s in statuses]
     retention = {s: conf.retention[s] for s in statuses}
-    found = store_prune.rules(DjangoDatabase(), retention, only_type=job_type)
+    found = store_prune.rules(DjangoDatabase(using), retention, only_type=job_type)
     return [rule for rule in found if rule.status in statuses]
 
 
-def prune_jobs(ids: Ids, *, by: str = "") -> list[UUID]:
+def prune_jobs(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
     """Delete these archived jobs, with their failures; returns those that there were.
 
     Raises InvalidArguments.
     """
-    gone = store_prune.prune_ids(DjangoDatabase(), keys_of(ids))
+    gone = store_prune.prune_ids(DjangoDatabase(using), keys_of(ids))
     tell("prune", by, len(gone), {})
     return gone
 
 
-def prune(rules: Iterable[Rule], *, by: str = "") -> Generator[tuple[Rule, int]]:
+def prune(
+    rules: Iterable[Rule], *, using: str | None = None, by: str = ""
+) -> Generator[tuple[Rule, int]]:
     """Delete what these rules let go, a thousand jobs at a time, each time in a
     transaction of its own; yields the rule and the number of each.
 
     Close it if you leave it early, so that what was done is told at once.
     """
-    db, total = DjangoDatabase(), 0
+    db, total = DjangoDatabase(using), 0
     try:
         for rule in rules:
             for gone in store_prune.prune(db, rule):

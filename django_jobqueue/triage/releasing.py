@@ -9,7 +9,7 @@ from django_jobqueue.triage.checks import Ids, keys_of
 from django_jobqueue.triage.telling import tell
 
 
-def release(ids: Ids, *, by: str = "") -> list[Rescued]:
+def release(ids: Ids, *, using: str | None = None, by: str = "") -> list[Rescued]:
     """Take these running jobs from workers that are gone, or whose lease lapsed, at
     once and not when a supervisor comes to it.
 
@@ -18,6 +18,6 @@ def release(ids: Ids, *, by: str = "") -> list[Rescued]:
     stop. Jobs that a living worker has are left out: cancel those.
     """
     reason = "its worker is gone" + (f"; released by {by}" if by else "")
-    found = store_rescue.take_over(DjangoDatabase(), keys_of(ids), reason=reason)
+    found = store_rescue.take_over(DjangoDatabase(using), keys_of(ids), reason=reason)
     tell("release", by, len(found), {})
     return found

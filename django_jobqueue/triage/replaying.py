@@ -40,6 +40,7 @@ def replay(
     priority: int | None = None,
     max_attempts: int | None = None,
     data: Mapping[str, Any] | None = None,
+    using: str | None = None,
     by: str = "",
 ) -> Job:
     """Enqueue an archived job again, as a new job that remembers the old one.
@@ -50,16 +51,16 @@ def replay(
     replaces the old data, and must fit the handler. Raises JobNotFound, NotReplayable,
     UnknownJobType, InvalidArguments.
     """
-    job = get_job(id)
+    job = get_job(id, using=using)
     if not job.is_over:
         raise NotReplayable(job.id, job.status)
     text = None if data is None else checked_data(job.job_type, data)
     how = _how(expires, by, run_after, queue, priority, max_attempts, text)
-    made = store_replay.replay(DjangoDatabase(), [job.id], how)
+    made = store_replay.replay(DjangoDatabase(using), [job.id], how)
     if not made:
-        raise _why_not_replayed(job)
+        raise _why_not_replayed(job, using)
     tell("replay", by, 1, {"id": str(job.id), "job_type": job.job_type})
-    return get_job(made[job.id])
+    return get_job(made[job.id], using=using)
 
 
 def replay_many(
@@ -70,6 +71,7 @@ def replay_many(
     queue: str | None = None,
     priority: int | None = None,
     max_attempts: int | None = None,
+    using: str | None = None,
     by: str = "",
 ) -> dict[UUID, UUID]:
     """Replay these archived jobs; returns the new id of each that could be.
@@ -78,7 +80,7 @@ def replay_many(
     """
     keys = keys_of(ids)
     how = _how(expires, by, run_after, queue, priority, max_attempts)
-    made = store_replay.replay(DjangoDatabase(), keys, how)
+    made = store_replay.replay(DjangoDatabase(using), keys, how)
     tell("replay", by, len(made), {"asked": len(keys)})
     return made
 
@@ -118,9 +120,9 @@ def _expiry(expires: str | datetime | None) -> tuple[str, datetime | None]:
     )
 
 
-def _why_not_replayed(job: Job) -> Exception:
+def _why_not_replayed(job: Job, using: str | None) -> Exception:
     """Between the look and the insert the job was pruned, or its job type is gone."""
-    known = store_find.known_names(DjangoDatabase())
+    known = store_find.known_names(DjangoDatabase(using))
     if job.job_type not in known:
         return UnknownJobType(job.job_type, registry.near(job.job_type, known))
     return JobNotFound(job.id)

@@ -13,21 +13,23 @@ from django_jobqueue.triage.checks import Ids, check, keys_of
 from django_jobqueue.triage.telling import tell
 
 
-def cancel(ids: Ids, *, reason: str = "", by: str = "") -> Cancelled:
+def cancel(
+    ids: Ids, *, reason: str = "", using: str | None = None, by: str = ""
+) -> Cancelled:
     """Cancel these jobs: queued ones are archived, running ones are asked to stop.
 
     Ids that are neither queued nor running are left out.
     """
     text = reason or (f"cancelled by {by}" if by else "cancelled")
-    cancelled = store_cancel.cancel(DjangoDatabase(), keys_of(ids), reason=text)
+    cancelled = store_cancel.cancel(DjangoDatabase(using), keys_of(ids), reason=text)
     count = len(cancelled.archived) + len(cancelled.asked)
     tell("cancel", by, count, {"asked_to_stop": len(cancelled.asked)})
     return cancelled
 
 
-def run_now(ids: Ids, *, by: str = "") -> list[UUID]:
+def run_now(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
     """Let these waiting jobs run now; returns those that were still waiting."""
-    changed = store_reschedule.reschedule(DjangoDatabase(), keys_of(ids), now=True)
+    changed = store_reschedule.reschedule(DjangoDatabase(using), keys_of(ids), now=True)
     tell("run now", by, len(changed), {})
     return changed
 
@@ -38,13 +40,14 @@ def reschedule(
     run_after: datetime | None = None,
     priority: int | None = None,
     queue: str | None = None,
+    using: str | None = None,
     by: str = "",
 ) -> list[UUID]:
     """Change when, how urgently or where these waiting jobs run; returns those that
     were still waiting. Raises InvalidArguments."""
     check(run_after=run_after, priority=priority, queue=queue)
     changed = store_reschedule.reschedule(
-        DjangoDatabase(),
+        DjangoDatabase(using),
         keys_of(ids),
         run_after=run_after,
         priority=priority,

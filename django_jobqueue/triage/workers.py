@@ -10,7 +10,9 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.triage.telling import tell
 
 
-def ask_workers(ids: Sequence[int], what: str, *, by: str = "") -> list[int]:
+def ask_workers(
+    ids: Sequence[int], what: str, *, using: str | None = None, by: str = ""
+) -> list[int]:
     """Ask workers to ``drain``, ``resume``, ``stop`` or ``restart``; returns those
     alive.
 
@@ -21,18 +23,20 @@ def ask_workers(ids: Sequence[int], what: str, *, by: str = "") -> list[int]:
         raise InvalidArguments(
             f"A worker can be asked to drain, resume, stop or restart, not {what!r}."
         )
-    asked = workers.ask(DjangoDatabase(), ids, what)
+    asked = workers.ask(DjangoDatabase(using), ids, what)
     tell(f"{what} workers", by, len(asked), {"workers": asked})
     return asked
 
 
-def ask_where(ids: Sequence[int], *, by: str = "") -> list[int]:
+def ask_where(
+    ids: Sequence[int], *, using: str | None = None, by: str = ""
+) -> list[int]:
     """Ask workers where they are now; returns those alive.
 
     Within about a second, or with their next heartbeat, they write the stacks of their
     jobs and threads to the column ``answer`` of their rows: no values of variables, no
     more than 64 KB, secrets masked.
     """
-    asked = workers.ask_where(DjangoDatabase(), ids)
+    asked = workers.ask_where(DjangoDatabase(using), ids)
     tell("ask workers where they are", by, len(asked), {"workers": asked})
     return asked

@@ -31,6 +31,8 @@ FULL = Policy(
     expires_in=timedelta(hours=2),
     max_crashes=4,
     sensitive=frozenset({"token", "card"}),
+    unique=("a", "b"),
+    on_complete="shop.report",
 )
 
 
@@ -56,6 +58,7 @@ def test_what_the_code_says_is_a_row(own: OwnConnection) -> None:
     assert (row.concurrency, row.atomic, row.max_crashes) == (3, True, 4)
     assert (row.delivery, row.backoff) == ("at_least_once", "exponential")
     assert row.sensitive == ["card", "token"]
+    assert (row.unique_by, row.on_complete) == ("a, b", "shop.report")
     assert row.created_at <= row.declared_at <= timezone.now()
     assert (row.paused, row.priority_override) == (False, None)
 

@@ -25,7 +25,7 @@ def test_every_setting_is_described_and_read_as_an_attribute(name: str) -> None:
     assert setting.help.endswith(".")
     assert setting.kind
     with override_settings(JOBQUEUE={}):
-        assert getattr(conf, name.lower()) == setting.default
+        assert getattr(conf, name.lower()) == setting.convert(setting.default)
     assert getattr(Conf, name.lower()) is setting
 
 
