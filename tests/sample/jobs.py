@@ -225,6 +225,19 @@ def tell(lines: int, retry: bool = False, secret: str = "") -> None:
         raise ValueError("not yet")
 
 
+@job(max_attempts=1)
+def step_by_step(folder: str, total: int) -> None:
+    """Take each step when there is a file for it; a folder makes it stumble."""
+    current = current_job()
+    for step in current.progress(range(1, total + 1)):
+        current.log(f"waits for step {step}")
+        while not (sign := Path(folder) / str(step)).exists():
+            time.sleep(0.01)
+        if sign.is_dir():
+            raise ValueError(f"stumbled at {step}")
+        current.checkin(f"took step {step}")
+
+
 @job
 async def atell(lines: int) -> None:
     """Tell how far it is."""
