@@ -49,7 +49,7 @@ def run(kept: Kept) -> None:
     """
     began = datetime.now(UTC)
     kept.job = replace(kept.job, status="running", attempts=1, started_at=began)
-    attempt = unclaimed(kept.job, kept.declaration, kept.text)
+    attempt = unclaimed(kept.job, kept.declaration, kept.text, kept.new.metadata)
     finished = _run(attempt)
     failed = is_trouble(attempt.error, finished.outcome)
     kept.job = _after(kept.job, finished.outcome, failed=failed, worker=attempt.worker)
@@ -91,7 +91,7 @@ def _after(job: Job, outcome: Outcome, *, failed: bool, worker: str) -> Job:
 
 def _follow(kept: Kept) -> None:
     """Enqueue what follows on this job, if anything does."""
-    name = kept.declaration.policy.on_complete
+    name = kept.new.on_complete or kept.declaration.policy.on_complete
     declaration = registry.get(name) if name else None
     if declaration is not None:
         data = {"job": str(kept.job.id), "status": kept.job.status}

@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
 from django_jobqueue import signals
+from django_jobqueue.arguments import from_json
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import AlreadyArchived, UnknownJobType
 from django_jobqueue.registry import Declaration, registry
@@ -114,6 +115,8 @@ def _job(new: NewJob, id: UUID, data: Any) -> Job:
         run_after=run_after,
         expires_at=expires_at,
         created_at=now,
+        max_attempts=new.max_attempts,
+        metadata=None if new.metadata is None else from_json(new.metadata),
     )
 
 

@@ -19,9 +19,9 @@ FOLLOW = """
 CREATE FUNCTION jobqueue_follow() RETURNS trigger LANGUAGE plpgsql AS $body$
 BEGIN
   INSERT INTO jobqueue_queuedjob (
-         job_type, queue, priority, expires_at, data, enqueued_by)
+         job_type, queue, priority, run_after, created_at, expires_at, data, enqueued_by)
   SELECT type.name, type.queue, coalesce(type.priority_override, type.priority),
-         clock_timestamp() + type.expires_in,
+         clock_timestamp(), clock_timestamp(), clock_timestamp() + type.expires_in,
          jsonb_build_object('job', NEW.id, 'status', NEW.status), 'on_complete'
     FROM jobqueue_jobtype AS type
    WHERE type.name = NEW.on_complete;
@@ -41,6 +41,24 @@ CREATE TRIGGER jobqueue_follow AFTER INSERT ON jobqueue_archivedjob
 DO_NOT_FOLLOW = """
 DROP TRIGGER IF EXISTS jobqueue_follow ON jobqueue_archivedjob;
 DROP FUNCTION IF EXISTS jobqueue_follow()
+"""
+
+# A job leaves the queue when it is over, whoever ends it. Only those that somebody
+# waits for are told of; the others pay for a look at one column.
+TELL = """
+CREATE FUNCTION jobqueue_tell() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+  PERFORM pg_notify('jobqueue', 'o:' || OLD.id);
+  RETURN NULL;
+END
+$body$;
+CREATE TRIGGER jobqueue_tell AFTER DELETE ON jobqueue_queuedjob
+   FOR EACH ROW WHEN (OLD.awaited)
+   EXECUTE FUNCTION jobqueue_tell()
+"""
+DO_NOT_TELL = """
+DROP TRIGGER IF EXISTS jobqueue_tell ON jobqueue_queuedjob;
+DROP FUNCTION IF EXISTS jobqueue_tell()
 """
 
 
@@ -206,6 +224,15 @@ class Migration(PostgreSQLMigration):
                 verbose_name="unique until started",
             ),
         ),
+        migrations.AddField(
+            model_name="queuedjob",
+            name="awaited",
+            field=models.BooleanField(
+                db_default=False,
+                help_text="Somebody waits for its end, and is notified of it.",
+                verbose_name="awaited",
+            ),
+        ),
         migrations.AddConstraint(
             model_name="queuedjob",
             constraint=models.UniqueConstraint(
@@ -222,4 +249,5 @@ class Migration(PostgreSQLMigration):
         ),
         migrations.RunSQL(STORAGE, migrations.RunSQL.noop),
         migrations.RunSQL(FOLLOW, DO_NOT_FOLLOW),
+        migrations.RunSQL(TELL, DO_NOT_TELL),
     ]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.store.connection import Database, OwnConnection
+from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import ClaimedJob, Lane
 
 Mark = tuple[datetime, UUID]
@@ -150,7 +150,7 @@ def claim(
 
 
 def claim_limited(
-    db: OwnConnection, worker: int, lanes: Sequence[LaneMark], limit: int
+    db: Database, worker: int, lanes: Sequence[LaneMark], limit: int
 ) -> list[ClaimedJob]:
     """Claim from lanes that are all of one job type, within its concurrency."""
     params = {
@@ -164,7 +164,7 @@ def claim_limited(
 
 
 def claim_alone(
-    db: OwnConnection,
+    db: Database,
     worker: int,
     job_types: Sequence[str],
     queues: Sequence[str] | None,

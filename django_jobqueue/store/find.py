@@ -3,29 +3,34 @@ nothing."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.arguments import from_json
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import Job
 
-FIND: Final = """
+QUEUED: Final = """
 SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text,
        job.run_after, job.expires_at, job.created_at, job.attempts, job.max_attempts,
        job.crashes, job.started_at, NULL::timestamptz, coalesce(worker.name, ''), NULL,
        '', '', NULL::uuid, job.replay_of, job.metadata::text
   FROM jobqueue_queuedjob AS job
   LEFT JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
- WHERE job.id = %(id)s
-UNION ALL
+"""
+ARCHIVED: Final = """
 SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text,
        job.run_after, job.expires_at, job.created_at, job.attempts, job.max_attempts,
        job.crashes, job.started_at, job.finished_at, job.worker, job.result::text,
        job.error_class, job.error_message, job.fingerprint, job.replay_of,
        job.metadata::text
   FROM jobqueue_archivedjob AS job
- WHERE job.id = %(id)s
+"""
+FIND: Final = f"""
+{QUEUED} WHERE job.id = %(id)s
+UNION ALL
+{ARCHIVED} WHERE job.id = %(id)s
 """
 
 KNOWN_NAMES: Final = "SELECT name FROM jobqueue_jobtype ORDER BY name"
@@ -34,9 +39,11 @@ KNOWN_NAMES: Final = "SELECT name FROM jobqueue_jobtype ORDER BY name"
 def find(db: Database, id: UUID) -> Job | None:
     """The job with this id, queued or archived; None if there is none."""
     rows = db.fetch(FIND, {"id": id})
-    if not rows:
-        return None
-    row = rows[-1]
+    return job_of(rows[-1]) if rows else None
+
+
+def job_of(row: Sequence[Any]) -> Job:
+    """The job of a row of ``QUEUED`` or ``ARCHIVED``."""
     return Job(
         id=row[0],
         job_type=row[1],

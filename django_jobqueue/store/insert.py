@@ -32,7 +32,8 @@ FOLLOWER_IS_THERE: Final = """
 INSERT: Final = f"""
 INSERT INTO jobqueue_queuedjob (
        id, job_type, queue, priority, data, run_after, expires_at, enqueued_by, tags,
-       max_attempts, metadata, on_complete, unique_key, unique_until_started)
+       max_attempts, metadata, on_complete, unique_key, unique_until_started,
+       created_at)
 SELECT %(id)s::uuid, type.name, coalesce(%(queue)s, type.queue),
        coalesce(%(priority)s, type.priority_override, %(declared_priority)s,
                 type.priority),
@@ -41,7 +42,7 @@ SELECT %(id)s::uuid, type.name, coalesce(%(queue)s, type.queue),
                 due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
        %(enqueued_by)s, %(tags)s::jsonb, %(max_attempts)s::integer,
        %(metadata)s::jsonb, {ON_COMPLETE}, %(unique_key)s::uuid,
-       %(unique_until_started)s
+       %(unique_until_started)s, clock_timestamp()
   FROM jobqueue_jobtype AS type,
        LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
                                 clock_timestamp() + %(delay)s::interval)) AS due (at)
@@ -72,7 +73,7 @@ SELECT coalesce(%(queue)s, type.queue),
        due.at,
        coalesce(%(expires_at)s::timestamptz,
                 due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
-       {ON_COMPLETE}
+       {ON_COMPLETE}, clock_timestamp()
   FROM jobqueue_jobtype AS type,
        LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
                                 clock_timestamp() + %(delay)s::interval)) AS due (at)
@@ -80,8 +81,8 @@ SELECT coalesce(%(queue)s, type.queue),
 """
 COPY_MANY: Final = """
 COPY jobqueue_queuedjob (
-     id, job_type, queue, priority, run_after, expires_at, on_complete, enqueued_by,
-     tags, max_attempts, metadata, data)
+     id, job_type, queue, priority, run_after, expires_at, on_complete, created_at,
+     enqueued_by, tags, max_attempts, metadata, data)
 FROM STDIN
 """
 COPY_CHUNK: Final = 1_000  # lines sent at once
@@ -156,7 +157,12 @@ class Known:
     queue: str
     priority: int
     statement: str
-    until: float  # time.monotonic()
+    since: float  # time.monotonic(), which a test may have set forward
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is still a moment ago."""
+        return 0 <= time.monotonic() - self.since < KNOWN_FOR
 
 
 _known: dict[tuple[Any, ...], Known] = {}
@@ -171,7 +177,7 @@ def insert(
     """
     key = (db.alias, *new.lane)
     known = _known.get(key) if new.is_plain else None
-    if known is not None and known.until > time.monotonic():
+    if known is not None and known.holds:
         moment = _insert_known(db, known, id, text)
         if moment is not None:
             return _job(
@@ -251,8 +257,8 @@ def insert_many(
 
 
 def prepare(db: DjangoDatabase, new: NewJob) -> tuple[Any, ...] | None:
-    """The queue, priority, ``run_after``, ``expires_at`` and follower of many jobs;
-    None if there is no such job type."""
+    """The queue, priority, ``run_after``, ``expires_at``, follower and ``created_at``
+    of many jobs; None if there is no such job type."""
     rows = db.fetch(PREPARE_MANY, new.params())
     return rows[0] if rows else None
 
@@ -287,7 +293,7 @@ def _look(job_type: str, queue: str, priority: int, *row: Any) -> Known:
         queue=queue,
         priority=priority,
         statement=INSERT_KNOWN.format(**literals, notify=notify),
-        until=time.monotonic() + KNOWN_FOR,
+        since=time.monotonic(),
     )
 
 

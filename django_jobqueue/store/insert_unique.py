@@ -37,15 +37,25 @@ KNOWN: Final = """
 SELECT count(*) FROM jobqueue_jobtype WHERE name IN (%(job_type)s, %(on_complete)s)
 """
 
+PREPARED: Final = (
+    "queue",
+    "priority",
+    "run_after",
+    "expires_at",
+    "on_complete",
+    "created_at",
+)  # what ``prepare`` returns
+
 # In the order of the keys, so that two such statements wait and do not deadlock.
 INSERT_CALLS: Final = """
 INSERT INTO jobqueue_queuedjob (
        id, unique_key, data, job_type, queue, priority, run_after, expires_at,
-       on_complete, enqueued_by, tags, max_attempts, metadata, unique_until_started)
+       on_complete, created_at, enqueued_by, tags, max_attempts, metadata,
+       unique_until_started)
 SELECT call.id, call.key, call.data::jsonb, %(job_type)s, %(queue)s, %(priority)s,
        %(run_after)s::timestamptz, %(expires_at)s::timestamptz, %(on_complete)s,
-       %(enqueued_by)s, %(tags)s::jsonb, %(max_attempts)s::integer,
-       %(metadata)s::jsonb, %(unique_until_started)s
+       %(created_at)s::timestamptz, %(enqueued_by)s, %(tags)s::jsonb,
+       %(max_attempts)s::integer, %(metadata)s::jsonb, %(unique_until_started)s
   FROM unnest(%(keys)s::uuid[], %(ids)s::uuid[], %(texts)s::text[])
        AS call (key, id, data)
  ORDER BY call.key
@@ -91,8 +101,7 @@ def insert_many_unique(
     row = prepare(db, new)
     if row is None:
         return None
-    names = ("queue", "priority", "run_after", "expires_at", "on_complete")
-    same = {**new.params(), **dict(zip(names, row, strict=True))}
+    same = {**new.params(), **dict(zip(PREPARED, row, strict=True))}
     held: dict[UUID, UUID] = {}
     keys = sorted(calls)
     for start in range(0, len(keys), CHUNK):

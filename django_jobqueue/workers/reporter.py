@@ -13,7 +13,7 @@ import psycopg
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import report
-from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.report import Report
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.loop import FOREVER, Loop
@@ -72,7 +72,7 @@ class Reporter(Loop):
         first = min((attempt.reported for attempt in later), default=now + FOREVER)
         return max(first + EVERY, self._next) - now
 
-    def write(self, connection: OwnConnection, attempts: Sequence[Attempt]) -> None:
+    def write(self, connection: Database, attempts: Sequence[Attempt]) -> None:
         """Write what these tell now, if they told anything since the last time.
 
         Raises StoreUnavailable; then they are to be written again. What the database

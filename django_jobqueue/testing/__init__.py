@@ -1,0 +1,26 @@
+"""Tests of jobs: run them, look for them, move time, let workers die."""
+
+from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.testing.asserting import assert_enqueued, assert_not_enqueued
+from django_jobqueue.testing.capturing import CapturedJobs, captured_jobs
+from django_jobqueue.testing.clocks import Clock, clock
+from django_jobqueue.testing.draining import EndlessDrain, adrain, drain
+from django_jobqueue.testing.faults import crash, lose_lease
+from django_jobqueue.testing.inline import Ran
+
+__all__ = [
+    "CapturedJobs",
+    "Clock",
+    "EndlessDrain",
+    "Outcome",
+    "Ran",
+    "Verb",
+    "adrain",
+    "assert_enqueued",
+    "assert_not_enqueued",
+    "captured_jobs",
+    "clock",
+    "crash",
+    "drain",
+    "lose_lease",
+]

@@ -1,0 +1,135 @@
+"""Assertions about what was enqueued."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, overload
+
+from django_jobqueue.store.enqueued import Enqueued
+from django_jobqueue.store.rows import Job
+from django_jobqueue.testing.commits import waiting
+from django_jobqueue.testing.seen import name_of, seen
+from django_jobqueue.testing.wanted import OTHER_TYPE, Wanted, shown
+
+LISTED: Final = 10
+
+
+@overload
+def assert_enqueued(
+    handler: Any,
+    *,
+    data: Mapping[str, Any] | None = ...,
+    data_contains: Mapping[str, Any] | None = ...,
+    queue: str | None = ...,
+    run_after: datetime | timedelta | None = ...,
+    tolerance: timedelta = ...,
+    priority: int | None = ...,
+    tags: Collection[str] = ...,
+    status: str | None = ...,
+    count: None = ...,
+) -> Job: ...
+@overload
+def assert_enqueued(
+    handler: Any,
+    *,
+    data: Mapping[str, Any] | None = ...,
+    data_contains: Mapping[str, Any] | None = ...,
+    queue: str | None = ...,
+    run_after: datetime | timedelta | None = ...,
+    tolerance: timedelta = ...,
+    priority: int | None = ...,
+    tags: Collection[str] = ...,
+    status: str | None = ...,
+    count: int,
+) -> list[Job]: ...
+def assert_enqueued(
+    handler: Any, *, count: int | None = None, **about: Any
+) -> Job | list[Job]:
+    """Look for the one job that is like this, whether it ran meanwhile or not.
+
+    :param handler: a handler, a task, or the name of a job type.
+    :param data: all of its data.
+    :param data_contains: a part of its data; dicts in it may have more keys.
+    :param queue: the name of its queue.
+    :param run_after: the moment, or the wait from its enqueue; ``tolerance`` is how far
+        from it the job may be, by default one second.
+    :param priority: its priority.
+    :param tags: tags that it has.
+    :param status: what it is now: ``queued``, ``succeeded`` …
+    :param count: there are so many; then they are returned as a list.
+
+    Returns the job. Raises AssertionError if there is none, or more, with what was
+    enqueued, most alike first; UnknownJobType for a name that is none.
+    """
+    wanted = Wanted(job_type=name_of(handler), **about)
+    found = seen()
+    like = [one.job for one in found if not wanted.differences(one)]
+    if count is not None:
+        if len(like) != count:
+            raise AssertionError(
+                _told(f"{_jobs(len(like))}, not {count},", wanted, found)
+            )
+        return like
+    if not like:
+        raise AssertionError(_told("No job", wanted, found))
+    if len(like) > 1:
+        hint = f"Say count={len(like)}, or more about the one that you mean."
+        raise AssertionError(f"{_told(_jobs(len(like)), wanted, found)}\n{hint}")
+    return like[0]
+
+
+def assert_not_enqueued(
+    handler: Any,
+    *,
+    data: Mapping[str, Any] | None = None,
+    data_contains: Mapping[str, Any] | None = None,
+    queue: str | None = None,
+    run_after: datetime | timedelta | None = None,
+    tolerance: timedelta = timedelta(seconds=1),
+    priority: int | None = None,
+    tags: Collection[str] = (),
+    status: str | None = None,
+) -> None:
+    """Make sure that no job is like this; what is said as in ``assert_enqueued``.
+
+    Raises AssertionError, which lists them; UnknownJobType for a name that is none.
+    """
+    wanted = Wanted(
+        job_type=name_of(handler),
+        data=data,
+        data_contains=data_contains,
+        queue=queue,
+        run_after=run_after,
+        tolerance=tolerance,
+        priority=priority,
+        tags=tags,
+        status=status,
+    )
+    like = [one for one in seen() if not wanted.differences(one)]
+    if like:
+        raise AssertionError(_told(_jobs(len(like)), wanted, like))
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"
+
+
+def _told(found: str, wanted: Wanted, jobs: Iterable[Enqueued]) -> str:
+    """What was found of what was wanted, and what there is instead."""
+    verb = "was" if found in ("No job", "1 job") else "were"
+    lines = [f"{found} like this {verb} enqueued: {wanted}."]
+    ordered = sorted(jobs, key=wanted.distance)
+    lines.append("Enqueued, most alike first:" if ordered else "Nothing was enqueued.")
+    for one in ordered[:LISTED]:
+        differences = [d for d in wanted.differences(one) if d != OTHER_TYPE]
+        why = f"  <- {'; '.join(differences)}" if differences else ""
+        lines.append(f"  {shown(one)}{why}")
+    if len(ordered) > LISTED:
+        lines.append(f"  … and {len(ordered) - LISTED} more")
+    if calls := waiting():
+        lines.append(
+            f"{calls} on_commit callbacks wait: drain() calls them, and "
+            "captureOnCommitCallbacks(execute=True)."
+        )
+    return "\n".join(lines)

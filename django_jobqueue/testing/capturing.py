@@ -1,0 +1,67 @@
+"""The jobs that are enqueued in a block of code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, overload
+from uuid import UUID
+
+from django.db import connections
+
+from django_jobqueue.conf import conf
+from django_jobqueue.store.rows import Job
+from django_jobqueue.testing.savepoints import is_broken
+from django_jobqueue.testing.seen import name_of, seen
+
+
+class CapturedJobs(Sequence[Job]):
+    """Jobs, oldest first: inside of the block as they are now, after it as they were at
+    its end."""
+
+    def __init__(self, before: set[UUID]) -> None:
+        self._before = before
+        self._kept: list[Job] | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> Job: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Job]: ...
+    def __getitem__(self, index: int | slice) -> Job | list[Job]:
+        return self._jobs()[index]
+
+    def __len__(self) -> int:
+        return len(self._jobs())
+
+    def __repr__(self) -> str:
+        return repr(self._jobs())
+
+    def of(self, handler: Any) -> list[Job]:
+        """Those of this handler, task, or name of a job type."""
+        name = name_of(handler)
+        return [job for job in self._jobs() if job.job_type == name]
+
+    def keep(self) -> None:
+        """Let them be as they are now."""
+        self._kept = self._jobs()
+
+    def _jobs(self) -> list[Job]:
+        if self._kept is not None:
+            return self._kept
+        return [one.job for one in seen() if one.job.id not in self._before]
+
+
+@contextmanager
+def captured_jobs() -> Iterator[CapturedJobs]:
+    """Let a test look at the jobs that are enqueued in a block, in whatever way::
+
+    with captured_jobs() as jobs:
+        checkout(order)
+    assert [job.data for job in jobs] == [{"order_id": 7}]
+    """
+    captured = CapturedJobs({one.job.id for one in seen()})
+    try:
+        yield captured
+    finally:
+        if not is_broken(connections[conf.database]):
+            captured.keep()

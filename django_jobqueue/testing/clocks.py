@@ -1,0 +1,120 @@
+"""A clock that stands still until the test moves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Protocol
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, transaction
+
+from django_jobqueue.conf import conf
+from django_jobqueue.store import clock as store_clock
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.testing.savepoints import is_broken
+
+try:
+    import time_machine
+except ImportError:
+    time_machine = None  # type: ignore[assignment]
+try:
+    import freezegun
+except ImportError:
+    freezegun = None  # type: ignore[assignment]
+
+_CLOCK: Final = "_jobqueue_clock"  # on the connection
+
+
+class _Movable(Protocol):
+    """Python's own time, as time-machine or freezegun hold it."""
+
+    def move_to(self, moment: datetime, /) -> Any: ...
+
+
+class Clock:
+    """The time that the database sees, and Python if it can be made to."""
+
+    def __init__(
+        self, db: DjangoDatabase, at: datetime, python: _Movable | None
+    ) -> None:
+        self._db = db
+        self._now = at
+        self._python = python
+
+    @property
+    def now(self) -> datetime:
+        """What time it is."""
+        return self._now
+
+    def move(self, by: timedelta | None = None, /, **units: float) -> datetime:
+        """Move it on: ``move(hours=1)``, or by a timedelta; returns the new time."""
+        return self.move_to(self._now + (by or timedelta(**units)))
+
+    def move_to(self, moment: datetime) -> datetime:
+        """Let it be this moment, which has a time zone."""
+        self._now = _aware(moment)
+        store_clock.move(self._db, self._now)
+        if self._python is not None:
+            self._python.move_to(self._now)
+        return self._now
+
+
+@contextmanager
+def clock(at: datetime | None = None, *, python: bool | None = None) -> Iterator[Clock]:
+    """Let time stand still, and move only when told::
+
+        with clock() as time:
+            drain()
+            time.move(hours=1)
+            drain()
+
+    It stands at ``at``, by default at what Python says. The connection of this thread
+    to the database of the jobs sees it in every statement that names its functions of
+    time without a schema. Python's own clock goes along if time-machine or freezegun is
+    installed; ``python=True`` demands that, ``python=False`` forbids it.
+    """
+    db = DjangoDatabase()
+    connection = connections[db.alias]
+    if getattr(connection, _CLOCK, None) is not None:
+        raise RuntimeError("A clock stands already: move it, with move() or move_to().")
+    moment = datetime.now(UTC) if at is None else _aware(at)
+    with ExitStack() as stack:
+        held = Clock(db, moment, _hold_python(stack, moment, python))
+        with transaction.atomic(using=db.alias, savepoint=False):
+            path = store_clock.put(db, moment)
+        setattr(connection, _CLOCK, held)
+        try:
+            yield held
+        finally:
+            setattr(connection, _CLOCK, None)
+            if not is_broken(connection):  # or the end of its transaction undoes it
+                store_clock.take_away(db, path)
+
+
+def clock_that_stands() -> Clock | None:
+    """The clock of this thread's connection, if there is one."""
+    return getattr(connections[conf.database], _CLOCK, None)
+
+
+def _hold_python(
+    stack: ExitStack, moment: datetime, wanted: bool | None
+) -> _Movable | None:
+    if wanted is False:
+        return None
+    if time_machine is not None:
+        return stack.enter_context(time_machine.travel(moment, tick=False))
+    if freezegun is not None:
+        return stack.enter_context(freezegun.freeze_time(moment))
+    if wanted:
+        raise ImproperlyConfigured(
+            "Install time-machine or freezegun to move Python's clock as well."
+        )
+    return None
+
+
+def _aware(moment: datetime) -> datetime:
+    if moment.tzinfo is None or moment.utcoffset() is None:
+        raise ValueError(f"{moment!r} is naive: give it a time zone.")
+    return moment.astimezone(UTC)

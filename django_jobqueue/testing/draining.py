@@ -1,0 +1,140 @@
+"""``drain()``: runs what there is to run, here and now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final
+
+from asgiref.sync import sync_to_async
+
+from django_jobqueue.conf import conf
+from django_jobqueue.testing.clocks import Clock, clock, clock_that_stands
+from django_jobqueue.testing.commits import run_commits
+from django_jobqueue.testing.faults import running
+from django_jobqueue.testing.inline import InlineWorker, Ran
+from django_jobqueue.workers.unclaimed import is_trouble
+
+ENDLESS: Final = 1_000  # jobs
+OF_HANDLERS: Final = (Exception, SystemExit, GeneratorExit, asyncio.CancelledError)
+
+
+class EndlessDrain(AssertionError):
+    """There are jobs after so many that there may be no end."""
+
+
+def drain(
+    *,
+    queue: str | Iterable[str] | None = None,
+    limit: int | None = None,
+    until: datetime | timedelta | None = None,
+    raise_errors: bool = True,
+) -> list[Ran]:
+    """Run every job that can be run now, and what those enqueue; return what ran.
+
+    In this thread, on this connection and in its transaction. What waits for a commit
+    is called as well: before, and after each job.
+
+    :param queue: only jobs of this queue, or of these.
+    :param limit: no more jobs than this.
+    :param until: let time pass up to this moment, or for so long; what comes later
+        happens when it is due.
+    :param raise_errors: raise what a handler raised, when it is written what became of
+        its job; but not ``Snooze``, ``Cancel``, nor ``Retry`` with attempts left.
+
+    Raises EndlessDrain after 1,000 jobs, unless there is a limit.
+    """
+    if running.get() is not None:
+        raise RuntimeError("drain() is called by a handler that drain() runs.")
+    run_commits()
+    if conf.mode != "queue":
+        return []
+    queues = [queue] if isinstance(queue, str) else list(queue or ())
+    worker = InlineWorker(queues or None)
+    ran: list[Ran] = []
+    with ExitStack() as stack:
+        time = None if until is None else _clock(stack)
+        end = None if time is None else _moment(until, time)
+        stack.callback(worker.end)
+        for one in islice(_attempts(worker, time, end), limit):
+            ran.append(one)
+            run_commits()
+            _raise(one, raise_errors)
+            if limit is None and len(ran) >= ENDLESS:
+                raise EndlessDrain(_endless(ran))
+    return ran
+
+
+async def adrain(
+    *,
+    queue: str | Iterable[str] | None = None,
+    limit: int | None = None,
+    until: datetime | timedelta | None = None,
+    raise_errors: bool = True,
+) -> list[Ran]:
+    """``drain`` for async tests."""
+    return await sync_to_async(drain)(
+        queue=queue, limit=limit, until=until, raise_errors=raise_errors
+    )
+
+
+def _attempts(
+    worker: InlineWorker, time: Clock | None, end: datetime | None
+) -> Iterator[Ran]:
+    """Run job after job; when there is none, let time pass, if it may."""
+    while True:
+        worker.tidy()
+        while (attempt := worker.claim()) is not None:
+            yield worker.run(attempt)
+        if time is None or end is None or not _pass(worker, time, end):
+            return
+
+
+def _clock(stack: ExitStack) -> Clock:
+    """The clock that stands, or one for as long as the drain takes."""
+    return clock_that_stands() or stack.enter_context(clock())
+
+
+def _moment(until: datetime | timedelta | None, time: Clock) -> datetime | None:
+    return time.now + until if isinstance(until, timedelta) else until
+
+
+def _pass(worker: InlineWorker, time: Clock, end: datetime) -> bool:
+    """Move on to when something happens; False if that is not before the end."""
+    if time.now >= end:
+        return False
+    seconds = worker.next_in()
+    if seconds is None or seconds >= (end - time.now).total_seconds():
+        time.move_to(end)
+    else:
+        time.move(max(timedelta(seconds=seconds), timedelta.resolution))
+    return True
+
+
+def _raise(ran: Ran, raise_errors: bool) -> None:
+    """Raise what the handler raised, if it is an error, or not meant for us."""
+    error = ran.error
+    if error is None or ran.outcome is None:
+        return
+    if not isinstance(error, OF_HANDLERS):  # such as KeyboardInterrupt
+        raise error
+    if raise_errors and is_trouble(error, ran.outcome):
+        error.add_note(
+            f"Raised by job {ran.job.id} ({ran.job.job_type}) in attempt "
+            f"{ran.attempt}; drain(raise_errors=False) goes on after it."
+        )
+        raise error
+
+
+def _endless(ran: list[Ran]) -> str:
+    often = Counter(one.job.job_type for one in ran[-100:]).most_common(3)
+    names = ", ".join(f"{name} ({count})" for name, count in often)
+    return (
+        f"drain() ran {len(ran):,} jobs and there may be more. Of the last hundred "
+        f"most were {names}. Does a job enqueue itself, or snooze for no time? Give "
+        "drain(limit=…) for so many on purpose."
+    )

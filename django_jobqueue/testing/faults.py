@@ -1,0 +1,62 @@
+"""What goes wrong with workers, on purpose: for handlers that ``drain()`` runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from django_jobqueue.workers.attempt import Vanished
+
+CRASHED: Final = "killed by signal 9 (SIGKILL)"
+LAPSED: Final = "its lease lapsed: host lost, cut off or paused"
+
+
+@dataclass(slots=True)
+class Running:
+    """The attempt that ``drain()`` runs now."""
+
+    give_up: Callable[[], None]  # its worker, as one whose lease lapsed
+    is_lost: bool = False
+
+
+running: Final[ContextVar[Running | None]] = ContextVar(
+    "jobqueue_drained", default=None
+)
+
+
+def crash(*args: Any, **kwargs: Any) -> NoReturn:
+    """The worker process dies here, as by SIGKILL, out of memory or a power failure.
+
+    The job is rescued as the engine does it: ``crashes`` counts up, no attempt is
+    spent, and it runs again, unless it is of an at-most-once type or reached its cap.
+    Takes any arguments, to stand in for a function that the handler calls. It is a
+    BaseException that passes the handler, so unlike at a real death its ``finally``
+    blocks run. Raises RuntimeError outside of ``drain()``.
+    """
+    _running("crash()")
+    raise Vanished
+
+
+def lose_lease(*args: Any, **kwargs: Any) -> None:
+    """The worker is taken for dead while the handler runs, and its job given back.
+
+    The handler goes on, but whatever it comes to is refused, and what an atomic handler
+    wrote is rolled back; the job runs again. Takes any arguments, to stand in for a
+    function that the handler calls. Raises RuntimeError outside of ``drain()``.
+    """
+    here = _running("lose_lease()")
+    here.is_lost = True
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        here.give_up()
+
+
+def _running(what: str) -> Running:
+    here = running.get()
+    if here is None:
+        raise RuntimeError(f"{what} is for handlers that drain() runs.")
+    return here

@@ -1,0 +1,224 @@
+"""A worker without threads, on the caller's connection and in its transaction."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.db import connections
+
+from django_jobqueue.conf import CENTURY, conf
+from django_jobqueue.exceptions import JobNotFound
+from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.registry import registry
+from django_jobqueue.store import claim, expire, finish, job_types, lanes, workers
+from django_jobqueue.store.claim import LaneMark
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.find import find
+from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.store.rescue import rescue
+from django_jobqueue.store.rows import ClaimedJob, Job, Lane
+from django_jobqueue.testing.faults import CRASHED, LAPSED, Running, running
+from django_jobqueue.testing.savepoints import is_broken, like_autocommit
+from django_jobqueue.workers import identity
+from django_jobqueue.workers.atomic import run_atomically
+from django_jobqueue.workers.attempt import Attempt, Vanished
+from django_jobqueue.workers.metadata import save_metadata
+from django_jobqueue.workers.policies import Policies
+from django_jobqueue.workers.reporter import Reporter
+from django_jobqueue.workers.tally import Tally
+from django_jobqueue.workers.unclaimed import run_here
+
+ENDED: Final = "its drain() ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """An attempt that ``drain()`` ran."""
+
+    job: Job  # as the attempt left it
+    attempt: int  # 1 for the first
+    outcome: Outcome | None  # None if its worker died or lost the job
+    error: BaseException | None  # what the handler raised
+    crashed: bool = False
+    lost: bool = False
+
+    @property
+    def verb(self) -> str:
+        """What became of the job: ``succeed``, ``fail``, ``retry``, ``snooze``,
+        ``cancel``, ``release``, ``expire``, ``crash`` or ``lose``."""
+        if self.outcome is not None:
+            return self.outcome.verb.value
+        return "crash" if self.crashed else "lose"
+
+
+class InlineWorker:
+    """Claims one job after the other, and runs it here.
+
+    Most urgent first, then in the order in which they are due. Timeouts are not
+    enforced: there is no second thread to do it.
+    """
+
+    def __init__(self, queues: Sequence[str] | None) -> None:
+        self.db = DjangoDatabase()
+        self._queues = queues
+        self._policies = Policies(registry)
+        self._id = 0
+        self._name = identity.name_of(os.getpid())
+        self._reporter = Reporter(self._name, OwnConnection("drain"))
+        self._tally = Tally()
+
+    def claim(self) -> Attempt | None:
+        """Take the next job; None if none can be run now."""
+        self._policies.update(job_types.overrides(self.db))
+        for lane in self._due():
+            if not self._id:
+                self._register()
+            verb = claim.claim
+            if self._policies.is_limited(lane.job_type):
+                verb = claim.claim_limited
+            if jobs := verb(self.db, self._id, [LaneMark(lane)], 1):
+                return self._make(jobs[0])
+        return self._claim_alone()
+
+    def run(self, attempt: Attempt) -> Ran:
+        """Run it and write what it came to."""
+        here = Running(lambda: self._die(LAPSED))
+        before = running.set(here)
+        try:
+            with like_autocommit():
+                finished = self._execute(attempt)
+        finally:
+            running.reset(before)
+        if finished is None:
+            self._die(CRASHED)
+        elif here.is_lost:
+            self._die(LAPSED)  # anew, if an atomic handler's end undid it
+        if finished is not None:
+            self._write(attempt, finished)
+        kept = finished is not None and not here.is_lost
+        return Ran(
+            job=self._job(attempt.job.id),
+            attempt=attempt.job.attempts,
+            outcome=finished.outcome if finished is not None and kept else None,
+            error=attempt.error,
+            crashed=finished is None,
+            lost=here.is_lost,
+        )
+
+    def tidy(self) -> None:
+        """Do what the engine does besides: expire, and rescue from dead workers."""
+        while expire.expire(self.db):
+            pass
+        lapsed = {*workers.give_up(self.db), *workers.strays(self.db)}
+        if lapsed:
+            rescue(self.db, sorted(lapsed), crashed=True, reason=LAPSED)
+
+    def next_in(self) -> float | None:
+        """Seconds until something happens by itself; None if nothing will."""
+        names = self._policies.names
+        look = lanes.look(self.db, self._lanes())
+        lapse, alone = workers.outlook(self.db, names, self._queues)
+        expiry = expire.next_expiry(self.db)
+        found = [*look.due_in.values(), lapse, alone, expiry]
+        return min((s for s in found if s is not None and s > 0), default=None)
+
+    def end(self) -> None:
+        """Write the counts, and that this worker is no more."""
+        if self._id and not is_broken(connections[self.db.alias]):
+            self._tally.write(self.db)
+            workers.stopped(self.db, [self._id], end=ENDED)
+        self._id = 0
+
+    def _lanes(self) -> list[Lane]:
+        wanted = set(self._policies.names)
+        return [
+            lane
+            for lane in lanes.look(self.db, []).new
+            if lane.job_type in wanted
+            and (self._queues is None or lane.queue in self._queues)
+        ]
+
+    def _due(self) -> list[Lane]:
+        """The lanes that have a job to run now, in the order of their first ones."""
+        known = self._lanes()
+        due_in = lanes.look(self.db, known).due_in
+        due = [lane for lane in known if due_in.get(lane, 1.0) <= 0]
+        return sorted(due, key=lambda lane: (-lane.priority, due_in[lane]))
+
+    def _claim_alone(self) -> Attempt | None:
+        """Take a job that a worker would run in a process of its own."""
+        names = self._policies.names
+        _, alone = workers.outlook(self.db, names, self._queues)
+        if alone is None or alone > 0:
+            return None
+        if not self._id:
+            self._register()
+        jobs = claim.claim_alone(self.db, self._id, names, self._queues)
+        return self._make(jobs[0]) if jobs else None
+
+    def _register(self) -> None:
+        pid = os.getpid()
+        row = workers.NewWorker(
+            name=self._name,
+            host=identity.host(),
+            pid=pid,
+            identity=identity.identity(pid),
+            supervisor="drain()",
+            release=conf.release,
+            queues=self._queues,
+            job_types=self._policies.names,
+            threads=1,
+            async_slots=1,
+            versions=identity.versions(),
+        )
+        self._id = workers.register(self.db, row, CENTURY)
+
+    def _make(self, job: ClaimedJob) -> Attempt:
+        return Attempt(
+            job=job,
+            declaration=self._policies.declaration(job.job_type),
+            max_attempts=self._policies.max_attempts(job),
+            timeout=self._policies.timeout(job.job_type),
+            worker=self._name,
+            claimed=time.monotonic(),
+            save=save_metadata,
+        )
+
+    def _execute(self, attempt: Attempt) -> Finished | None:
+        """Run the handler; None if the worker dies in it."""
+        self._holder = Holder(self._id, self._name, conf.release)
+        try:
+            if attempt.declaration.policy.atomic:
+                return run_atomically(attempt, self._holder)
+            return run_here(attempt)
+        except Vanished:
+            return None
+
+    def _write(self, attempt: Attempt, finished: Finished) -> None:
+        """Finish the job; refused if the claim is lost."""
+        self._reporter.write(self.db, [attempt])
+        refused = set()
+        if not attempt.settled:
+            succeeded = finished.outcome.verb is Verb.SUCCEED
+            verb = finish.succeed if succeeded else finish.end
+            refused = verb(self.db, self._holder, [finished], finished.ended)
+        if not refused:
+            self._tally.add(attempt, finished)
+
+    def _die(self, reason: str) -> None:
+        """As if this worker had ended with what it holds."""
+        held = self._holder.worker_id
+        workers.stopped(self.db, [held], end=reason, lost=True)
+        rescue(self.db, [held], crashed=True, reason=reason)
+        self._id = 0
+
+    def _job(self, id: UUID) -> Job:
+        job = find(self.db, id)
+        if job is None:
+            raise JobNotFound(id)
+        return job

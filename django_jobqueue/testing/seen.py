@@ -1,0 +1,45 @@
+"""The jobs that a test can see: those in its database, or in its process."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import UnknownJobType
+from django_jobqueue.handler import Handler
+from django_jobqueue.memory import memory
+from django_jobqueue.registry import registry
+from django_jobqueue.store import find
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.enqueued import Enqueued, enqueued
+
+
+def seen() -> list[Enqueued]:
+    """All jobs that were enqueued and are not pruned, oldest first."""
+    if conf.mode == "queue":
+        return enqueued(DjangoDatabase())
+    return [
+        Enqueued(kept.job, json.loads(kept.new.tags) if kept.new.tags else [])
+        for kept in memory
+    ]
+
+
+def name_of(handler: Any) -> str:
+    """The job type of a handler, of a task, or of this name.
+
+    Raises UnknownJobType, so that a typing error does not make a test pass, and
+    TypeError.
+    """
+    if isinstance(handler, Handler):
+        return handler.name
+    name = getattr(handler, "module_path", handler)
+    if not isinstance(name, str):
+        raise TypeError(
+            f"{handler!r} is no handler, no task and no name of a job type."
+        )
+    if registry.get(name) is None:
+        known = find.known_names(DjangoDatabase()) if conf.mode == "queue" else []
+        if name not in known:
+            raise UnknownJobType(name, registry.near(name, known))
+    return name

@@ -1,0 +1,112 @@
+"""What a test says about a job, and how far a job is from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django_jobqueue.store.enqueued import Enqueued
+
+OTHER_TYPE = "another job type"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A job that a test looks for; what is None may be anything."""
+
+    job_type: str
+    data: Mapping[str, Any] | None = None
+    data_contains: Mapping[str, Any] | None = None
+    queue: str | None = None
+    run_after: datetime | timedelta | None = None
+    tolerance: timedelta = timedelta(seconds=1)
+    priority: int | None = None
+    tags: Collection[str] = ()
+    status: str | None = None
+
+    def __str__(self) -> str:
+        said = {
+            "data": self.data,
+            "data_contains": self.data_contains,
+            "queue": self.queue,
+            "run_after": self.run_after,
+            "priority": self.priority,
+            "tags": sorted(self.tags) or None,
+            "status": self.status,
+        }
+        parts = [f"{k}={written(v)}" for k, v in said.items() if v is not None]
+        return f"{self.job_type!r}" + (f" with {', '.join(parts)}" if parts else "")
+
+    def differences(self, seen: Enqueued) -> list[str]:
+        """In what this job is another, in words; empty if it is the one."""
+        if seen.job.job_type != self.job_type:
+            return [OTHER_TYPE]
+        return [*self._of_data(seen.job.data), *self._of_options(seen)]
+
+    def distance(self, seen: Enqueued) -> int:
+        """How far this job is from it; 0 if it is the one."""
+        found = self.differences(seen)
+        return 100 if OTHER_TYPE in found else len(found)
+
+    def _of_data(self, data: Any) -> Iterator[str]:
+        if self.data is not None:
+            yield from _differences(dict(self.data), data, "data", partly=False)
+        if self.data_contains is not None:
+            yield from _differences(dict(self.data_contains), data, "data", partly=True)
+
+    def _of_options(self, seen: Enqueued) -> Iterator[str]:
+        job = seen.job
+        for name in ("queue", "priority", "status"):
+            wanted, found = getattr(self, name), getattr(job, name)
+            if wanted is not None and wanted != found:
+                yield f"{name} is {written(found)}, not {written(wanted)}"
+        if self.run_after is not None:
+            after = self.run_after
+            due = job.created_at + after if isinstance(after, timedelta) else after
+            if abs(job.run_after - due) > self.tolerance:
+                yield f"run_after is {written(job.run_after)}, not {written(due)}"
+        if missing := set(self.tags) - set(seen.tags):
+            yield f"tags lack {', '.join(map(written, sorted(missing)))}"
+
+
+def shown(seen: Enqueued) -> str:
+    """A job in one line."""
+    job, later = seen.job, seen.job.run_after - seen.job.created_at
+    parts = [job.job_type, f"data={written(job.data)}", f"queue={written(job.queue)}"]
+    if job.priority:
+        parts.append(f"priority={job.priority}")
+    if later > timedelta(seconds=1):
+        parts.append(f"run_after={written(job.run_after)}")
+    if seen.tags:
+        parts.append(f"tags={written(seen.tags)}")
+    return f"{' '.join(parts)} ({job.status})"
+
+
+def written(value: Any) -> str:
+    """A value as a test would write it."""
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, timedelta):
+        return str(value)
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    return text if len(text) <= 300 else text[:300] + "…"
+
+
+def _differences(wanted: Any, found: Any, path: str, *, partly: bool) -> Iterator[str]:
+    """Where ``found`` is not ``wanted``; ``partly``: it may have more keys."""
+    if not (isinstance(wanted, Mapping) and isinstance(found, dict)):
+        if wanted != found:
+            yield f"{path} is {written(found)}, not {written(wanted)}"
+        return
+    for key, value in wanted.items():
+        if key in found:
+            inner = f"{path}[{written(key)}]"
+            yield from _differences(value, found[key], inner, partly=partly)
+        else:
+            yield f"{path} lacks {written(key)}"
+    if not partly:
+        for key in found.keys() - wanted.keys():
+            yield f"{path} has {written(key)} as well"

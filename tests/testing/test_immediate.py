@@ -1,0 +1,197 @@
+"""Jobs that run when they are enqueued: at once, or on commit; also on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import Group
+from django.db import transaction
+from django.test import override_settings
+
+from django_jobqueue import (
+    AlreadyArchived,
+    InvalidArguments,
+    JobNotFound,
+    UnknownJobType,
+    enqueue,
+    get_job,
+)
+from django_jobqueue.ids import new_id
+from django_jobqueue.memory import LARGEST, memory
+from tests.conftest import archived, queued
+from tests.testing import jobs, project
+
+
+@pytest.fixture(autouse=True)
+def _clean() -> Iterator[None]:
+    jobs.heard.clear()
+    memory.clear()
+    with override_settings(JOBQUEUE={"MODE": "immediate"}):
+        yield
+    memory.clear()
+
+
+@pytest.fixture
+def on_commit() -> Iterator[None]:
+    with override_settings(JOBQUEUE={"MODE": "on_commit"}):
+        yield
+
+
+def test_a_job_runs_before_enqueue_returns(db: None) -> None:
+    job = jobs.greet.enqueue("anna")
+    assert (job.status, job.result, job.attempts) == ("succeeded", "Hello, anna!", 1)
+    assert job.started_at is not None
+    assert job.finished_at is not None
+    assert Group.objects.get().name == "anna"
+    assert get_job(job.id) == job
+    assert queued() == archived() == []
+
+
+def test_an_async_handler_reaches_the_same_database(db: None) -> None:
+    assert jobs.agreet.enqueue("anna").status == "succeeded"
+    assert Group.objects.get().name == "anna"
+
+
+def test_async_code_enqueues_as_well(db: None) -> None:
+    async def produce() -> list[str]:
+        first = await jobs.greet.aenqueue("anna")
+        second = await jobs.agreet.aenqueue("ben")
+        return [first.status, second.status]
+
+    assert async_to_sync(produce)() == ["succeeded", "succeeded"]
+    assert Group.objects.count() == 2
+
+
+def test_enqueue_many_runs_them_in_order(db: None) -> None:
+    ids = jobs.hear.enqueue_many([{"word": "a"}, {"word": "b"}])
+    assert jobs.heard == ["a", "b"]
+    assert [get_job(id).status for id in ids] == ["succeeded"] * 2
+
+
+def test_a_job_is_enqueued_by_name_and_options_are_kept() -> None:
+    job = enqueue("tests.testing.look", queue="mail", priority=7)
+    assert (job.queue, job.priority, job.result) == ("mail", 7, [1, 5, None])
+
+
+def test_what_the_handler_raises_reaches_the_caller() -> None:
+    with pytest.raises(ValueError, match="no such order"):
+        jobs.fail.enqueue("no such order")
+    (kept,) = memory
+    assert (kept.job.status, kept.job.error_class) == ("failed", "ValueError")
+    assert kept.job.error_message == "no such order"
+
+
+@pytest.mark.parametrize(
+    ("word", "status"),
+    [("retry", "queued"), ("snooze", "queued"), ("cancel", "cancelled")],
+)
+def test_words_are_no_errors_and_there_is_one_attempt(word: str, status: str) -> None:
+    assert jobs.say.enqueue(word).status == status
+
+
+def test_fail_is_an_error() -> None:
+    with pytest.raises(Exception, match="hopeless"):
+        jobs.say.enqueue("fail")
+
+
+def test_an_atomic_handler_that_fails_leaves_nothing(db: None) -> None:
+    with pytest.raises(ValueError, match="anna"):
+        jobs.greet_or_not.enqueue("anna", fails=True)
+    assert not Group.objects.exists()
+    assert jobs.greet_or_not.enqueue("ben").status == "succeeded"
+    assert Group.objects.get().name == "ben"
+
+
+def test_data_are_checked_as_ever() -> None:
+    with pytest.raises(InvalidArguments, match="has no parameter 'nam'"):
+        jobs.greet.enqueue(nam="anna")  # type: ignore[call-arg]
+    with pytest.raises(InvalidArguments, match="is a set"):
+        jobs.greet.enqueue(name={"anna"})  # type: ignore[arg-type]
+    with pytest.raises(UnknownJobType, match=r"Did you mean 'tests.testing.greet'"):
+        enqueue("tests.testing.gret")
+
+
+def test_an_id_is_used_once() -> None:
+    id = new_id()
+    assert jobs.look.using(id=id).enqueue().id == id
+    with pytest.raises(AlreadyArchived):
+        jobs.look.using(id=id).enqueue()
+
+
+def test_what_follows_on_a_job_runs_after_it() -> None:
+    jobs.before.enqueue()
+    assert jobs.heard == ["succeeded"]
+
+
+def test_only_the_last_jobs_are_kept() -> None:
+    first = jobs.look.enqueue()
+    jobs.look.enqueue_many({} for _ in range(LARGEST))
+    assert len(list(memory)) == LARGEST
+    with pytest.raises(JobNotFound):
+        get_job(first.id)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("on_commit")
+def test_on_commit_a_job_waits_for_the_end_of_the_transaction() -> None:
+    with transaction.atomic():
+        job = jobs.hear.enqueue("a")
+        assert (job.status, jobs.heard) == ("queued", [])
+    assert jobs.heard == ["a", "a committed"]
+    assert get_job(job.id).status == "succeeded"
+    assert jobs.hear.enqueue("b").status == "succeeded"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("on_commit")
+def test_on_commit_a_job_of_a_transaction_that_is_rolled_back_never_runs() -> None:
+    with suppress(ZeroDivisionError), transaction.atomic():
+        jobs.hear.enqueue("a")
+        raise ZeroDivisionError
+    assert jobs.heard == []
+
+
+TESTS = """
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import TestCase, TransactionTestCase
+
+from django_jobqueue import get_job
+from shop.jobs import greet
+
+class Greeting(TestCase):
+    def test_it(self):
+        job = greet.enqueue("anna")
+        self.assertEqual(get_job(job.id).result, "Hello, anna!")
+        self.assertTrue(User.objects.filter(username="anna").exists())
+        names = connection.introspection.table_names()
+        self.assertFalse([n for n in names if n.startswith("jobqueue_")])
+
+class Committed(TransactionTestCase):
+    serialized_rollback = True
+
+    def test_it(self):
+        self.assertEqual(greet.enqueue("ben").status, "succeeded")
+"""
+
+
+def test_a_project_on_sqlite_migrates_and_runs_its_tests(tmp_path: Path) -> None:
+    settings = project.SQLITE + 'JOBQUEUE = {"MODE": "immediate"}\n'
+    project.make(tmp_path, {"shop/tests.py": TESTS}, settings=settings)
+    done = project.run(tmp_path, "-W", "error", "-m", "django", "test", "-v", "1")
+    assert done.returncode == 0, done.stderr
+    assert "Ran 2 tests" in done.stderr
+    done = project.run(tmp_path, "-m", "django", "makemigrations", "--check")
+    assert done.returncode == 0, done.stdout
+
+
+def test_migrations_are_undone_on_sqlite_as_well(tmp_path: Path) -> None:
+    file = project.SQLITE.replace(":memory:", str(tmp_path / "site.sqlite3"))
+    project.make(tmp_path, {}, settings=file + 'JOBQUEUE = {"MODE": "immediate"}\n')
+    for target in ([], ["jobqueue", "0001"], ["jobqueue", "zero"], []):
+        done = project.run(tmp_path, "-m", "django", "migrate", *target)
+        assert done.returncode == 0, done.stderr
