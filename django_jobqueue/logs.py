@@ -101,8 +101,12 @@ def _log(
         return
     cause = one_line(f"{failure.error_class}: {failure.message}")
     if outcome.verb is Verb.RETRY:
-        wait = outcome.wait.total_seconds()
-        logger.warning("%s failed, again in %.1f s: %s", what, wait, cause, extra=extra)
+        level = logging.INFO if outcome.polite else logging.WARNING
+        said = "asked to be retried" if outcome.polite else "failed"
+        wait = f"{outcome.wait.total_seconds():.1f} s"
+        logger.log(
+            level, "%s %s, again in %s: %s", what, said, wait, cause, extra=extra
+        )
         return
     declaration = registry.get(context.job_type)
     secretive = declaration is not None and declaration.policy.sensitive

@@ -19,6 +19,7 @@ from django_jobqueue.exceptions import (
     Snooze,
 )
 from django_jobqueue.failures import MESSAGE_LENGTH, Failure
+from django_jobqueue.fingerprints import Fingerprint
 from django_jobqueue.policy import Policy
 from django_jobqueue.retries import exponential, wait_before_next, within_bounds
 from django_jobqueue.states import AttemptEnd, Delivery
@@ -60,6 +61,14 @@ class Outcome:
     end: AttemptEnd | None = None  # None when it succeeded
     reason: str = ""
     failure: Failure | None = None
+    polite: bool = False  # the handler asked for it: nothing went wrong
+
+    @property
+    def mark(self) -> Fingerprint | None:
+        """Which failures it counts among; None if it is no failure, or a polite one."""
+        if self.failure is None or self.polite:
+            return None
+        return self.failure.fingerprint
 
 
 def decide(
@@ -97,7 +106,7 @@ def decide(
     wait = _wait(error, policy, attempt)
     if wait is None:
         return Outcome(verb=Verb.FAIL, end=end, reason="the backoff policy said so")
-    return Outcome(verb=Verb.RETRY, wait=wait, end=end)
+    return Outcome(verb=Verb.RETRY, wait=wait, end=end, polite=_is_polite(error))
 
 
 def _storable(reason: object) -> str:
@@ -115,6 +124,14 @@ def _is_cancelled(error: BaseException, asked: Asked) -> bool:
     if asked is Asked.STOP:
         return False
     return isinstance(error, Cancel) or _obeyed(error, asked, Asked.CANCEL)
+
+
+def _is_polite(error: BaseException) -> bool:
+    """Whether the handler asked to be retried though nothing went wrong: a ``Retry``
+    that no other exception led to."""
+    if not isinstance(error, Retry) or error.__cause__ is not None:
+        return False
+    return error.__context__ is None or error.__suppress_context__
 
 
 def _timed_out(error: BaseException, asked: Asked) -> bool:

@@ -237,13 +237,15 @@ def _outcome(finished: Finished, now: float) -> dict[str, Any]:
         "reason": outcome.reason,
         "log_tail": finished.log_tail,
     }
-    if outcome.failure is not None:
-        failure, mark = outcome.failure, outcome.failure.fingerprint
+    if (failure := outcome.failure) is not None:
         row |= {
             "error_class": failure.error_class,
             "message": failure.message,
             "traceback": failure.traceback,
             "frames": failure.frames,
+        }
+    if (mark := outcome.mark) is not None:
+        row |= {
             "fingerprint": str(mark.value),
             "coarse": str(mark.coarse),
             "root_class": mark.error_class,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.fingerprints import Fingerprint
 from django_jobqueue.outcomes import Verb
 from django_jobqueue.store import failure_rollup, rollup
 from django_jobqueue.store.connection import Database
@@ -43,8 +44,8 @@ class Tally:
                 count.other += 1
         if finished.outcome.verb is not Verb.EXPIRE:
             count.attempt(ran=finished.ran, waited=attempt.waited)
-        if finished.outcome.failure is not None:
-            self._add_failure(finished)
+        if (mark := finished.outcome.mark) is not None:
+            self._add_failure(mark, finished.outcome.verb)
 
     def write(self, db: Database) -> None:
         """Add everything to the roll-ups, and begin anew; what cannot be written is
@@ -52,13 +53,11 @@ class Tally:
         self._write_counts(db)
         self._write_failures(db)
 
-    def _add_failure(self, finished: Finished) -> None:
-        assert finished.outcome.failure is not None
-        mark = finished.outcome.failure.fingerprint
+    def _add_failure(self, mark: Fingerprint, verb: Verb) -> None:
         count = self._failures.get(mark.value)
         if count is None:
             count = self._failures[mark.value] = FailureCount.of(mark)
-        if finished.outcome.verb is Verb.RETRY:
+        if verb is Verb.RETRY:
             count.retried += 1
         else:
             count.failed += 1

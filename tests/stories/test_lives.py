@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django_jobqueue import replay
+from django_jobqueue.models import Failure, FailureGroup, FailureRollup
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
 
@@ -39,3 +40,28 @@ def test_a_failing_job_is_retried_then_archived_then_replayed(
     assert again.replay_of == made.id
     worker.work()
     assert [j.status for j in archived()] == ["failed", "failed"]
+
+
+def test_a_handler_that_asks_to_be_retried_has_not_failed(worker: HandDriven) -> None:
+    made = jobs.say.enqueue(word="retry")
+    worker.work()
+    (job,) = queued()
+    assert (job.id, job.status, job.attempts) == (made.id, "queued", 1)
+
+    (attempt,) = Failure.objects.filter(job_id=made.id)
+    assert (attempt.number, attempt.end) == (1, "failed")
+    assert attempt.error_class.endswith("Retry")
+    assert attempt.error_message == "again"
+    assert attempt.fingerprint is None
+    assert not FailureGroup.objects.exists()
+    worker.worker.completer._add_up()
+    assert not FailureRollup.objects.exists()
+
+
+def test_a_handler_that_asked_too_often_has_failed(worker: HandDriven) -> None:
+    jobs.say.using(max_attempts=1).enqueue(word="retry")
+    worker.work()
+    (job,) = archived(job_type=jobs.say.name)
+    assert (job.status, job.error_message) == ("failed", "again")
+    (group,) = FailureGroup.objects.all()
+    assert job.fingerprint == group.fingerprint

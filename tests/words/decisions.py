@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -21,6 +22,7 @@ ONCE = {"delivery": Delivery.AT_MOST_ONCE}
 STOPPED = {"asked": Asked.STOP}
 CANCELLED = {"asked": Asked.CANCEL}
 TIMED_OUT = {"asked": Asked.TIME_OUT}
+NO_STOCK = ValueError("no stock")
 
 
 def seconds_of_attempt(attempt: int) -> timedelta:
@@ -51,12 +53,32 @@ def decided(
     )
 
 
+def caused(
+    error: BaseException, cause: BaseException | None = NO_STOCK
+) -> BaseException:
+    """As ``raise error from cause`` makes it."""
+    error.__context__ = NO_STOCK
+    error.__cause__ = cause
+    return error
+
+
+def handling(error: BaseException) -> BaseException:
+    """As a raise inside of an ``except`` makes it."""
+    error.__context__ = NO_STOCK
+    return error
+
+
 def succeeded() -> Outcome:
     return Outcome(verb=Verb.SUCCEED)
 
 
 def retried(wait: float = 2, end: AttemptEnd = AttemptEnd.FAILED) -> Outcome:
     return Outcome(verb=Verb.RETRY, wait=timedelta(seconds=wait), end=end)
+
+
+def put_off(wait: float = 2) -> Outcome:
+    """Retried because the handler asked for it."""
+    return replace(retried(wait), polite=True)
 
 
 def failed(reason: str, end: AttemptEnd = AttemptEnd.FAILED) -> Outcome:
@@ -147,11 +169,11 @@ CASES = [
         {"retry_for": (Fail,)},
         failed("the handler said so"),
     ),
-    case("Retry", Retry("again"), {}, retried()),
-    case("Retry after seconds", Retry(after=60), {}, retried(60)),
-    case("Retry after a timedelta", Retry(after=HOUR), {}, retried(3_600)),
-    case("Retry at once", Retry(after=0), {}, retried(0)),
-    case("Retry into the past", Retry(after=-5), {}, retried(0)),
+    case("Retry", Retry("again"), {}, put_off()),
+    case("Retry after seconds", Retry(after=60), {}, put_off(60)),
+    case("Retry after a timedelta", Retry(after=HOUR), {}, put_off(3_600)),
+    case("Retry at once", Retry(after=0), {}, put_off(0)),
+    case("Retry into the past", Retry(after=-5), {}, put_off(0)),
     case(
         "Retry, attempts used up",
         Retry(after=60),
@@ -162,11 +184,14 @@ CASES = [
         "Retry, attempts without end",
         Retry(after=60),
         {"attempt": 5, "max_attempts": None},
-        retried(60),
+        put_off(60),
     ),
+    case("Retry because of an exception", caused(Retry(after=60)), {}, retried(60)),
+    case("Retry while another is handled", handling(Retry()), {}, retried()),
+    case("Retry from None", caused(Retry(), None), {}, put_off()),
     case("Retry, at most once", Retry(after=60), ONCE, failed(AT_MOST_ONCE)),
-    case("Retry, permanent", Retry(), {"permanent": (Exception,)}, retried()),
-    case("Retry, not in retry_for", Retry(), {"retry_for": (OSError,)}, retried()),
+    case("Retry, permanent", Retry(), {"permanent": (Exception,)}, put_off()),
+    case("Retry, not in retry_for", Retry(), {"retry_for": (OSError,)}, put_off()),
     # What a job type says about exceptions.
     case("permanent", KeyError("x"), {"permanent": (KeyError,)}, failed(PERMANENT)),
     case(
@@ -275,7 +300,7 @@ CASES = [
     ),
     case("stopped, but failed instead", ValueError(), STOPPED, retried()),
     case("stopped, but snoozed instead", Snooze(HOUR), STOPPED, snoozed(HOUR)),
-    case("stopped, but asked for a retry", Retry(after=60), STOPPED, retried(60)),
+    case("stopped, but asked for a retry", Retry(after=60), STOPPED, put_off(60)),
     # Timeouts.
     case(
         "JobTimeout", JobTimeout("slow"), TIMED_OUT, retried(end=AttemptEnd.TIMED_OUT)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.exceptions import Cancel, LeaseLost, Snooze
+from django_jobqueue.exceptions import Cancel, LeaseLost, Retry, Snooze
 from django_jobqueue.failures import Failure
 from django_jobqueue.logs import one_line
 from django_jobqueue.outcomes import Outcome, Verb
@@ -73,6 +73,19 @@ def test_a_retry_is_one_warning_with_the_wait(
         "ValueError: no stock"
     )
     assert record.exc_info is None
+
+
+def test_a_retry_that_the_handler_asked_for_is_one_line_of_information(
+    records: list[logging.LogRecord],
+) -> None:
+    error = raised(Retry("the report is not ready"))
+    made = told(error, Verb.RETRY, wait=timedelta(seconds=90), polite=True)
+    (record,) = records
+    assert record.levelno == logging.INFO
+    assert record.getMessage() == (
+        f"Job {made.id} ({PLAIN}) attempt 2/5 asked to be retried, again in 90.0 s: "
+        "django_jobqueue.exceptions.Retry: the report is not ready"
+    )
 
 
 def test_the_last_failure_is_one_error_with_the_rule_and_the_traceback(
