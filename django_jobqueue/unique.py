@@ -51,7 +51,11 @@ def check(declaration: Declaration, where: str) -> None:
 
 
 def _key(value: list[Any]) -> UUID:
-    """The same for equal JSON, whatever the order of its keys; a default that is no
-    JSON counts as its text."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
+    """The same for equal JSON, whatever the order of its keys. A default that is no
+    JSON, which no call can have, counts as its class."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=_class_of)
     return UUID(bytes=sha256(text.encode()).digest()[:16])
+
+
+def _class_of(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"

@@ -311,3 +311,38 @@ def hang_until(gate: str) -> None:
 async def athread() -> int:
     """Return the thread in which async handlers reach the database."""
     return await sync_to_async(threading.get_ident)()
+
+
+@job(unique=True)
+def add_alone(a: int, b: int = 0) -> int:
+    """Return a sum; one such job at a time."""
+    return a + b
+
+
+@job(unique=("document",), unique_until="started", on_duplicate="return")
+def index(document: int, why: str = "") -> int:
+    """One waiting job of each document."""
+    return document
+
+
+@job
+def report(job: str, status: str) -> str:
+    """Follow on another job."""
+    return f"{job} {status}"
+
+
+@job(on_complete=report, max_attempts=2, backoff="immediate", max_crashes=1)
+def followed(word: str = "") -> str:
+    """Return, or raise one of the words."""
+    if word:
+        raise {"error": ValueError("no"), "cancel": Cancel("no"), "fail": Fail("no")}[
+            word
+        ]
+    return "done"
+
+
+@job(on_complete=report, atomic=True, max_attempts=1)
+def followed_atomic(fails: bool = False) -> None:
+    """Return or raise, in one transaction with its end."""
+    if fails:
+        raise ValueError("no")
