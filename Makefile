@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 help: ## Print this.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile
 
-demo: $(VENV)/.demo ## Run a small shop and its workers until Ctrl-C; DEMO_ARGS="--port 8001".
+demo: $(VENV)/.demo ## Run a small shop and its workers until Ctrl-C; DEMO_ARGS="--port 8001 --tasks".
 	@$(BIN)/python -m testproject.demo $(DEMO_ARGS)
 
 demo-once: $(VENV)/.demo ## Do all of the shop's work once, check it, and print a table.

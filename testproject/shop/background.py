@@ -6,7 +6,6 @@ Django's ``@task``, or the handlers of ``jobs``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -16,14 +15,6 @@ from django.conf import settings
 
 def __getattr__(name: str) -> Any:
     return getattr(_declared(), name)
-
-
-def enqueue_many(name: str, calls: Iterable[dict[str, Any]]) -> int:
-    """Enqueue one of them for each dict of arguments; returns how many."""
-    chosen = getattr(_declared(), name)
-    if settings.SHOP_TASKS:
-        return len(chosen.get_backend().enqueue_many(chosen, calls))
-    return len(chosen.enqueue_many(calls))
 
 
 def job_type(name: str) -> str:

@@ -17,7 +17,7 @@ from PIL import UnidentifiedImageError
 from django_jobqueue import DuplicateJob
 from django_jobqueue.backends import JobTaskContext, task
 from django_jobqueue.retries import exponential
-from testproject.shop import background, work
+from testproject.shop import work
 from testproject.shop.models import Invoice, Order
 
 if django.VERSION >= (6, 0):
@@ -77,7 +77,7 @@ def resize_image(product_id: int) -> str:
 def import_products(name: str) -> int:
     """Enqueue an import for each row of a price list; all of them, or none."""
     rows = work.rows_to_import(name)
-    return background.enqueue_many("import_product", ({"row": row} for row in rows))
+    return len(import_product.enqueue_many({"row": row} for row in rows))
 
 
 @djangos_task(priority=-20)

@@ -5,18 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import django
 import pytest
 from asgiref.sync import sync_to_async
+from django.core.management import call_command
 from django.db import connections
 
+from django_jobqueue.triage import run_now
+from testproject.shop import background
+from testproject.shop.catalogue import PRICE_LIST, write_price_list
 from testproject.shop.checkout import place_order
+from testproject.shop.images import in_media
 from testproject.shop.models import Customer, Order, Product
 from testproject.shop.outside import GOOD_CARD
-from tests.conftest import HandDriven
+from testproject.shop.run import Run
+from tests.conftest import HandDriven, queued
 
 MAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 
@@ -62,6 +69,19 @@ def make_worker(
         if loop is not None:
             closing = sync_to_async(connections.close_all)()
             asyncio.run_coroutine_threadsafe(closing, loop).result(5)
+
+
+def whole_run(make_worker: Callable[..., HandDriven]) -> Run:
+    """Let the shop do everything that it can; the workers are driven by hand."""
+    run = Run.starting_now()
+    write_price_list(in_media(PRICE_LIST), rows=5)
+    call_command("load_shop", stdout=StringIO())
+    background.import_products.enqueue(name=PRICE_LIST)
+    make_worker().work()
+    background.refresh_prices.enqueue(skus=["SUP-00001"])
+    run_now([job.id for job in queued()])
+    make_worker().work()
+    return run
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 from django.core.management import call_command
 
 from django_jobqueue.models import ArchivedJob
-from django_jobqueue.triage import run_now
 from testproject.shop import jobs
 from testproject.shop.catalogue import PRICE_LIST, own_items, write_price_list
 from testproject.shop.images import in_media
@@ -25,20 +24,13 @@ from testproject.shop.models import (
 from testproject.shop.report import Check, checks, report, table
 from testproject.shop.run import Figures, Run, figures
 from tests.conftest import HandDriven, queued
+from tests.shop.conftest import whole_run
 
 
 @pytest.fixture
 def run(make_worker: Callable[..., HandDriven], open_shop: str) -> Run:
     """A run that is over, and in which everything went well."""
-    run = Run.starting_now()
-    write_price_list(in_media(PRICE_LIST), rows=5)
-    call_command("load_shop", stdout=StringIO())
-    jobs.import_products.enqueue(name=PRICE_LIST)
-    make_worker().work()
-    jobs.refresh_prices.enqueue(skus=["SUP-00001"])
-    run_now([job.id for job in queued()])
-    make_worker().work()
-    return run
+    return whole_run(make_worker)
 
 
 def wrong(run: Run) -> set[str]:

@@ -28,14 +28,10 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         """Make what is missing."""
         products = [self._product(item) for item in own_items()]
-        background.enqueue_many(
-            "resize_image",
-            [
-                {"product_id": product.pk}
-                for product in products
-                if not product.thumbnail
-                or not in_media(product.thumbnail.name).exists()
-            ],
+        background.resize_image.enqueue_many(
+            {"product_id": product.pk}
+            for product in products
+            if not product.thumbnail or not in_media(product.thumbnail.name).exists()
         )
         for number, (name, email) in enumerate(CUSTOMERS):
             customer, _ = Customer.objects.get_or_create(
