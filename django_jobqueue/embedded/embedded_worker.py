@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Sequence
@@ -18,7 +19,9 @@ from django_jobqueue.embedded.house import House
 from django_jobqueue.embedded.tenant import Tenant
 from django_jobqueue.workers.process import Plan
 
-LAST_STEPS: Final = 6.0  # seconds for what comes after the grace, at the very most
+logger = logging.getLogger("django_jobqueue.worker")
+
+LAST_STEPS: Final = 8.0  # seconds for what comes after the grace, at the very most
 POLL: Final = 0.01  # seconds
 
 # What a fork has of its parent's workers. To let it go would be to close connections
@@ -68,8 +71,7 @@ class EmbeddedWorker:
         house.leave(timeout)
         allowed = self._grace if timeout is None else timeout
         if not house.join(allowed + conf.cancel_grace + LAST_STEPS):
-            house.leave(0)
-            house.join(LAST_STEPS)
+            logger.error("The embedded worker does not stop; it is left to itself")
         exits.unwatch(self)
 
     def run(self) -> None:
@@ -185,12 +187,15 @@ def worker(
         raise ValueError(
             f"With threads={threads} and async_slots={async_slots} nothing can run."
         )
+    grace = conf.grace if grace is None else grace
+    if grace < 0:
+        raise ValueError(f"grace must be at least 0, not {grace}.")
     plan = Plan(
         queues=tuple(queues) if queues else None,
         threads=threads,
         async_slots=async_slots,
     )
-    return EmbeddedWorker(plan, grace=conf.grace if grace is None else grace)
+    return EmbeddedWorker(plan, grace=grace)
 
 
 def _check(alias: str) -> None:

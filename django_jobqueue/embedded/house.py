@@ -42,7 +42,6 @@ class House(Loop):
         self._fill_at = 0.0
         self._is_closing = False
         self._told: deque[float | None] = deque()  # graces, as others said them
-        self._is_told = False
         self._has_made_room = False  # for a job that must run alone
 
     @property
@@ -63,7 +62,8 @@ class House(Loop):
         return not self._thread.is_alive()
 
     def leave(self, grace: float | None) -> None:
-        """End: after the grace in any case. The second call ends it at once."""
+        """End: after the grace in any case; of several graces the one that is over
+        first holds."""
         self._told.append(grace)
         self.wake()
 
@@ -90,12 +90,7 @@ class House(Loop):
     def _listen(self) -> None:
         """Do what others told it."""
         while self._told:
-            grace = self._told.popleft()
-            if self._is_told:
-                for tenant in self.tenants:
-                    tenant.hurry()
-            self._is_told = True
-            self._end(grace)
+            self._end(self._told.popleft())
 
     def _end(self, grace: float | None) -> None:
         self._is_closing = True

@@ -32,6 +32,7 @@ class Tenant:
         self._number = seat
         self._grace = grace
         self._stopping: Stopping | None = None
+        self._until = 0.0  # time.monotonic() at which the grace is over
         self._closed_at: int | None = None  # rounds of its dispatcher
         self._is_quit = False
         self._end = "ended"
@@ -92,18 +93,16 @@ class Tenant:
             self._write(draining=0)
 
     def leave(self, grace: float | None = None, *, end: str = "ended") -> None:
-        """Claim nothing more, and end: after the grace in any case."""
-        if self._stopping is None:
-            self.is_leaving = True
+        """Claim nothing more, and end: after the grace in any case. Another call may
+        only shorten it."""
+        now, grace = time.monotonic(), self._grace if grace is None else grace
+        if not self.is_leaving:
             self._end = end
-            grace = self._grace if grace is None else grace
+        if not self.is_leaving or now + grace < self._until:
+            self.is_leaving = True
+            self._until = now + grace
             self._stopping = Stopping(grace=grace, cancel_grace=conf.cancel_grace)
-            self._stopping.signal(time.monotonic())
-
-    def hurry(self) -> None:
-        """End at once."""
-        self.leave()
-        self._is_quit = True
+            self._stopping.signal(now)
 
     def move_out(self) -> Death:
         """End everything; returns what the rescuer has to know."""

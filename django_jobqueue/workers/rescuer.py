@@ -91,10 +91,12 @@ class Rescuer(Loop):
         self._alone(alone is not None and alone <= 0)
         if buried:
             self._buried(buried)
-        rest = LONGEST if lapse is None else max(lapse + 0.05, 0.2)
+        rest = min(LONGEST, conf.lease)  # a worker may register meanwhile
+        if lapse is not None:
+            rest = min(rest, max(lapse + 0.05, 0.2))
         if alone is not None and alone > 0:
             rest = min(rest, alone)
-        return min(rest, LONGEST)
+        return rest
 
     def close(self) -> None:
         """Let the connection go."""

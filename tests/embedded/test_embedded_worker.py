@@ -1,20 +1,30 @@
-"""A worker in the test's own process."""
+"""A worker in the test's own process: what it does, and what it leaves alone."""
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import sys
+import threading
+from datetime import timedelta
+
 import pytest
-from django.db import connection
+from asgiref.sync import sync_to_async
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection, connections
+from django.test import override_settings
 
 import django_jobqueue
 from django_jobqueue.models import Worker
-from tests.conftest import archived, eventually
+from tests.conftest import archived, eventually, queued
+from tests.embedded.conftest import Start
 from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def own_connections() -> list[str]:
-    """The names of the machinery's connections to this database."""
+def other_connections() -> list[str]:
+    """The names of all connections to this database but the test's own."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT application_name FROM pg_stat_activity "
@@ -29,7 +39,228 @@ def test_jobs_run_while_the_block_lasts() -> None:
         worker.wait_idle()
         assert {job.id for job in archived(status="succeeded")} == ids
         (row,) = Worker.objects.all()
-        assert (row.name, row.state) == (worker.name, "running")
+        assert (row.name, row.state, row.threads) == (worker.name, "running", 2)
+    jobs.add.enqueue(1, 2)
     row.refresh_from_db()
-    assert (row.state, row.end) == ("stopped", "ended")
-    eventually(lambda: own_connections() == [], what=str(own_connections()))
+    assert (row.state, row.end, row.rescued) == ("stopped", "ended", {})
+    assert len(queued()) == 1
+
+
+def test_no_connection_and_no_thread_is_left_after_it() -> None:
+    threads = set(threading.enumerate())
+    with django_jobqueue.worker() as worker:
+        for _ in range(4):
+            jobs.see_session.enqueue()
+            jobs.aquery.enqueue()
+        worker.wait_idle()
+        assert "jobqueue renewer" in other_connections()
+    assert [job.status for job in archived()] == ["succeeded"] * 8
+    eventually(lambda: not other_connections())
+    assert set(threading.enumerate()) <= threads
+
+
+def test_whatever_was_committed_before_one_waits_is_done_when_it_is_idle(
+    start: Start,
+) -> None:
+    worker = start()
+    for n in range(30):
+        id = jobs.add.enqueue(n).id
+        worker.wait_idle()
+        assert archived(id=id)[0].status == "succeeded"
+    assert worker.is_idle
+
+
+def test_a_wait_that_lasts_too_long_says_for_what(
+    start: Start, gate: threading.Event
+) -> None:
+    worker = start()
+    job = jobs.stay.enqueue("gate")
+    eventually(lambda: queued(status="running"))
+    assert not worker.is_idle
+    with pytest.raises(TimeoutError) as waited:
+        worker.wait_idle(0.1)
+    assert str(waited.value) == (
+        f"After 0.1 s the worker still has 1 jobs: {job.id} (tests.sample.stay)."
+    )
+    gate.set()
+    worker.wait_idle()
+
+
+def test_one_that_does_not_run_cannot_be_waited_for() -> None:
+    with pytest.raises(RuntimeError, match=r"Call its start\(\) first"):
+        django_jobqueue.worker().wait_idle()
+
+
+def test_a_stop_lets_running_jobs_end(start: Start, gate: threading.Event) -> None:
+    worker = start()
+    jobs.stay.enqueue("gate")
+    jobs.astay.enqueue("gate")
+    eventually(lambda: len(queued(status="running")) == 2)
+    stopping = threading.Thread(target=worker.stop)
+    stopping.start()
+    jobs.add.enqueue(1)  # too late for this worker
+    eventually(lambda: Worker.objects.get().state == "draining" or worker.name == "")
+    gate.set()
+    stopping.join(30)
+    assert not worker.is_running
+    assert {job.status for job in archived()} == {"succeeded"}
+    assert {job.job_type_id for job in archived()} == {
+        "tests.sample.stay",
+        "tests.sample.astay",
+    }
+
+
+def test_jobs_that_run_longer_than_the_grace_are_released(
+    start: Start, gate: threading.Event
+) -> None:
+    worker = start(grace=0.05)
+    jobs.stay.enqueue("gate")
+    jobs.astay.enqueue("gate")
+    eventually(lambda: len(queued(status="running")) == 2)
+    worker.stop()
+    assert [(j.status, j.attempts, j.crashes) for j in queued()] == [
+        ("queued", 0, 0)
+    ] * 2
+    eventually(lambda: not other_connections())
+
+
+def test_a_job_that_does_not_stop_is_released_and_told_of(
+    start: Start, gate: threading.Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = start(grace=0.0)
+    jobs.hang_until.enqueue("gate")
+    eventually(lambda: queued(status="running"))
+    worker.stop()
+    assert "does not stop; it goes on in this process" in caplog.text
+    assert [(j.status, j.attempts) for j in queued()] == [("queued", 0)]
+    gate.set()  # its outcome changes nothing now
+    eventually(lambda: not other_connections())
+    assert [(j.status, j.attempts) for j in queued()] == [("queued", 0)]
+
+
+def test_an_exception_in_the_block_stops_it(gate: threading.Event) -> None:
+    worker = django_jobqueue.worker()
+    with pytest.raises(ZeroDivisionError), worker:
+        raise ZeroDivisionError
+    assert not worker.is_running
+
+
+def test_two_in_one_process_have_names_of_their_own(start: Start) -> None:
+    first, second = start(queues=["a"]), start(queues=["b"])
+    a = jobs.add.using(queue="a").enqueue(1).id
+    b = jobs.add.using(queue="b").enqueue(1).id
+    first.wait_idle()
+    second.wait_idle()
+    assert first.name != second.name
+    assert {job.id: job.worker for job in archived()} == {a: first.name, b: second.name}
+    for worker in (first, second):
+        assert "/embedded-" in worker.name
+
+
+def test_starting_twice_is_starting_once_and_it_can_be_started_again(
+    start: Start,
+) -> None:
+    worker = start()
+    worker.start()
+    worker.wait_idle()
+    assert Worker.objects.count() == 1
+    worker.stop()
+    worker.stop()
+    worker.start()
+    jobs.add.enqueue(1)
+    worker.wait_idle()
+    assert [row.state for row in Worker.objects.order_by("id")] == [
+        "stopped",
+        "running",
+    ]
+
+
+def test_it_runs_in_any_thread() -> None:
+    def work() -> None:
+        django_jobqueue.worker(threads=1).run_until_idle(30)
+        connections.close_all()
+
+    jobs.add.enqueue(1)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(40)
+    assert [job.status for job in archived()] == ["succeeded"]
+
+
+def test_running_until_idle_does_what_can_be_done_now(start: Start) -> None:
+    jobs.add.using(run_after=timedelta(hours=1)).enqueue(1)
+    jobs.fail.enqueue()  # three attempts, one after the other
+    django_jobqueue.worker().run_until_idle(30)
+    assert [job.job_type_id for job in archived()] == ["tests.sample.fail"]
+    assert len(queued()) == 1
+    assert Worker.objects.get().state == "stopped"
+
+
+def test_it_leaves_the_process_as_it_is() -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+    handlers = [signal.getsignal(number) for number in numbers]
+    interval = sys.getswitchinterval()
+    with django_jobqueue.worker() as worker:
+        jobs.see_session.enqueue()
+        worker.wait_idle()
+        assert [signal.getsignal(number) for number in numbers] == handlers
+        assert sys.getswitchinterval() == interval
+        assert connections.settings["default"]["CONN_MAX_AGE"] == 0
+
+
+def test_async_handlers_do_not_share_the_thread_of_the_host_s_async_code(
+    start: Start,
+) -> None:
+    """What is between jobs resets connections: not those of others."""
+    worker = start()
+    jobs.athread.enqueue()
+    worker.wait_idle()
+    (job,) = archived()
+    assert job.result != asyncio.run(sync_to_async(threading.get_ident)())
+    assert job.result != threading.get_ident()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"threads": 0, "async_slots": 0}, "threads=0 and async_slots=0 nothing"),
+        ({"threads": -1}, "threads=-1"),
+        ({"grace": -1}, "grace"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    options: dict[str, int], text: str
+) -> None:
+    with pytest.raises(ValueError, match=text):
+        django_jobqueue.worker(**options)
+
+
+def test_a_string_is_no_list_of_queues() -> None:
+    with pytest.raises(TypeError, match=r"queues=\['mail'\]"):
+        django_jobqueue.worker(queues="mail")
+
+
+def test_what_is_not_given_is_as_the_settings_say(start: Start) -> None:
+    told = {"QUEUES": ["a"], "THREADS": 3, "ASYNC_SLOTS": 5, "RELEASE": "tests"}
+    with override_settings(JOBQUEUE=told):
+        worker = start(threads=None)
+        worker.wait_idle()
+    row = Worker.objects.get()
+    assert (row.queues, row.threads, row.async_slots) == (["a"], 3, 5)
+
+
+def test_a_database_that_is_no_postgresql_is_refused() -> None:
+    connections.settings["lite"] = {
+        **connections.settings["default"],
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": ":memory:",
+    }
+    try:
+        with (
+            override_settings(JOBQUEUE={"DATABASE": "lite"}),
+            pytest.raises(ImproperlyConfigured, match="'lite' is sqlite"),
+        ):
+            django_jobqueue.worker().start()
+    finally:
+        del connections.settings["lite"]
+        del connections["lite"]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue.exceptions import StoreUnavailable
@@ -18,6 +19,7 @@ from django_jobqueue.workers.listener import Listener, can_listen
 from django_jobqueue.workers.loop import AFTER_ERROR, Loop, LoopGroup
 from django_jobqueue.workers.pruner import Pruner
 from django_jobqueue.workers.renewer import Renewer
+from django_jobqueue.workers.rescuer import LONGEST as LONGEST_LOOK
 from django_jobqueue.workers.rescuer import Death, Rescuer
 from django_jobqueue.workers.roster import DESIRES, Roster
 from tests.conftest import HandDriven, archived, eventually, queued
@@ -232,6 +234,14 @@ def test_the_rescuer_is_patient_at_first_and_after_an_outage(
     rescuer.tick()
     assert Worker.objects.get().state == "lost"
     assert queued()[0].status == "queued"
+
+
+def test_the_rescuer_rests_no_longer_than_a_lease_that_it_has_not_seen_yet(
+    own: OwnConnection,
+) -> None:
+    assert rescuer_on(own, []).tick() == LONGEST_LOOK
+    with override_settings(JOBQUEUE={"LEASE": 3.0}):
+        assert rescuer_on(own, []).tick() == 3.0
 
 
 def test_the_rescuer_finds_running_jobs_of_workers_that_are_gone(

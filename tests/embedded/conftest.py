@@ -1,0 +1,38 @@
+"""Workers in the test's own process, and gates at which their jobs wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import django_jobqueue
+from django_jobqueue.embedded import EmbeddedWorker
+from tests.sample import jobs
+
+Start = Callable[..., EmbeddedWorker]
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """The gate at which ``stay("gate")`` waits; it is open in the end."""
+    jobs.gates["gate"] = threading.Event()
+    yield jobs.gates["gate"]
+    jobs.gates.pop("gate").set()
+
+
+@pytest.fixture
+def start(transactional_db: None) -> Iterator[Start]:
+    """Start workers, stopped at once in the end: ``start(threads=1)``."""
+    made: list[EmbeddedWorker] = []
+
+    def make(**options: Any) -> EmbeddedWorker:
+        made.append(django_jobqueue.worker(**{"threads": 2, **options}))
+        made[-1].start()
+        return made[-1]
+
+    yield make
+    for worker in made:
+        worker.stop(timeout=0)

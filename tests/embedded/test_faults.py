@@ -1,0 +1,121 @@
+"""What an embedded worker does where a worker process would be killed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+from django.test import override_settings
+
+from django_jobqueue.models import QueuedJob, Worker
+from django_jobqueue.store import rescue, workers
+from django_jobqueue.store.connection import OwnConnection
+from tests.conftest import archived, eventually, queued
+from tests.embedded.conftest import Start
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def _short_lease() -> Iterator[None]:
+    with override_settings(JOBQUEUE={"LEASE": 2, "RELEASE": "tests"}):
+        yield
+
+
+def give_up(own: OwnConnection) -> None:
+    """What another host does when this one does not renew its lease."""
+    own.run("UPDATE jobqueue_worker SET lease_until = now() - interval '1 second'")
+    (lost,) = workers.give_up(own)
+    rescue.rescue(own, [lost], crashed=True, reason="its lease lapsed")
+
+
+@pytest.mark.usefixtures("_short_lease")
+def test_a_worker_that_others_gave_up_stops_its_handlers_and_has_a_successor(
+    start: Start, own: OwnConnection, gate: threading.Event
+) -> None:
+    worker = start(threads=1)
+    jobs.stay.enqueue("gate")
+    eventually(lambda: queued(status="running"))
+    name = worker.name
+    give_up(own)
+
+    eventually(lambda: Worker.objects.filter(state="running").exclude(name=name))
+    job = eventually(lambda: queued(status="running"))[0]
+    assert job.worker_id != Worker.objects.get(name=name).id
+    gate.set()
+    worker.wait_idle()
+    (done,) = archived()
+    assert (done.status, done.attempts, done.crashes) == ("succeeded", 1, 1)
+    assert Worker.objects.get(name=name).state == "lost"
+
+
+@pytest.mark.usefixtures("_short_lease")
+def test_handlers_are_told_to_stop_when_the_lease_cannot_be_renewed(
+    start: Start, own: OwnConnection, gate: threading.Event
+) -> None:
+    worker = start(threads=1)
+    jobs.stay.enqueue("gate")
+    eventually(lambda: queued(status="running"))
+    name = worker.name
+    with own.raw() as connection, connection.transaction():
+        connection.execute("SET LOCAL statement_timeout = 0")
+        connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        connection.execute("LOCK TABLE jobqueue_worker IN SHARE ROW EXCLUSIVE MODE")
+        eventually(lambda: worker.name == "", what="the worker to be fenced")
+    eventually(lambda: worker.name not in ("", name))
+    gate.set()
+    worker.wait_idle()
+    assert [job.status for job in archived()] == ["succeeded"]
+
+
+def test_a_handler_that_hangs_is_timed_out_and_gives_its_slot_back_when_it_ends(
+    start: Start, gate: threading.Event, caplog: pytest.LogCaptureFixture
+) -> None:
+    with override_settings(JOBQUEUE={"CANCEL_GRACE": 0.1}):
+        worker = start(threads=1, async_slots=0)
+        jobs.hang_until.enqueue("gate")
+        (hung,) = eventually(lambda: archived())
+        assert (hung.status, hung.attempts) == ("failed", 1)
+        assert "did not stop when told" in hung.error_message
+        assert "its slot is lost until it ends" in caplog.text
+        jobs.add.enqueue(1)
+        assert len(queued(status="queued")) == 1  # there is no slot
+        gate.set()
+        eventually(lambda: len(archived()) == 2)
+        worker.wait_idle()
+    assert archived(id=hung.id)[0].status == "failed"
+
+
+def test_a_job_that_must_run_alone_does_so_with_no_other_beside_it(
+    start: Start, gate: threading.Event
+) -> None:
+    jobs.stay.enqueue("gate")
+    alone = QueuedJob.objects.create(
+        job_type_id="tests.sample.add", data={"a": 1}, alone=True
+    )
+    worker = start()
+    eventually(lambda: Worker.objects.filter(state="draining"))  # it makes room
+    later = jobs.add.enqueue(2).id
+    assert [job.id for job in queued(status="queued")] == [alone.id, later]
+    gate.set()
+    (done,) = eventually(lambda: archived(id=alone.id))
+    row = Worker.objects.get(name=done.worker)
+    assert (row.threads, row.name != worker.name) == (1, True)
+    eventually(lambda: archived(id=later))
+    assert archived(id=later)[0].worker == worker.name
+    eventually(lambda: Worker.objects.filter(id=row.id, state="stopped"))
+
+
+def test_it_starts_when_the_database_can_be_used(
+    start: Start, own: OwnConnection
+) -> None:
+    with own.raw() as connection, connection.transaction():
+        connection.execute("LOCK TABLE jobqueue_worker IN ACCESS EXCLUSIVE MODE")
+        worker = start()
+        with pytest.raises(TimeoutError, match="the worker has not started"):
+            worker.wait_idle(0.2)
+    jobs.add.enqueue(1)
+    worker.wait_idle(30)
+    assert [job.status for job in archived()] == ["succeeded"]

@@ -1,0 +1,92 @@
+"""What operators ask of an embedded worker."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from django_jobqueue import triage
+from django_jobqueue.models import Worker
+from tests.conftest import archived, eventually, queued
+from tests.embedded.conftest import Start
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def state() -> str:
+    """The state of the worker that registered first."""
+    return str(Worker.objects.order_by("id")[0].state)
+
+
+def test_a_drained_worker_claims_nothing_until_it_is_resumed(start: Start) -> None:
+    worker = start()
+    worker.wait_idle()
+    row = Worker.objects.get()
+    triage.ask_workers([row.id], "drain")
+    eventually(lambda: state() == "draining")
+    jobs.add.enqueue(1)
+    with pytest.raises(TimeoutError, match="the worker is paused by an operator"):
+        worker.wait_idle(0.3)
+    assert len(queued()) == 1
+    triage.ask_workers([row.id], "resume")
+    eventually(lambda: archived())
+    worker.wait_idle()
+
+
+def test_a_worker_that_is_restarted_has_a_successor_while_its_jobs_end(
+    start: Start, gate: threading.Event
+) -> None:
+    worker = start()
+    jobs.stay.enqueue("gate")
+    eventually(lambda: queued(status="running"))
+    row = Worker.objects.get()
+    triage.ask_workers([row.id], "restart")
+    eventually(lambda: Worker.objects.count() == 2)
+    id = jobs.add.enqueue(1).id
+    eventually(lambda: archived(id=id))
+    assert archived(id=id)[0].worker != row.name
+    gate.set()
+    eventually(lambda: state() == "stopped")
+    worker.wait_idle()
+    assert {job.status for job in archived()} == {"succeeded"}
+
+
+def test_a_worker_that_is_stopped_stays_stopped(start: Start) -> None:
+    worker = start()
+    worker.wait_idle()
+    triage.ask_workers([Worker.objects.get().id], "stop")
+    eventually(lambda: not worker.is_running)
+    jobs.add.enqueue(1)
+    assert state() == "stopped"
+    assert len(queued()) == 1
+
+
+def test_running_in_the_foreground_ends_when_an_operator_stops_it(
+    start: Start,
+) -> None:
+    worker = start()
+    worker.wait_idle()
+    triage.ask_workers([Worker.objects.get().id], "stop")
+    worker.run()
+    assert not worker.is_running
+
+
+def test_a_running_job_can_be_cancelled(start: Start, gate: threading.Event) -> None:
+    worker = start()
+    id = jobs.stay.enqueue("gate").id
+    eventually(lambda: queued(status="running"))
+    triage.cancel([id])
+    worker.wait_idle()
+    assert [job.status for job in archived()] == ["cancelled"]
+
+
+def test_it_says_where_it_is(start: Start, gate: threading.Event) -> None:
+    start()
+    jobs.stay.enqueue("gate")
+    eventually(lambda: queued(status="running"))
+    row = Worker.objects.get()
+    triage.ask_where([row.id])
+    answer = eventually(lambda: Worker.objects.get().answer)
+    assert "in stay" in str(answer)

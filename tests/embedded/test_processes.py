@@ -1,0 +1,196 @@
+"""Processes with a worker inside: how they end, fork, and are killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from django_jobqueue.models import Worker
+from tests.conftest import RunWorkers, archived, eventually, queued
+from tests.embedded.programs import Run, program  # noqa: F401
+from tests.sample import jobs
+
+pytestmark = pytest.mark.processes
+
+STAY = "sys.stdin.read()"
+
+
+def test_a_process_that_ends_without_a_stop_lets_its_jobs_end(
+    program: Run,  # noqa: F811
+    journal: str,
+) -> None:
+    run = program(
+        f"""
+worker = django_jobqueue.worker(threads=1)
+worker.start()
+jobs.write.enqueue({journal!r}, "sync", seconds=0.5)
+jobs.awrite.enqueue({journal!r}, "async", seconds=0.5)
+while len(jobs.notes({journal!r})) < 2:
+    time.sleep(0.01)
+print("the main thread ends")
+"""
+    )
+    assert run.wait() == 0, run.output
+    assert [job.status for job in archived()] == ["succeeded"] * 2
+    assert [row.state for row in Worker.objects.all()] == ["stopped"]
+    assert run.output == "the main thread ends\n"
+
+
+def test_an_async_handler_can_use_the_database_while_its_process_ends(
+    program: Run,  # noqa: F811
+) -> None:
+    run = program(
+        """
+import asyncio
+from django.contrib.auth.models import Group
+started = threading.Event()
+
+@django_jobqueue.job(name="tests.at_the_end")
+async def handler() -> int:
+    started.set()
+    await asyncio.sleep(0.5)
+    return await Group.objects.acount()
+
+worker = django_jobqueue.worker(threads=1)
+worker.start()
+handler.enqueue()
+started.wait(20)
+"""
+    )
+    assert run.wait() == 0, run.output
+    (job,) = archived()
+    assert (job.status, job.result) == ("succeeded", 0), job.error_message
+
+
+def test_a_fork_has_no_worker_and_harms_that_of_its_parent_not(
+    program: Run,  # noqa: F811
+    journal: str,
+) -> None:
+    run = program(
+        f"""
+worker = django_jobqueue.worker(threads=1)
+worker.start()
+jobs.see_session.enqueue()
+worker.wait_idle()
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
+child = os.fork()
+if child == 0:
+    assert not worker.is_running
+    worker.stop()
+    sys.exit(0)  # with all that an interpreter does at its end
+assert os.waitpid(child, 0)[1] == 0
+jobs.write.enqueue({journal!r}, "after")
+worker.wait_idle()
+worker.stop()
+"""
+    )
+    assert run.wait() == 0, run.output
+    assert [job.status for job in archived()] == ["succeeded"] * 2
+    assert [row.state for row in Worker.objects.all()] == ["stopped"]
+    assert run.output == ""
+
+
+def test_a_fork_can_have_a_worker_of_its_own(
+    program: Run,  # noqa: F811
+) -> None:
+    run = program(
+        """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+worker = django_jobqueue.worker(threads=1, queues=["parent"])
+worker.start()
+worker.wait_idle()
+child = os.fork()
+if child == 0:
+    from django.db import connections
+    connections.close_all()
+    django_jobqueue.worker(threads=1, queues=["child"]).run_until_idle(20)
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    )
+    job = jobs.add.using(queue="child").enqueue(1)
+    assert run.wait() == 0, run.output
+    assert [done.id for done in archived()] == [job.id], run.output
+    assert {row.state for row in Worker.objects.all()} == {"stopped"}
+
+
+def test_after_a_kill_another_worker_takes_over_when_the_lease_has_lapsed(
+    program: Run,  # noqa: F811
+    runworkers: Callable[..., RunWorkers],
+    journal: str,
+) -> None:
+    victim = program(
+        f"""
+from django.test import override_settings
+with override_settings(JOBQUEUE={{"LEASE": 2}}), django_jobqueue.worker(threads=2):
+    {STAY}
+"""
+    )
+    jobs.write.enqueue(journal, "again", seconds=60)
+    jobs.write_once.enqueue(journal, "once", seconds=60)
+    eventually(lambda: len(jobs.notes(journal)) == 2)
+    other = runworkers("--threads", "2", "--lease", "2", SAMPLE_HOST="another")
+    other.started()
+    victim.process.kill()
+
+    eventually(lambda: len(jobs.notes(journal)) == 3 and archived())
+    assert jobs.notes(journal)[-1] == ["start", "again"]
+    (again,), (once,) = queued(), archived()
+    assert (again.status, again.attempts, again.crashes) == ("running", 1, 1)
+    assert (once.status, once.attempts) == ("failed", 1)
+    assert once.error_message.startswith("outcome unknown: its lease lapsed")
+    (row,) = Worker.objects.filter(name__contains="embedded")
+    assert (row.state, row.end) == ("lost", "its lease lapsed")
+
+
+def test_a_successor_on_the_same_host_does_not_wait_for_the_lease(
+    program: Run,  # noqa: F811
+    journal: str,
+) -> None:
+    code = f"with django_jobqueue.worker(threads=1): {STAY}"
+    victim = program(code)
+    jobs.write.enqueue(journal, "a", seconds=1.0)
+    eventually(lambda: jobs.notes(journal))
+    victim.process.kill()
+    victim.wait()
+    program(code)
+    eventually(lambda: archived())  # the lease is 15 s, and more is not waited for
+    assert archived()[0].crashes == 1
+
+
+def test_a_handler_that_holds_the_interpreter_longer_than_the_lease_is_refused(
+    program: Run,  # noqa: F811
+    runworkers: Callable[..., RunWorkers],
+    journal: str,
+) -> None:
+    """No thread of its process can renew meanwhile, so another worker rescues the job;
+    what the first attempt says in the end changes nothing."""
+    other = runworkers("--threads", "1", "--lease", "2", SAMPLE_HOST="another")
+    other.started()
+    held = program(
+        f"""
+from django.test import override_settings
+
+@django_jobqueue.job(name="tests.hold", takes_context=True)
+def hold(context: django_jobqueue.Context) -> str:
+    jobs.note({journal!r}, "start", context.crashes)
+    if not context.crashes:
+        ctypes.PyDLL(None).usleep(5_000_000)  # a C function that keeps the lock
+    jobs.note({journal!r}, "end", context.crashes)
+    return f"after {{context.crashes}} crashes"
+
+with override_settings(JOBQUEUE={{"LEASE": 2}}), django_jobqueue.worker(threads=1):
+    hold.enqueue()
+    {STAY}
+"""
+    )
+    (job,) = eventually(lambda: archived(), what=held.output)
+    assert job.status == "succeeded"
+    assert job.crashes >= 1  # two, if its worker claimed again before it knew
+    assert job.result == f"after {job.crashes} crashes"
+    assert jobs.notes(journal)[:2] == [["start", "0"], ["end", "0"]]
+    assert "was given up" in held.output
+    assert not queued()
