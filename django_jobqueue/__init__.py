@@ -12,6 +12,7 @@ The public names::
 
 from typing import TYPE_CHECKING, Any
 
+from django_jobqueue.awaiting import await_, wait
 from django_jobqueue.context import Context, current_job
 from django_jobqueue.enqueueing import (
     aenqueue,
@@ -78,6 +79,7 @@ __all__ = [
     "UnknownJobType",
     "aenqueue",
     "aenqueue_many",
+    "await_",
     "cancel",
     "current_job",
     "enqueue",
@@ -85,6 +87,7 @@ __all__ = [
     "get_job",
     "job",
     "replay",
+    "wait",
     "worker",
 ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,15 +20,15 @@ from django_jobqueue.backends.compat import (
     task_enqueued,
 )
 from django_jobqueue.backends.declared import declare, runner_at
-from django_jobqueue.backends.enqueueing import Enqueueing
+from django_jobqueue.backends.enqueueing import Call, Enqueueing, enqueue_many
 from django_jobqueue.backends.job_task import JobTask
+from django_jobqueue.backends.kept import kept_here
 from django_jobqueue.backends.restoring import recorded, unchecked
-from django_jobqueue.backends.results import JobTaskResult, new_result
+from django_jobqueue.backends.results import JobTaskResult
+from django_jobqueue.conf import conf
 from django_jobqueue.registry import registry
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.record import Record, record
-
-Call = tuple[Task, Sequence[Any], Mapping[str, Any]]
 
 
 class JobQueueBackend(BaseTaskBackend):
@@ -85,6 +85,23 @@ class JobQueueBackend(BaseTaskBackend):
         await signals.asend(task_enqueued, type(self), task_result=result)
         return result
 
+    def enqueue_many(self, calls: Iterable[Call]) -> list[JobTaskResult]:
+        """Enqueue calls, each ``(task, args, kwargs)``; return their results, in order.
+
+        All or none, in the caller's transaction. Raises what ``enqueue`` raises.
+        """
+        results = self._enqueue_many(calls)
+        for result in results:
+            signals.send(task_enqueued, type(self), task_result=result)
+        return results
+
+    async def aenqueue_many(self, calls: Iterable[Call]) -> list[JobTaskResult]:
+        """``enqueue_many`` for async code."""
+        results = await sync_to_async(self._enqueue_many)(calls)
+        for result in results:
+            await signals.asend(task_enqueued, type(self), task_result=result)
+        return results
+
     def get_result(self, result_id: str) -> JobTaskResult:
         """The result with this id, with one query.
 
@@ -95,7 +112,7 @@ class JobQueueBackend(BaseTaskBackend):
             id = UUID(result_id)
         except (ValueError, AttributeError, TypeError) as error:
             raise TaskResultDoesNotExist(result_id) from error
-        found = record(DjangoDatabase(), id)
+        found = kept_here(id) if conf.mode != "queue" else record(DjangoDatabase(), id)
         if found is None:
             raise TaskResultDoesNotExist(result_id)
         return self._result(found)
@@ -107,15 +124,19 @@ class JobQueueBackend(BaseTaskBackend):
     def _enqueue(
         self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> JobTaskResult:
-        self.validate_task(task)
-        calls = Enqueueing(task, self.alias, self.policy_options)
-        job = calls.producer.enqueue(calls.data(args, kwargs))
-        if job.attempts or job.is_over:
+        used = self._used(task)
+        job = used.enqueue(used.data(args, kwargs))
+        if job.attempts or job.is_over:  # it was there already, or has run here
             return self.get_result(str(job.id))
-        used = unchecked(calls.task, priority=job.priority, queue_name=job.queue)
-        return new_result(
-            used, id=job.id, enqueued_at=job.created_at, args=args, kwargs=kwargs
-        )
+        return used.result(job.id, job, args, kwargs)
+
+    def _enqueue_many(self, calls: Iterable[Call]) -> list[JobTaskResult]:
+        return enqueue_many(self._used, list(calls))
+
+    def _used(self, task: Task) -> Enqueueing:
+        """The task as it is used now, when the settings may have changed."""
+        self.validate_task(task)
+        return Enqueueing(task, self.alias, self.policy_options)
 
     def _result(self, found: Record) -> JobTaskResult:
         known = registry.get(found.job_type)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import Any, Final
+from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 
 from django_jobqueue.backends.compat import InvalidTask, Task
@@ -13,15 +16,23 @@ from django_jobqueue.backends.declared import declared, runner_of
 from django_jobqueue.backends.job_task import BOTH, PER_JOB, POLICY
 from django_jobqueue.backends.parameters import STAR
 from django_jobqueue.backends.restoring import unchecked
+from django_jobqueue.backends.results import JobTaskResult, new_result
+from django_jobqueue.conf import conf
+from django_jobqueue.ids import new_id
+from django_jobqueue.memory import memory
 from django_jobqueue.options import Options
 from django_jobqueue.policy import UNSET
 from django_jobqueue.producer import Producer
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.record import Made, made
+from django_jobqueue.store.rows import Job
 
+Call = tuple[Task, Sequence[Any], Mapping[str, Any]]
 _OF_TYPE: Final = tuple(name for name in POLICY if name not in BOTH)
 
 
 class Enqueueing:
-    """Calls of one task, as it is used, that are about to be enqueued."""
+    """A task as it is used, with the calls of it that are to be enqueued."""
 
     def __init__(self, task: Task, alias: str, defaults: Mapping[str, Any]) -> None:
         changes: dict[str, Any] = {"backend": alias}
@@ -32,9 +43,8 @@ class Enqueueing:
         runner = runner_of(self.declaration)
         self._standing = task if runner is None else runner.task
         self._check()
-        self.producer = Producer(
-            self.declaration.name, self.declaration, Options().but(self._options())
-        )
+        self._options = Options().but(self._said())
+        self.producer = self._producer(self._options)
 
     def data(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The data of a job that does this call. Raises TypeError."""
@@ -46,7 +56,36 @@ class Enqueueing:
             star["run_after"] = self.task.run_after.isoformat()
         return {**data, STAR: star} if star else data
 
-    def _options(self) -> dict[str, Any]:
+    def enqueue(self, data: dict[str, Any]) -> Job:
+        """Enqueue a call. In the modes that run jobs at once, what a task raises is
+        its result's, and not the caller's."""
+        if conf.mode == "queue":
+            return self.producer.enqueue(data)
+        id = self._options.id or new_id()
+        try:
+            return self._producer(self._options.but({"id": id})).enqueue(data)
+        except Exception:
+            job = memory.find(id)
+            if job is None:
+                raise
+            return job
+
+    def result(
+        self,
+        id: UUID,
+        made: Made | Job,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> JobTaskResult:
+        """The result of a call that was enqueued; operators override priorities."""
+        task = unchecked(self.task, queue_name=made.queue, priority=made.priority)
+        moment = made.created_at
+        return new_result(task, id=id, enqueued_at=moment, args=args, kwargs=kwargs)
+
+    def _producer(self, options: Options) -> Producer:
+        return Producer(self.declaration.name, self.declaration, options)
+
+    def _said(self) -> dict[str, Any]:
         """What is said of these jobs, and not of all of their type."""
         task, standing = self.task, self._standing
         options: dict[str, Any] = {
@@ -79,6 +118,34 @@ class Enqueueing:
                     "one of them. Say it where the task is declared: "
                     f"{task} = {task}.using({name}=…)."
                 )
+
+
+def enqueue_many(
+    used: Callable[[Task], Enqueueing], calls: Sequence[Call]
+) -> list[JobTaskResult]:
+    """Enqueue all calls, or none; return their results, in order."""
+    batches = [
+        (used(group[0][0]), group)
+        for _, found in groupby(calls, key=lambda call: id(call[0]))
+        if (group := list(found))
+    ]
+    with transaction.atomic(using=DjangoDatabase().alias):
+        ids = [
+            batch.producer.enqueue_many([batch.data(a, k) for _, a, k in group])
+            for batch, group in batches
+        ]
+        found = _made([id for some in ids for id in some])
+    return [
+        batch.result(id, found[id], args, kwargs)
+        for (batch, group), some in zip(batches, ids, strict=True)
+        for id, (_, args, kwargs) in zip(some, group, strict=True)
+    ]
+
+
+def _made(ids: list[UUID]) -> Mapping[UUID, Made | Job]:
+    if conf.mode == "queue":
+        return made(DjangoDatabase(), ids)
+    return {kept.job.id: kept.job for kept in memory}
 
 
 def _moment(run_after: datetime | timedelta) -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
@@ -120,6 +120,24 @@ class JobTask(Task):
                 raise TypeError(f"using() has no option {name!r}.{hint}")
         changed: JobTask = replace(self, **changes)
         return changed
+
+    def enqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[TaskResult]:
+        """Enqueue one job for each dict of arguments; return their results, in order.
+
+        All or none, in the caller's transaction. Raises what ``enqueue`` raises.
+        """
+        backend: Any = self.get_backend()
+        many: list[TaskResult] = backend.enqueue_many([(self, (), c) for c in calls])
+        return many
+
+    async def aenqueue_many(
+        self, calls: Iterable[Mapping[str, Any]]
+    ) -> list[TaskResult]:
+        """``enqueue_many`` for async code."""
+        backend: Any = self.get_backend()
+        given = [(self, (), call) for call in calls]
+        many: list[TaskResult] = await backend.aenqueue_many(given)
+        return many
 
 
 def said(task: Task) -> dict[str, Any]:

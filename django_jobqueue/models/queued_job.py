@@ -65,6 +65,11 @@ class QueuedJob(AbstractJob):
         db_default=False,
         help_text=_("The key is free again when the job is claimed."),
     )
+    awaited = models.BooleanField(
+        _("awaited"),
+        db_default=False,
+        help_text=_("Somebody waits for its end, and is notified of it."),
+    )
 
     class Meta(AbstractJob.Meta):
         verbose_name = _("queued job")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -42,6 +43,14 @@ SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text
         WHERE job_id = %(id)s) AS ends
 """
 
+MADE: Final = """
+SELECT id, created_at, queue, priority FROM jobqueue_queuedjob
+ WHERE id = ANY (%(ids)s::uuid[])
+UNION ALL
+SELECT id, created_at, queue, priority FROM jobqueue_archivedjob
+ WHERE id = ANY (%(ids)s::uuid[])
+"""
+
 
 class End(NamedTuple):
     """How an attempt that did not succeed came to its end."""
@@ -53,6 +62,14 @@ class End(NamedTuple):
     error_message: str
     reason: str
     traceback: str
+
+
+class Made(NamedTuple):
+    """What the database decided about a job when it was enqueued."""
+
+    created_at: datetime
+    queue: str
+    priority: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,3 +125,9 @@ def record(db: Database, id: UUID) -> Record | None:
         last_start=row[17],
         ends=tuple(End(*end) for end in ends),
     )
+
+
+def made(db: Database, ids: Sequence[UUID]) -> dict[UUID, Made]:
+    """What was decided about these jobs, wherever they are."""
+    rows = db.fetch(MADE, {"ids": list(ids)})
+    return {id: Made(*decided) for id, *decided in rows}

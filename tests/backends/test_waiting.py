@@ -1,0 +1,181 @@
+"""Waiting for the end of jobs, in threads and in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from django_jobqueue import JobNotFound, await_, awaiting, cancel, wait
+from django_jobqueue.ids import new_id
+from django_jobqueue.store.connection import OwnConnection
+from tests.backends.conftest import in_a_loop, working
+from tests.conftest import HandDriven, eventually, queued
+from tests.sample import jobs, tasks
+
+HOUR = 3_600
+
+
+@pytest.fixture
+def _only_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks again by himself: who is not told waits for ever."""
+    monkeypatch.setattr(awaiting, "LOOK_HEARD", HOUR)
+    monkeypatch.setattr(awaiting, "LOOK_UNHEARD", HOUR)
+
+
+def in_thread(function: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    """Call it in another thread; its value, or error, is in the list when it ends."""
+    found: list[Any] = []
+
+    def run() -> None:
+        try:
+            found.append(function())
+        except BaseException as error:
+            found.append(error)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, found
+
+
+@pytest.mark.usefixtures("_only_told", "transactional_db")
+def test_a_job_that_ends_while_somebody_waits_is_told() -> None:
+    job = jobs.add.enqueue(1, 2)
+    thread, found = in_thread(lambda: wait(job.id, timeout=60))
+    eventually(lambda: queued()[0].awaited, what="the wait to begin")
+    with working():
+        thread.join()
+    assert (found[0].id, found[0].status, found[0].result) == (job.id, "succeeded", 3)
+
+
+@pytest.mark.usefixtures("_only_told", "transactional_db")
+def test_a_job_that_is_cancelled_is_over_too() -> None:
+    job = jobs.add.enqueue(1)
+    thread, found = in_thread(lambda: wait(job.id))
+    eventually(lambda: queued()[0].awaited and awaiting._ear.hears)
+    cancel([job.id])
+    thread.join()
+    assert found[0].status == "cancelled"
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_a_job_that_is_over_is_not_waited_for(worker: HandDriven) -> None:
+    job = jobs.add.enqueue(1)
+    worker.work()
+    assert wait(job.id, timeout=0).status == "succeeded"
+    assert awaiting._ear._listener is None
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_a_wait_ends_at_its_timeout_and_leaves_no_connection() -> None:
+    job = jobs.add.enqueue(1)
+    with pytest.raises(TimeoutError, match="is not over yet"):
+        wait(job.id, timeout=0.05)
+    assert awaiting._ear._waiting == {}
+    other = OwnConnection("tests")
+    ask = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobqueue wait'"
+    eventually(lambda: other.fetch(ask) == [], what="the connection to be closed")
+    other.close()
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_a_job_that_there_is_not_cannot_be_waited_for() -> None:
+    with pytest.raises(JobNotFound):
+        wait(new_id())
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_a_wait_in_the_transaction_that_enqueued_is_refused() -> None:
+    with transaction.atomic():
+        job = jobs.add.enqueue(1)
+        with pytest.raises(RuntimeError, match="cannot be waited for in a transaction"):
+            wait(job.id)
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_the_database_is_asked_twice_however_long_it_takes() -> None:
+    job = jobs.add.enqueue(1)
+    with working() as worker:
+        eventually(lambda: not queued() and worker.is_empty)
+    job = jobs.slow.enqueue(0.0)
+    with CaptureQueriesContext(connection) as queries, working():
+        wait(job.id, timeout=30)
+    asked = [q["sql"].split()[0] for q in queries if "pg_notify" not in q["sql"]]
+    assert asked[0] == "UPDATE"
+    assert set(asked[1:]) == {"SELECT"}
+    assert len(asked) <= 3
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_only_jobs_that_somebody_waits_for_are_notified(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    jobs.add.enqueue(1)
+    awaited_one = jobs.add.enqueue(2)
+    with pytest.raises(TimeoutError):
+        wait(awaited_one.id, timeout=0)
+    with own.raw() as listening:
+        listening.execute("LISTEN jobqueue")
+        worker.work()
+        heard = [n.payload for n in listening.notifies(timeout=0.2)]
+    assert [text for text in heard if text.startswith("o:")] == [f"o:{awaited_one.id}"]
+
+
+async def aeventually(condition: Callable[[], bool]) -> None:
+    """``eventually``, without keeping the thread that others wait for."""
+    async with asyncio.timeout(20):
+        while not await sync_to_async(condition)():
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.usefixtures("_only_told", "transactional_db")
+@in_a_loop
+async def test_many_wait_in_one_event_loop() -> None:
+    enqueued = [await jobs.add.aenqueue(n) for n in range(10)]
+    waits = [asyncio.create_task(await_(job.id, timeout=60)) for job in enqueued]
+
+    def are_awaited() -> bool:
+        return sum(job.awaited for job in queued()) == 10
+
+    await aeventually(are_awaited)
+    with working():
+        done = await asyncio.gather(*waits)
+    assert [job.result for job in done] == list(range(10))
+    assert awaiting._ear._waiting == {}
+
+
+@pytest.mark.usefixtures("transactional_db")
+@in_a_loop
+async def test_an_async_wait_ends_at_its_timeout() -> None:
+    job = await jobs.add.aenqueue(1)
+    with pytest.raises(TimeoutError):
+        await await_(job.id, timeout=0.05)
+
+
+@pytest.mark.usefixtures("_only_told", "transactional_db")
+def test_a_result_is_refreshed_when_its_task_has_finished() -> None:
+    result = tasks.add.enqueue(1, 2)
+    thread, found = in_thread(lambda: result.wait(timeout=60))
+    eventually(lambda: queued()[0].awaited)
+    with working():
+        thread.join()
+    assert found == [result]
+    assert result.return_value == 3
+
+
+@pytest.mark.usefixtures("_only_told", "transactional_db")
+@in_a_loop
+async def test_a_result_can_be_awaited() -> None:
+    result = await tasks.aadd.aenqueue(1, 2)
+    waiting = asyncio.create_task(result.await_(timeout=60))
+    await aeventually(lambda: queued()[0].awaited)
+    with working():
+        assert (await waiting).return_value == 3
