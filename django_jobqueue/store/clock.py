@@ -12,8 +12,8 @@ from typing import Final
 
 from django_jobqueue.store.connection import Database
 
-SCHEMA: Final = "jobqueue_clock"
-SETTING: Final = "jobqueue_clock.now"
+SCHEMA: Final = "frozen_clock"
+SETTING: Final = "frozen_clock.now"
 FUNCTIONS: Final = {
     "clock_timestamp": "VOLATILE",
     "statement_timestamp": "STABLE",

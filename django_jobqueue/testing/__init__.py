@@ -7,15 +7,22 @@ from django_jobqueue.testing.clocks import Clock, clock
 from django_jobqueue.testing.draining import EndlessDrain, adrain, drain
 from django_jobqueue.testing.faults import crash, lose_lease
 from django_jobqueue.testing.inline import Ran
+from django_jobqueue.testing.performing import Performed, aperform, perform
+from django_jobqueue.testing.verbs import JobQueueTestMixin, JobQueueVerbs, WorkerMixin
 
 __all__ = [
     "CapturedJobs",
     "Clock",
     "EndlessDrain",
+    "JobQueueTestMixin",
+    "JobQueueVerbs",
     "Outcome",
+    "Performed",
     "Ran",
     "Verb",
+    "WorkerMixin",
     "adrain",
+    "aperform",
     "assert_enqueued",
     "assert_not_enqueued",
     "captured_jobs",
@@ -23,4 +30,5 @@ __all__ = [
     "crash",
     "drain",
     "lose_lease",
+    "perform",
 ]

@@ -9,7 +9,7 @@ from typing import Any, Final, overload
 from django_jobqueue.store.enqueued import Enqueued
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing.commits import waiting
-from django_jobqueue.testing.seen import name_of, seen
+from django_jobqueue.testing.seen import known_name_of, seen
 from django_jobqueue.testing.wanted import OTHER_TYPE, Wanted, shown
 
 LISTED: Final = 10
@@ -62,7 +62,7 @@ def assert_enqueued(
     Returns the job. Raises AssertionError if there is none, or more, with what was
     enqueued, most alike first; UnknownJobType for a name that is none.
     """
-    wanted = Wanted(job_type=name_of(handler), **about)
+    wanted = Wanted(job_type=known_name_of(handler), **about)
     found = seen()
     like = [one.job for one in found if not wanted.differences(one)]
     if count is not None:
@@ -96,7 +96,7 @@ def assert_not_enqueued(
     Raises AssertionError, which lists them; UnknownJobType for a name that is none.
     """
     wanted = Wanted(
-        job_type=name_of(handler),
+        job_type=known_name_of(handler),
         data=data,
         data_contains=data_contains,
         queue=queue,

@@ -12,7 +12,7 @@ from django.db import connections
 from django_jobqueue.conf import conf
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing.savepoints import is_broken
-from django_jobqueue.testing.seen import name_of, seen
+from django_jobqueue.testing.seen import known_name_of, seen
 
 
 class CapturedJobs(Sequence[Job]):
@@ -38,7 +38,7 @@ class CapturedJobs(Sequence[Job]):
 
     def of(self, handler: Any) -> list[Job]:
         """Those of this handler, task, or name of a job type."""
-        name = name_of(handler)
+        name = known_name_of(handler)
         return [job for job in self._jobs() if job.job_type == name]
 
     def keep(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -17,10 +16,10 @@ from django_jobqueue.testing.clocks import Clock, clock, clock_that_stands
 from django_jobqueue.testing.commits import run_commits
 from django_jobqueue.testing.faults import running
 from django_jobqueue.testing.inline import InlineWorker, Ran
+from django_jobqueue.testing.interruptions import let_through
 from django_jobqueue.workers.unclaimed import is_trouble
 
 ENDLESS: Final = 1_000  # jobs
-OF_HANDLERS: Final = (Exception, SystemExit, GeneratorExit, asyncio.CancelledError)
 
 
 class EndlessDrain(AssertionError):
@@ -120,8 +119,7 @@ def _raise(ran: Ran, raise_errors: bool) -> None:
     error = ran.error
     if error is None or ran.outcome is None:
         return
-    if not isinstance(error, OF_HANDLERS):  # such as KeyboardInterrupt
-        raise error
+    let_through(error)
     if raise_errors and is_trouble(error, ran.outcome):
         error.add_note(
             f"Raised by job {ran.job.id} ({ran.job.job_type}) in attempt "

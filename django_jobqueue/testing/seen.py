@@ -26,11 +26,7 @@ def seen() -> list[Enqueued]:
 
 
 def name_of(handler: Any) -> str:
-    """The job type of a handler, of a task, or of this name.
-
-    Raises UnknownJobType, so that a typing error does not make a test pass, and
-    TypeError.
-    """
+    """The job type of a handler, of a task, or of this name. Raises TypeError."""
     if isinstance(handler, Handler):
         return handler.name
     name = getattr(handler, "module_path", handler)
@@ -38,6 +34,13 @@ def name_of(handler: Any) -> str:
         raise TypeError(
             f"{handler!r} is no handler, no task and no name of a job type."
         )
+    return name
+
+
+def known_name_of(handler: Any) -> str:
+    """The same. Raises UnknownJobType, too, so that a typing error makes no test
+    pass."""
+    name = name_of(handler)
     if registry.get(name) is None:
         known = find.known_names(DjangoDatabase()) if conf.mode == "queue" else []
         if name not in known:

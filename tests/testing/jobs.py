@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
-from django_jobqueue import Cancel, Context, Fail, Retry, Snooze, job
+from django_jobqueue import Cancel, Context, Fail, Retry, Snooze, current_job, job
 from django_jobqueue.testing import crash, drain, lose_lease
 
 heard: list[Any] = []  # what callbacks and handlers noted, in order
@@ -165,3 +165,30 @@ async def afault(context: Context, what: str) -> None:
     """Crash, or lose the lease, the first time."""
     if context.crashes == 0:
         {"crash": crash, "lose": lose_lease}[what]()
+
+
+@job
+def add(a: int, b: int) -> int:
+    """Return a sum."""
+    return a + b
+
+
+@job
+async def aadd(a: int, b: int) -> int:
+    """Return a sum."""
+    return a + b
+
+
+@job
+def odd() -> object:
+    """Return what JSON does not have."""
+    return object()
+
+
+@job
+def tell() -> list[Any]:
+    """What the attempt knows of itself, and keeps."""
+    here = current_job()
+    here.metadata["more"] = 1
+    here.save_metadata()
+    return [here.attempt, here.max_attempts, here.crashes, here.metadata["key"]]

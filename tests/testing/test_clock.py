@@ -54,7 +54,7 @@ def test_the_database_sees_the_time_and_only_while_it_stands() -> None:
         assert ask("SELECT pg_catalog.now()") < NOON
     assert ask("SELECT current_setting('search_path')") == before
     assert ask("SELECT now()") < NOON
-    assert ask("SELECT to_regnamespace('jobqueue_clock')") is None
+    assert ask("SELECT to_regnamespace('frozen_clock')") is None
 
 
 @pytest.mark.usefixtures("both")

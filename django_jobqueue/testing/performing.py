@@ -1,0 +1,116 @@
+"""``perform()``: one attempt, without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from asgiref.sync import sync_to_async
+
+from django_jobqueue.arguments import from_json, to_json
+from django_jobqueue.conf import conf
+from django_jobqueue.context import Context
+from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
+from django_jobqueue.ids import new_id
+from django_jobqueue.outcomes import Outcome
+from django_jobqueue.registry import Declaration, registry
+from django_jobqueue.store.rows import Job
+from django_jobqueue.testing.interruptions import let_through
+from django_jobqueue.testing.seen import name_of
+from django_jobqueue.workers.unclaimed import run_here, unclaimed
+
+NO_DATA: Final[Mapping[str, Any]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Performed(Outcome):
+    """What an attempt came to, with what the queue would not keep."""
+
+    error: BaseException | None  # what the handler raised
+    value: Any  # what it returned, as JSON brings it back
+    context: Context  # what it told: progress, lines, metadata
+
+
+def perform(
+    handler: Any,
+    data: Mapping[str, Any] = NO_DATA,
+    *,
+    attempt: int = 1,
+    max_attempts: int | None = None,
+    crashes: int = 0,
+    metadata: Mapping[str, Any] | None = None,
+) -> Performed:
+    """Run one attempt of a job that there is not, with all its middleware, and return
+    what it came to; whatever the handler raises is part of that.
+
+    :param handler: a handler, a task, or the name of a job type.
+    :param data: by the names of the parameters.
+    :param attempt: the number of the attempt, 1 for the first.
+    :param max_attempts: of this job alone; by default what its type says.
+    :param crashes: how often a worker died of it.
+    :param metadata: what its ``Context`` has.
+
+    Nothing here asks the database; the handler may. Raises InvalidArguments for data
+    that could not be enqueued, and UnknownJobType.
+    """
+    name = name_of(handler)
+    declaration = registry.get(name)
+    if declaration is None:
+        raise UnknownJobType(name, registry.near(name))
+    if problem := declaration.parameters.problem(dict(data)):
+        raise InvalidArguments(problem)
+    text = to_json(dict(data), limit=conf.max_data_bytes)
+    job = _job(declaration, data, attempt, max_attempts, crashes)
+    own = to_json(dict(metadata or {}), limit=conf.max_data_bytes, what="metadata")
+    run = unclaimed(job, declaration, text, own)
+    outcome = run_here(run).outcome
+    let_through(run.error)
+    kept = {field.name: getattr(outcome, field.name) for field in fields(Outcome)}
+    value = None if outcome.result is None else from_json(outcome.result)
+    return Performed(**kept, error=run.error, value=value, context=run.here())
+
+
+async def aperform(
+    handler: Any,
+    data: Mapping[str, Any] = NO_DATA,
+    *,
+    attempt: int = 1,
+    max_attempts: int | None = None,
+    crashes: int = 0,
+    metadata: Mapping[str, Any] | None = None,
+) -> Performed:
+    """``perform`` for async tests."""
+    return await sync_to_async(perform)(
+        handler,
+        data,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        crashes=crashes,
+        metadata=metadata,
+    )
+
+
+def _job(
+    declaration: Declaration,
+    data: Mapping[str, Any],
+    attempt: int,
+    max_attempts: int | None,
+    crashes: int,
+) -> Job:
+    now = datetime.now(UTC)
+    return Job(
+        id=new_id(),
+        job_type=declaration.name,
+        queue=declaration.policy.queue,
+        priority=declaration.policy.priority,
+        status="running",
+        data=data,
+        run_after=now,
+        expires_at=None,
+        created_at=now,
+        attempts=attempt,
+        max_attempts=max_attempts,
+        crashes=crashes,
+    )

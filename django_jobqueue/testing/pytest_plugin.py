@@ -1,0 +1,64 @@
+"""Fixtures and marks of pytest, loaded wherever django-jobqueue is installed.
+
+Nothing here touches Django's settings before a test asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+
+import django_jobqueue
+from django_jobqueue.embedded import EmbeddedWorker
+from django_jobqueue.memory import memory
+from django_jobqueue.testing.verbs import JobQueueVerbs
+
+MARKS = (
+    "jobqueue(**settings): keys of the JOBQUEUE dict for this test, such as "
+    'MODE="immediate"',
+    "jobqueue_worker(**options): those of django_jobqueue.worker(), for the fixture "
+    "jobqueue_worker",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marks known."""
+    for mark in MARKS:
+        config.addinivalue_line("markers", mark)
+
+
+@pytest.fixture(autouse=True)
+def _jobqueue_settings(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The settings of the mark ``jobqueue``; no test sees jobs that another one ran at
+    enqueue."""
+    memory.clear()
+    marks = list(request.node.iter_markers("jobqueue"))
+    if not marks:
+        yield
+        return
+    changed = dict(getattr(settings, "JOBQUEUE", {}))
+    for mark in reversed(marks):  # the nearest one last
+        changed.update(mark.kwargs)
+    with override_settings(JOBQUEUE=changed):
+        yield
+
+
+@pytest.fixture
+def jobqueue() -> JobQueueVerbs:
+    """The verbs of ``django_jobqueue.testing``: ``jobqueue.drain()``. Those that look
+    at jobs need the database, as any test does: ``@pytest.mark.django_db``."""
+    return JobQueueVerbs()
+
+
+@pytest.fixture
+def jobqueue_worker(
+    request: pytest.FixtureRequest, transactional_db: None
+) -> Iterator[EmbeddedWorker]:
+    """A worker that runs in threads of this process, for tests whose transactions are
+    committed; ``jobqueue_worker.wait_idle()`` waits for it."""
+    mark = request.node.get_closest_marker("jobqueue_worker")
+    with django_jobqueue.worker(**(mark.kwargs if mark else {})) as started:
+        yield started

@@ -1,0 +1,88 @@
+"""One attempt, without a database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from django_jobqueue import InvalidArguments, UnknownJobType
+from django_jobqueue.testing import Verb, aperform, perform
+from tests.testing import jobs
+
+
+def test_the_outcome_and_the_value() -> None:
+    outcome = perform(jobs.add, {"a": 1, "b": 2})
+    assert outcome.verb is Verb.SUCCEED
+    assert (outcome.value, outcome.result, outcome.error) == (3, "3", None)
+
+
+def test_async_handlers_and_names() -> None:
+    assert perform(jobs.aadd, {"a": 1, "b": 2}).value == 3
+    assert perform("tests.testing.add", {"a": 1, "b": 2}).value == 3
+
+    async def test() -> int:
+        first = await aperform(jobs.aadd, {"a": 1, "b": 2})
+        second = await aperform(jobs.add, {"a": 3, "b": 4})
+        return int(first.value + second.value)
+
+    assert async_to_sync(test)() == 10
+
+
+def test_what_a_handler_raises_is_part_of_the_outcome() -> None:
+    outcome = perform(jobs.fail, {"message": "no such order"})
+    assert (outcome.verb, outcome.wait > timedelta(seconds=50)) == (Verb.RETRY, True)
+    assert isinstance(outcome.error, ValueError)
+    assert outcome.failure is not None
+    assert outcome.failure.message == "no such order"
+
+
+@pytest.mark.parametrize(
+    ("word", "verb"),
+    [
+        ("retry", Verb.RETRY),
+        ("snooze", Verb.SNOOZE),
+        ("fail", Verb.FAIL),
+        ("cancel", Verb.CANCEL),
+    ],
+)
+def test_the_four_words(word: str, verb: Verb) -> None:
+    outcome = perform(jobs.say, {"word": word})
+    assert outcome.verb is verb
+    if word in ("retry", "snooze"):
+        assert outcome.wait == timedelta(seconds=60)
+
+
+def test_the_last_attempt_fails() -> None:
+    assert perform(jobs.fail, attempt=3).verb is Verb.FAIL
+    assert perform(jobs.fail, attempt=3, max_attempts=4).verb is Verb.RETRY
+    assert perform(jobs.fail, attempt=1, max_attempts=1).reason == "attempt 1 of 1"
+
+
+def test_the_context_is_that_of_the_attempt() -> None:
+    outcome = perform(
+        jobs.tell, attempt=2, max_attempts=7, crashes=1, metadata={"key": "kept"}
+    )
+    assert outcome.value == [2, 7, 1, "kept"]
+    assert outcome.context.metadata == {"key": "kept", "more": 1}
+
+
+def test_data_are_those_of_json_and_fit_the_handler() -> None:
+    with pytest.raises(InvalidArguments, match="is missing 'b'"):
+        perform(jobs.add, {"a": 1})
+    with pytest.raises(InvalidArguments, match="is a set"):
+        perform(jobs.add, {"a": 1, "b": {2}})
+    with pytest.raises(UnknownJobType, match="Did you mean 'tests.testing.add'"):
+        perform("tests.testing.ad")
+
+
+def test_a_result_that_is_no_json_fails() -> None:
+    outcome = perform(jobs.odd)
+    assert outcome.verb is Verb.FAIL
+    assert "not JSON serializable" in str(outcome.error)
+
+
+def test_what_is_not_meant_for_the_queue_is_raised() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        perform(jobs.interrupt)

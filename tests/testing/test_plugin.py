@@ -1,0 +1,145 @@
+"""The pytest plugin and the mixins, in projects of their own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from django.db import connections
+
+from tests.testing import project
+
+POSTGRES = """
+from testproject.postgres import database_settings
+import os
+DATABASES = {"default": database_settings(os.environ["DATABASE_URL"])}
+DATABASES["default"]["TEST"] = {"NAME": os.environ["TEST_NAME"]}
+JOBQUEUE = {"POLL_INTERVAL": 0.2}
+"""
+PLUGIN = ("-p", "django_jobqueue.testing.pytest_plugin")
+PYTEST = ("-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider", *PLUGIN)
+
+
+@pytest.fixture
+def on_postgres() -> dict[str, str]:
+    """The environment of a project whose tests have a database of their own."""
+    name = f"{connections['default'].settings_dict['TEST']['NAME'] or 'test'}_plugin"
+    return {"DATABASE_URL": os.environ["DATABASE_URL"], "TEST_NAME": name}
+
+
+WITH_PYTEST = """
+import pytest
+from datetime import timedelta
+from django.contrib.auth.models import User
+from shop.jobs import greet
+
+@pytest.mark.django_db
+def test_drain(jobqueue):
+    with jobqueue.captured_jobs() as jobs, jobqueue.clock() as time:
+        greet.using(run_after=timedelta(hours=1)).enqueue("anna")
+        assert jobqueue.drain() == []
+        time.move(hours=1)
+        assert len(jobqueue.drain()) == len(jobs) == 1
+    jobqueue.assert_enqueued(greet, data={"name": "anna"}, status="succeeded")
+    assert User.objects.get().username == "anna"
+
+def test_perform_and_no_database(jobqueue):
+    assert jobqueue.perform(greet, {"name": "anna"}).verb.value == "retry"
+
+@pytest.mark.jobqueue(MODE="immediate")
+@pytest.mark.django_db
+class TestImmediate:
+    def test_one(self):
+        assert greet.enqueue("anna").status == "succeeded"
+
+    def test_no_test_sees_jobs_of_another(self, jobqueue):
+        jobqueue.assert_not_enqueued(greet)
+
+    @pytest.mark.jobqueue(MODE="on_commit")
+    def test_the_nearest_mark_wins(self, jobqueue):
+        assert greet.enqueue("anna").status == "queued"
+        jobqueue.drain()
+        jobqueue.assert_enqueued(greet, status="succeeded")
+
+def test_a_worker(jobqueue_worker, jobqueue):
+    greet.enqueue("anna")
+    jobqueue_worker.wait_idle(20)
+    assert User.objects.get().username == "anna"
+
+@pytest.mark.jobqueue_worker(queues=["mail"], threads=1, async_slots=0)
+def test_a_worker_with_options(jobqueue_worker, jobqueue):
+    greet.enqueue("anna")
+    greet.using(queue="mail").enqueue("ben")
+    jobqueue_worker.wait_idle(20)
+    assert User.objects.get().username == "ben"
+"""
+
+
+@pytest.mark.processes
+def test_the_fixtures_and_marks(tmp_path: Path, on_postgres: dict[str, str]) -> None:
+    project.make(tmp_path, {"test_shop.py": WITH_PYTEST}, settings=POSTGRES)
+    done = project.run(tmp_path, *PYTEST, "--strict-markers", **on_postgres)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "7 passed" in done.stdout
+
+
+WITH_UNITTEST = """
+from django.contrib.auth.models import User
+from django.test import LiveServerTestCase, TestCase, override_settings
+from django_jobqueue.testing import JobQueueTestMixin, WorkerMixin
+from shop.jobs import greet
+
+class Greeting(JobQueueTestMixin, TestCase):
+    def test_drain(self):
+        greet.enqueue("anna")
+        self.assert_enqueued(greet, data={"name": "anna"})
+        self.assertEqual([ran.verb for ran in self.drain()], ["succeed"])
+
+    async def test_async(self):
+        await greet.aenqueue("anna")
+        self.assertEqual(len(await self.adrain()), 1)
+
+    @override_settings(JOBQUEUE={"MODE": "immediate"})
+    def test_at_once(self):
+        greet.enqueue("anna")
+        self.assert_enqueued(greet, status="succeeded")
+
+    @override_settings(JOBQUEUE={"MODE": "immediate"})
+    def test_no_test_sees_jobs_of_another(self):
+        self.assert_not_enqueued(greet)
+
+class Live(JobQueueTestMixin, WorkerMixin, LiveServerTestCase):
+    jobqueue_worker_options = {"threads": 1}
+
+    def test_worker(self):
+        for name in ("anna", "ben"):
+            greet.enqueue(name)
+        self.jobqueue_worker.wait_idle(20)
+        self.assertEqual(User.objects.count(), 2)
+"""
+URLS = "urlpatterns = []\n"
+
+
+@pytest.mark.processes
+def test_the_mixins(tmp_path: Path, on_postgres: dict[str, str]) -> None:
+    settings = POSTGRES + 'ROOT_URLCONF = "urls"\nSTATIC_URL = "static/"\n'
+    files = {"shop/tests.py": WITH_UNITTEST, "urls.py": URLS}
+    project.make(tmp_path, files, settings=settings)
+    done = project.run(
+        tmp_path, "-W", "error", "-m", "django", "test", "--noinput", **on_postgres
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Ran 5 tests" in done.stderr
+
+
+def test_the_plugin_harms_no_project_without_django(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import sys\n"
+        "def test_it():\n"
+        "    from django.conf import settings\n"
+        "    assert not settings.configured\n"
+        "    assert 'django_jobqueue.models' not in sys.modules\n"
+    )
+    done = project.run(tmp_path, *PYTEST, "-p", "no:django", DJANGO_SETTINGS_MODULE="")
+    assert done.returncode == 0, done.stdout + done.stderr
