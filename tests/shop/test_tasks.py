@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from django_jobqueue.registry import registry
+from testproject import settings, settings_tasks
 from testproject.shop import background
 from testproject.shop.models import Order, Payment
 from testproject.shop.report import checks
@@ -15,20 +16,27 @@ from testproject.shop.run import figures
 from tests.conftest import HandDriven, archived, queued
 from tests.shop.conftest import whole_run
 
-QUEUES = ["default", "mail", "webhooks", "images"]
+
+def in_which_they_differ() -> dict[str, Any]:
+    """The settings of the shop with tasks that are not those of the other."""
+    jobs, tasks = vars(settings), vars(settings_tasks)
+    return {k: v for k, v in tasks.items() if k.isupper() and v != jobs.get(k)}
 
 
 @pytest.fixture(autouse=True)
 def tasks(shop_settings: Any) -> Iterator[None]:
     """What ``testproject.settings_tasks`` says, for this test."""
     before = {declaration.name for declaration in registry}
-    backend = "django_jobqueue.backends.JobQueueBackend"
-    shop_settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": QUEUES}}
-    shop_settings.SHOP_TASKS = True
+    for name, value in in_which_they_differ().items():
+        setattr(shop_settings, name, value)
     yield
     for declaration in registry:
         if declaration.name not in before:
             registry.remove(declaration.name)
+
+
+def test_two_settings_make_the_difference() -> None:
+    assert set(in_which_they_differ()) == {"SHOP_TASKS", "TASKS"}
 
 
 def test_a_run_of_the_shop_with_tasks_has_nothing_wrong(
