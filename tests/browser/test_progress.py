@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import transaction
 
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.admin.pages import list_of, page_of
@@ -95,8 +96,9 @@ def test_the_bar_moves_while_the_job_runs_and_ends_with_it(
 
 def over(id: UUID, status: str = "succeeded") -> None:
     """Archive a running job, as workers do."""
-    QueuedJob.objects.filter(pk=id).delete()
-    ArchivedJob.objects.create(id=id, job_type_id=ADD, status=status)
+    with transaction.atomic():
+        QueuedJob.objects.filter(pk=id).delete()
+        ArchivedJob.objects.create(id=id, job_type_id=ADD, status=status)
 
 
 def test_at_the_end_the_page_goes_where_it_is_told(visitor: Screen) -> None:
@@ -218,3 +220,25 @@ def test_the_page_of_a_running_job_in_the_admin_keeps_up(see: See) -> None:
     assert not screen.page.get_by_text("another line").is_visible()  # as it was folded
     screen.open(list_of("queuedjob"))
     assert screen.page.locator("progress").get_attribute("value") == "75"
+
+
+def test_lines_of_a_running_job_are_read_at_their_end(see: See) -> None:
+    screen = see()
+    id = running()
+    lines = [[1_795_000_000 + n, "info", f"line {n}."] for n in range(150)]
+    row = told(id, lines=lines)
+    screen.open(page_of("queuedjob", id))
+    box = screen.page.get_by_role("list", name="Lines")
+    rest = "box => box.scrollHeight - box.clientHeight - box.scrollTop"
+    assert box.evaluate(rest) < 8
+    screen.page.get_by_label("Refresh").select_option("5")
+    screen.page.evaluate("document.activeElement.blur()")
+    row.lines += [[1_795_000_200, "info", "the newest"]]
+    row.save()
+    screen.shows("the newest")
+    assert box.evaluate(rest) < 8
+    box.evaluate("box => { box.scrollTop = 40; }")
+    row.lines += [[1_795_000_300, "info", "one more"]]
+    row.save()
+    screen.page.get_by_text("one more").wait_for(state="attached")
+    assert box.evaluate("box => box.scrollTop") == 40

@@ -55,6 +55,11 @@ class JobPage:
     reveal: str = ""  # where secrets are asked for; empty for who may not
 
     @property
+    def newest(self) -> Attempt | None:
+        """The latest attempt on the page."""
+        return self.current or self.attempts.newest
+
+    @property
     def progress(self) -> Told | None:
         """How far the attempt is that goes on."""
         told = self.current.told if self.current else None

@@ -84,11 +84,19 @@ class Reports:
         text = Left(Cast("lines", TextField()), LONGEST + 1)
         self._rows = list(rows.annotate(lines_text=text).order_by("-fence")[:MOST])
         if job.status in (QueuedStatus.RUNNING, ArchivedStatus.SUCCEEDED):
-            self.current = self.take(job.attempts, job.started_at)
+            row = self._row(job.attempts, job.started_at)
+            is_running = job.status == QueuedStatus.RUNNING
+            left = _time_left(row) if row and is_running else ""
+            self.current = row and self._told(row, left)
 
     def take(self, number: int, since: datetime | None) -> Told | None:
         """What the attempt with this number told that began then; ask for the newest
         attempt first."""
+        row = self._row(number, since)
+        return row and self._told(row)
+
+    def _row(self, number: int, since: datetime | None) -> Any:
+        """The report of this attempt, which is given away; None if there is none."""
         rows = [row for row in self._rows if row.number == number]
         if since is not None:
             rows = [row for row in rows if row.started_at > since - INEXACT]
@@ -96,9 +104,9 @@ class Reports:
         if not rows:
             return None
         self._rows.remove(rows[0])
-        return self._told(rows[0])
+        return rows[0]
 
-    def _told(self, row: Any) -> Told:
+    def _told(self, row: Any, left: str = "") -> Told:
         remarks = []
         if row.dropped:
             text = ngettext(
@@ -113,7 +121,7 @@ class Reports:
             text=measure.text(row.done, row.total),
             note=self._text(row.note),
             at=display.moment(row.updated_at),
-            left=self._time_left(row),
+            left=left,
             queries=_queries(row),
             lines=lines,
             remarks=remarks,
@@ -130,17 +138,16 @@ class Reports:
                     shown = self._text(said)
                     yield Line(_clock(seconds), display.visible(level), shown)
 
-    def _time_left(self, row: Any) -> str:
-        """How long it takes to the end if it goes on as fast as until now."""
-        done, total = row.done, row.total
-        if self._job.status != QueuedStatus.RUNNING or not done or not total:
-            return ""
-        if not 0 < done < total:
-            return ""
-        ran = (row.updated_at - row.started_at).total_seconds()
-        since = (timezone.now() - row.updated_at).total_seconds()
-        left = max(0.0, ran * (total - done) / done - since)
-        return _("about %(span)s left") % {"span": display.span(left)}
+
+def _time_left(row: Any) -> str:
+    """How long it takes to the end if it goes on as fast as until now."""
+    done, total = row.done, row.total
+    if not done or not total or not 0 < done < total:
+        return ""
+    ran = (row.updated_at - row.started_at).total_seconds()
+    since = (timezone.now() - row.updated_at).total_seconds()
+    left = max(0.0, ran * (total - done) / done - since)
+    return _("about %(span)s left") % {"span": display.span(left)}
 
 
 def _parsed(text: str) -> list[Any]:

@@ -55,11 +55,20 @@
     if (age.textContent !== said) age.textContent = said;
   };
 
+  /* Lines of a running job are read at their end, unless somebody scrolled back. */
+  const isAtEnd = (box) => box.scrollTop + box.clientHeight >= box.scrollHeight - 8;
+  const toEnd = (box) => {
+    box.scrollTop = box.scrollHeight;
+  };
+
   /* What people did to a region: opened, scrolled, went to. */
   const LINKS = "a[href], button, summary, [tabindex]";
   const stateOf = (region) => ({
     open: [...region.querySelectorAll("details")].map((one) => one.open),
     left: [...region.querySelectorAll(".jq-scroll")].map((one) => one.scrollLeft),
+    top: [...region.querySelectorAll(".jq-lines")].map((one) =>
+      isAtEnd(one) ? null : one.scrollTop,
+    ),
     focus: [...region.querySelectorAll(LINKS)].indexOf(document.activeElement),
     href: document.activeElement?.getAttribute("href"),
   });
@@ -69,6 +78,10 @@
     });
     region.querySelectorAll(".jq-scroll").forEach((one, n) => {
       one.scrollLeft = state.left[n] ?? 0;
+    });
+    region.querySelectorAll(".jq-lines").forEach((one, n) => {
+      if (typeof state.top[n] === "number") one.scrollTop = state.top[n];
+      else toEnd(one);
     });
     if (state.focus < 0) return;
     const links = [...region.querySelectorAll(LINKS)];
@@ -157,6 +170,7 @@
     plan();
   });
   bar.hidden = false;
+  document.querySelectorAll(`${all} .jq-lines`).forEach(toEnd);
   plan();
   say();
   const clock = setInterval(tick, 1000);
