@@ -185,6 +185,19 @@ def _routed() -> str:
     return alias
 
 
+class Override:
+    """The end of a ``with`` block brings back the values that were overridden."""
+
+    def __init__(self, conf: Conf, before: dict[str, Any]) -> None:
+        self._conf = conf
+        self._before = before
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None:
+        self._conf._set(self._before)
+
+
 class Conf:
     """The settings in force: flags first, then ``settings.JOBQUEUE``, then defaults.
 
@@ -348,9 +361,15 @@ class Conf:
         self._values: dict[str, Any] | None = None
         setting_changed.connect(self._changed)
 
-    def override(self, flags: Mapping[str, Any]) -> None:
-        """Let these values win over the settings, in this process and its children."""
-        self._flags.update(flags)
+    def override(self, flags: Mapping[str, Any]) -> Override:
+        """Let these values win over the settings, in this process and its children: for
+        good, or until the end of the block where a ``with`` statement calls it."""
+        override = Override(self, self._flags)
+        self._set({**self._flags, **flags})
+        return override
+
+    def _set(self, flags: dict[str, Any]) -> None:
+        self._flags = flags
         self._values = None
 
     def read(self, name: str) -> Any:

@@ -158,3 +158,28 @@ def test_a_right_value_is_accepted(name: str, value: Any) -> None:
 def test_a_setting_of_the_class_is_the_setting_itself() -> None:
     assert isinstance(Conf.lease, Setting)
     assert Conf.lease.name == "LEASE"
+
+
+def test_an_override_ends_with_its_block() -> None:
+    with override_settings(JOBQUEUE={"LEASE": 7.0}):
+        with conf.override({"LEASE": 8.0}):
+            assert conf.lease == 8.0
+            with conf.override({"LEASE": 9.0, "THREADS": 2}):
+                assert (conf.lease, conf.threads) == (9.0, 2)
+            assert (conf.lease, conf.threads) == (8.0, 4)
+        assert conf.lease == 7.0
+    assert conf.lease == 15.0
+
+
+def test_an_override_ends_with_an_exception_in_its_block() -> None:
+    with pytest.raises(ZeroDivisionError), conf.override({"LEASE": 8.0}):
+        raise ZeroDivisionError
+    assert conf.lease == 15.0
+
+
+def test_an_override_without_a_block_is_for_good() -> None:
+    with conf.override({}):
+        conf.override({"LEASE": 8.0})
+        with override_settings(JOBQUEUE={"LEASE": 7.0}):
+            assert conf.lease == 8.0
+    assert conf.lease == 15.0

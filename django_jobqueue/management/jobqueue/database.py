@@ -20,12 +20,8 @@ def using(alias: str | None) -> Iterator[None]:
         yield
         return
     check(alias)
-    before = conf.database
-    conf.override({"DATABASE": alias})
-    try:
+    with conf.override({"DATABASE": alias}):
         yield
-    finally:
-        conf.override({"DATABASE": before})
 
 
 def check(alias: str) -> None:
