@@ -105,7 +105,10 @@ def is_ours(node: ast.AST) -> bool:
         case ast.Attribute(value=ast.Name(id="context"), attr=name):
             return hasattr(Context, name)
         case ast.Assign(targets=[ast.Name(id="JOBQUEUE")], value=value):
-            return set(ast.literal_eval(value)) <= set(Conf.settings)
+            return all(
+                Conf.settings[name].problem(setting) is None
+                for name, setting in ast.literal_eval(value).items()
+            )
     return True
 
 
@@ -113,7 +116,7 @@ def is_ours(node: ast.AST) -> bool:
 def test_what_a_table_says_that_we_have_is_there(page: str, code: str) -> None:
     for node in ast.walk(as_python(code)):
         assert is_ours(node), ast.dump(node)
-    if re.fullmatch(r"(job|attempt)_\w+", code):
+    if re.fullmatch(r"(jobs?|attempt)_\w+", code):
         assert hasattr(signals, code)
 
 
