@@ -2,8 +2,10 @@
 
     python -m benchmarks.client pgqueuer_app
 
-``many`` takes the bulk path, ``singles`` alternates blocks of single enqueues and bare
-INSERTs, ``paced`` enqueues one job after each of some pauses.
+``many`` takes the bulk path, ``copies`` alternates it with a bare COPY, ``singles``
+alternates blocks of single enqueues and bare INSERTs, ``paced`` enqueues one job after
+each of some pauses, ``steady`` so many a second, ``during`` as many as it can. The
+systems that run on Node have the same in ``node/common.mjs``.
 """
 
 from __future__ import annotations
@@ -17,31 +19,44 @@ from typing import Any, cast
 
 import psycopg
 
-from benchmarks.apps.base import App
+from benchmarks.apps.base import App, CopyingApp, PostgresApp
 
 Answer = dict[str, Any]
 
 
 def many(app: App, *, numbers: list[int], ms: int, is_async: bool) -> Answer:
     """Enqueue these in bulk; answers how long it took, in ns."""
-    first, after_last = numbers
-    began = time.monotonic_ns()
-    app.enqueue_many(range(first, after_last), ms, is_async)
-    return {"ns": time.monotonic_ns() - began}
+    return {"ns": _timed(app.enqueue_many, range(*numbers), ms, is_async)}
+
+
+def copies(app: CopyingApp, *, blocks: int, of: int) -> Answer:
+    """Bulk enqueues and bare COPYs of so many rows in turn; answers the ns of each."""
+    enqueues, bare = [], []
+    with psycopg.connect(autocommit=True) as connection:
+        for block in range(blocks):
+            numbers = range(block * of, (block + 1) * of)
+            rows = app.rows(numbers)
+            enqueues.append(_timed(app.enqueue_many, numbers, 0, False))
+            bare.append(_timed(app.copy, connection, rows))
+    return {"enqueues": enqueues, "bare": bare}
 
 
 def singles(app: App, *, blocks: int, of: int) -> Answer:
-    """Blocks of enqueues and of bare INSERTs in turn; answers the ns of each call."""
+    """Blocks of enqueues and of bare INSERTs in turn; answers the ns of each call.
+
+    A system without PostgreSQL has no INSERTs.
+    """
     enqueues: list[int] = []
     inserts: list[int] = []
-    with psycopg.connect(autocommit=True) as connection:
-        for block in range(blocks + 1):
-            if block == 1:  # the first one is to warm up
-                enqueues.clear()
-                inserts.clear()
-            numbers = range(block * of, (block + 1) * of)
-            enqueues += [_timed(lambda n: app.enqueue(n, 0), n) for n in numbers]
-            inserts += [_timed(lambda n: app.insert(connection, n), n) for n in numbers]
+    insert = _insert(app)
+    for block in range(blocks + 1):
+        if block == 1:  # the first one is to warm up
+            enqueues.clear()
+            inserts.clear()
+        numbers = range(block * of, (block + 1) * of)
+        enqueues += [_timed(app.enqueue, number, 0) for number in numbers]
+        if insert is not None:
+            inserts += [_timed(insert, number) for number in numbers]
     return {"enqueues": enqueues, "inserts": inserts}
 
 
@@ -55,23 +70,59 @@ def paced(app: App, *, first: int, pauses: list[float]) -> Answer:
     return {"returned": returned}
 
 
-def _timed(call: Callable[[int], None], number: int) -> int:
+def steady(app: App, *, first: int, jobs: int, rate: float, ms: int) -> Answer:
+    """So many a second, whatever each takes; answers when each was begun, in ns."""
     began = time.monotonic_ns()
-    call(number)
+    called = []
+    for i in range(jobs):
+        time.sleep(max(0.0, (began + i / rate * 1e9 - time.monotonic_ns()) / 1e9))
+        called.append(time.monotonic_ns())
+        app.enqueue(first + i, ms)
+    return {"called": called}
+
+
+def during(app: App, *, first: int, seconds: float, bare: bool) -> Answer:
+    """As many enqueues, or bare INSERTs, as can be done; answers how many."""
+    insert = _insert(app)
+    until = time.monotonic() + seconds
+    done = 0
+    while time.monotonic() < until:
+        if bare and insert is not None:
+            insert(first + done)
+        else:
+            app.enqueue(first + done, 0)
+        done += 1
+    return {"done": done}
+
+
+def _insert(app: App) -> Callable[[int], None] | None:
+    """The bare INSERT on a connection of its own, of a system that has one."""
+    if not hasattr(app, "insert"):
+        return None
+    connection = psycopg.connect(autocommit=True)
+    return lambda number: cast(PostgresApp, app).insert(connection, number)
+
+
+def _timed(call: Callable[..., None], *arguments: Any) -> int:
+    began = time.monotonic_ns()
+    call(*arguments)
     return time.monotonic_ns() - began
 
 
 def main() -> None:
     """Obey until the input ends."""
-    app = cast(App, import_module(f"benchmarks.apps.{sys.argv[1]}"))
+    app = import_module(f"benchmarks.apps.{sys.argv[1]}")
     if sys.argv[2:] == ["install"]:
-        app.install()
+        cast(PostgresApp, app).install()
         return
-    app.connect()
+    cast(App, app).connect()
     verbs: dict[str, Callable[..., Answer]] = {
         "many": many,
+        "copies": copies,
         "singles": singles,
         "paced": paced,
+        "steady": steady,
+        "during": during,
     }
     print("{}", flush=True)
     for line in sys.stdin:

@@ -13,13 +13,16 @@ import psutil
 from benchmarks.environment import ROOT
 from benchmarks.machine import machine, versions
 from benchmarks.page import page, tables
+from benchmarks.presence import left_out
 from benchmarks.processes import Failed
+from benchmarks.profiler import OPTIONS, SCALE, Profiler, version_with_statements
 from benchmarks.questions import QUESTIONS
 from benchmarks.questions.base import Question
 from benchmarks.results import Results
 from benchmarks.runner import Runner
-from benchmarks.server import Busy, exclusive_folder, running
+from benchmarks.server import VERSION, Busy, exclusive_folder, running
 from benchmarks.site import QUICK, Site
+from benchmarks.systems import OURS
 from testproject.demo.processes import Stopped, stop_at_signals
 
 RESULTS: Final = ROOT / "benchmarks" / "results" / "run.json"
@@ -32,6 +35,9 @@ def main(arguments: list[str]) -> int:
     options = _options(arguments)
     stop_at_signals()
     try:
+        if options.profile:
+            _profile(options)
+            return 0
         results = Results.read(options.read) if options.read else _run(options)
     except Stopped:
         print("Stopped.", flush=True)
@@ -44,6 +50,8 @@ def main(arguments: list[str]) -> int:
     print(tables(results))
     if options.json:
         results.write(options.json)
+    for name, lack in results.left_out.items():
+        print(f"Left out: {name}: {lack}", file=sys.stderr)
     for trial in results.failed:
         print(f"Failed: {trial}", file=sys.stderr)
     if options.page and not _write_page(results):
@@ -70,6 +78,7 @@ def _run(options: argparse.Namespace) -> Results:
             date=f"{datetime.now(UTC):%Y-%m-%d}",
             machine=machine(),
             versions=versions(),
+            left_out=left_out(),
             server=server.settings(),
             quick=options.quick,
             rounds=options.repeat,
@@ -77,6 +86,22 @@ def _run(options: argparse.Namespace) -> Results:
         site = Site(server, folder, QUICK if options.quick else 1.0)
         Runner(site, results, _say, options.systems).run(options.only)
     return results
+
+
+def _profile(options: argparse.Namespace) -> None:
+    """Write profiles of some cases beside the JSON."""
+    version = version_with_statements()
+    server_options = {} if version is None else OPTIONS
+    folder_of_profiles = options.json.with_suffix(".profile")
+    with (
+        exclusive_folder() as folder,
+        running(folder, version or VERSION, server_options) as server,
+    ):
+        site = Site(server, folder, QUICK if options.quick else SCALE)
+        has_statements = version is not None
+        profiler = Profiler(server, folder_of_profiles, has_statements=has_statements)
+        profiler.measure(site, options.profile, options.systems or [OURS.name])
+    print(f"Written to {folder_of_profiles}", flush=True)
 
 
 def _say(line: str) -> None:
@@ -92,8 +117,8 @@ def _end_what_is_left() -> None:
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Run django_jobqueue beside pgqueuer, procrastinate and "
-        "django-tasks-db on one embedded PostgreSQL.",
+        description="Run django_jobqueue beside other job queues, on one embedded "
+        "PostgreSQL or on Redis.",
         epilog="Questions: " + ", ".join(question.name for question in QUESTIONS),
     )
     parser.add_argument(
@@ -124,7 +149,16 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         action="store_true",
         help=f"write {RESULTS.relative_to(ROOT)} and {PAGE.relative_to(ROOT)}",
     )
+    parser.add_argument(
+        "--profile",
+        type=_cases,
+        metavar="drain/one",
+        help="measure these cases once, ours or those of --systems, and write where "
+        "the time goes beside the JSON",
+    )
     options = parser.parse_args(arguments)
+    if options.profile and not options.json:
+        parser.error("--profile needs --json: it writes beside that file")
     if options.quick:
         options.repeat = 1
     in_part = options.quick or options.systems or options.only is not QUESTIONS
@@ -139,3 +173,11 @@ def _questions(text: str) -> list[Question]:
         return [known[name] for name in text.split(",")]
     except KeyError as error:
         raise argparse.ArgumentTypeError(f"there is no question {error}") from None
+
+
+def _cases(text: str) -> list[str]:
+    known = {f"{q.name}/{case.name}" for q in QUESTIONS for case in q.cases}
+    for name in text.split(","):
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"there is no case {name!r}")
+    return text.split(",")

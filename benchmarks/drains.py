@@ -26,7 +26,7 @@ class Drain:
     start: float  # seconds from the start of the workers to that of a handler
     worker_us: float  # CPU of the workers for each job, without their start
     server_us: float  # CPU of the server for each job
-    transactions: float  # for each job
+    transactions: float  # for each job; of Redis, commands
     blocks: float  # touched for each job
     most_at_once: int  # handlers
 
@@ -50,22 +50,22 @@ def drain(
     After ``longest`` seconds it is cut off: what was done until then counts. Raises
     Failed if a worker dies, a job is run twice, or a finished one is not kept.
     """
-    server = trial.site.server
-    server.checkpoint()
-    kept_before = trial.number(trial.system.kept)
+    place = trial.place
+    place.settle()
+    kept_before = trial.kept() or 0
     already = len(trial.journal)
-    transactions, blocks = server.counters(trial.database)
+    transactions, blocks = place.counters()
     began = time.monotonic_ns()
     workers = trial.start(load, processes)
     first = _first_start(trial, workers, already)
-    worker_cpu, server_cpu = workers.cpu(), server.cpu()
+    worker_cpu, server_cpu = workers.cpu(), place.cpu()
     is_whole = run_out(trial, workers, already + jobs * (2 if ms else 1), longest)
     ended = time.monotonic_ns()
     worker_cpu = workers.cpu() - worker_cpu
-    server_cpu = server.cpu() - server_cpu
+    server_cpu = place.cpu() - server_cpu
     workers.kill()
     time.sleep(FLUSH)
-    now = server.counters(trial.database)
+    now = place.counters()
     done = _check(trial, already, kept_before, jobs if is_whole else None)
     return Drain(
         jobs=done,
@@ -100,9 +100,7 @@ def run_out(trial: Trial, workers: Workers, records: int, longest: float) -> boo
     """
     return until(
         lambda: len(trial.journal) >= records, longest, workers=workers
-    ) and until(
-        lambda: trial.number(trial.system.running) == 0, RECORDING, workers=workers
-    )
+    ) and until(lambda: trial.running() == 0, RECORDING, workers=workers)
 
 
 def _check(trial: Trial, already: int, kept_before: int, jobs: int | None) -> int:
@@ -110,7 +108,8 @@ def _check(trial: Trial, already: int, kept_before: int, jobs: int | None) -> in
     numbers = [r.number for r in trial.journal.records(Kind.START, already)]
     if len(set(numbers)) != len(numbers):
         raise Failed(f"{len(numbers) - len(set(numbers))} jobs were run twice.")
-    kept = trial.number(trial.system.kept) - kept_before
+    kept = trial.kept()
+    kept = len(numbers) if kept is None else kept - kept_before
     if jobs is not None and (len(numbers), kept) != (jobs, jobs):
         raise Failed(f"Of {jobs} jobs {len(numbers)} were run and {kept} are kept.")
     return len(numbers)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,13 @@ from benchmarks.processes import Failed
 class Enqueuer:
     """A system's enqueuing process, to be told what to do."""
 
-    def __init__(self, app: str, env: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], env: Mapping[str, str], log: Path
+    ) -> None:
         self._log = log
         with log.open("ab") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.client", app],
+                command,
                 env=dict(env),
                 cwd=log.parent,
                 stdin=subprocess.PIPE,
@@ -49,6 +50,22 @@ class Enqueuer:
             "returned"
         ]
         return returned
+
+    def copies(self, *, blocks: int, of: int) -> tuple[list[int], list[int]]:
+        """Bulk enqueues and bare COPYs in turn; returns the ns of each."""
+        answer = self._ask(do="copies", blocks=blocks, of=of)
+        return answer["enqueues"], answer["bare"]
+
+    def steady(self, first: int, jobs: int, rate: float, ms: int) -> list[int]:
+        """So many jobs a second; returns when each enqueue was begun, in ns."""
+        answer = self._ask(do="steady", first=first, jobs=jobs, rate=rate, ms=ms)
+        called: list[int] = answer["called"]
+        return called
+
+    def during(self, first: int, seconds: float, *, bare: bool = False) -> int:
+        """As many enqueues, or bare INSERTs, as can be done; returns how many."""
+        answer = self._ask(do="during", first=first, seconds=seconds, bare=bare)
+        return int(answer["done"])
 
     def close(self) -> None:
         """End it."""

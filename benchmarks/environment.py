@@ -1,4 +1,4 @@
-"""The virtual environment of the benchmarks: the pinned peers, apart from the project.
+"""The environments of the benchmarks: the pinned peers, apart from the project.
 
 This file and ``__main__`` need nothing but the standard library.
 """
@@ -6,6 +6,7 @@ This file and ``__main__`` need nothing but the standard library.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -15,6 +16,8 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 VENV: Final = ROOT / ".venv-bench"
 REQUIREMENTS: Final = Path(__file__).with_name("requirements.txt")
+NODE: Final = ROOT / ".cache" / "bench-node"  # what runs on Node, and a Node for it
+SCRIPTS: Final = Path(__file__).with_name("node")
 OLDEST: Final = (3, 12)  # what Django 6.1 needs
 
 
@@ -36,6 +39,7 @@ def enter(arguments: list[str]) -> None:
     if not made.exists() or made.read_text() != recipe:
         _make(python)
         made.write_text(recipe)
+    _make_node()
     os.execv(python, [str(python), "-m", "benchmarks", *arguments])
 
 
@@ -44,3 +48,21 @@ def _make(python: Path) -> None:
     venv.create(VENV, clear=True, with_pip=True)
     install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([python, *install, "-r", REQUIREMENTS], check=True)
+
+
+def _make_node() -> None:
+    """Install the peers that run on Node beside their scripts, if there is npm."""
+    if shutil.which("npm") is None:
+        return
+    made = NODE / ".made"
+    recipe = (SCRIPTS / "package.json").read_text()
+    if not made.exists() or made.read_text() != recipe:
+        print("Installing the peers that run on Node …", flush=True)
+        shutil.rmtree(NODE, ignore_errors=True)
+    shutil.copytree(SCRIPTS, NODE, dirs_exist_ok=True)
+    if not made.exists():
+        quietly = ["--silent", "--no-audit", "--no-fund", "--no-update-notifier"]
+        if subprocess.run(["npm", "install", *quietly], cwd=NODE).returncode:
+            print("npm cannot install them; they are left out.", flush=True)
+        else:
+            made.write_text(recipe)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from importlib.metadata import version
@@ -12,7 +13,11 @@ import psutil
 import psycopg
 
 import django_jobqueue
+from benchmarks import redis
+from benchmarks.environment import NODE
+from benchmarks.presence import lack
 from benchmarks.systems import ALL, OURS
+from benchmarks.systems.base import System
 
 
 def machine() -> dict[str, str]:
@@ -26,12 +31,13 @@ def machine() -> dict[str, str]:
 
 
 def versions() -> dict[str, str]:
-    """Of the systems and of what they share."""
-    found = {
-        system.name: version(system.distribution)
-        for system in ALL
-        if system is not OURS
-    }
+    """Of the systems that can be run here and of what they share."""
+    here = [system for system in ALL if not lack(system)]
+    found = {s.name: _version(s) for s in here if s is not OURS}
+    if any(system.is_node for system in here):
+        found["Node"] = _version_on_node("node")
+    if any(system.on_redis for system in here):
+        found["Redis"] = redis.version()
     return {
         OURS.name: django_jobqueue.__version__,
         **found,
@@ -39,6 +45,17 @@ def versions() -> dict[str, str]:
         "Django": django.__version__,
         "psycopg": psycopg.__version__,
     }
+
+
+def _version(system: System) -> str:
+    if system.is_node:
+        return _version_on_node(system.distribution)
+    return version(system.distribution)
+
+
+def _version_on_node(package: str) -> str:
+    said = json.loads((NODE / "node_modules" / package / "package.json").read_text())
+    return str(said["version"])
 
 
 def _processor() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from string import Template
 from textwrap import fill
@@ -14,6 +14,7 @@ from benchmarks.questions.base import Aim, Case, Question
 from benchmarks.results import Results
 from benchmarks.systems import ALL, OURS
 from benchmarks.tables import (
+    NOTHING,
     SAME,
     in_words,
     line,
@@ -25,15 +26,17 @@ from benchmarks.tables import (
 TEMPLATE: Final = Path(__file__).with_name("page.md")
 WIDTH: Final = 115
 NONE: Final = "Nothing."
+NOT_MEASURED: Final = "Not measured in this run."
 
 
 def page(results: Results) -> str:
     """The whole page."""
     return Template(TEMPLATE.read_text()).substitute(
+        aims=_aims(results),
         in_short=_in_short(results),
-        not_reached=_list(_not_reached(results)),
         not_first=_list(_not_first(results)),
         questions="\n\n".join(_section(q, results) for q in QUESTIONS),
+        left_out=_list(f"{name}: {what}." for name, what in results.left_out.items()),
         made_with=_made_with(results),
         settings="\n\n".join(
             _prose(f"**{system.name}:** {system.settings} It keeps {system.keeps}.")
@@ -51,38 +54,39 @@ def tables(results: Results) -> str:
             rows = table(question, case, results)
             if rows:
                 parts.append(f"{question.title}: {case.title}\n\n" + "\n".join(rows))
-        parts += _aims(question, results)
+    if not results.quick:
+        parts.append(_aims(results))
     return "\n\n".join(parts)
 
 
 def _section(question: Question, results: Results) -> str:
     parts = [f"## {question.title}", _prose(question.asked)]
-    for case in question.cases:
-        rows = table(question, case, results)
-        if rows:
-            parts += [f"### {case.title}", "\n".join(rows)]
-    return "\n\n".join([*parts, _prose(question.why), *_aims(question, results)])
+    tables = [(case, table(question, case, results)) for case in question.cases]
+    measured = [(case, rows) for case, rows in tables if rows]
+    for case, rows in measured:
+        parts += [f"### {case.title}", "\n".join(rows)]
+    if not measured:
+        parts.append(NOT_MEASURED)
+    return "\n\n".join([*parts, _prose(question.why)])
 
 
-def _aims(question: Question, results: Results) -> Iterator[str]:
-    """What we aim at, if the run was large enough to tell."""
-    known = [(aim, aim.figure(results)) for aim in question.aims]
-    lines = [_aim(aim, figure) for aim, figure in known if figure is not None]
-    if lines and not results.quick:
-        yield f"What we aim at:\n\n{_list(iter(lines))}"
-
-
-def _aim(aim: Aim, figure: float) -> str:
-    reached = "reached" if aim.is_reached(figure) else "**not reached**"
-    return f"{aim.text}: {number(figure)}, {reached}."
-
-
-def _not_reached(results: Results) -> Iterator[str]:
+def _aims(results: Results) -> str:
+    """All that we aim at, and whether it was reached."""
+    rows = [
+        line(("", "what we aim at", "measured", "")),
+        line(("---", "---", "---:", "---")),
+    ]
     for question in QUESTIONS:
         for aim in question.aims:
             figure = aim.figure(results)
-            if figure is not None and not aim.is_reached(figure):
-                yield f"{question.title}: {aim.text}: {number(figure)}."
+            rows.append(line((question.title, aim.text, *_verdict(aim, figure))))
+    return "\n".join(rows)
+
+
+def _verdict(aim: Aim, figure: float | None) -> tuple[str, str]:
+    if figure is None:
+        return NOTHING, "not measured"
+    return number(figure), "reached" if aim.is_reached(figure) else "**not reached**"
 
 
 def _in_short(results: Results) -> str:
@@ -144,7 +148,7 @@ def _made_with(results: Results) -> str:
     return "\n".join([*rows, *(line(fact) for fact in facts.items())])
 
 
-def _list(items: Iterator[str]) -> str:
+def _list(items: Iterable[str]) -> str:
     return "\n".join(f"- {item}" for item in items) or NONE
 
 

@@ -93,6 +93,10 @@ class Workers:
                 )
                 self._started.append(process)
 
+    def started(self) -> set[int]:
+        """The processes of the commands themselves."""
+        return {process.pid for process in self._started}
+
     def pids(self) -> list[int]:
         """Of all of them, with their descendants."""
         found = []

@@ -33,6 +33,7 @@ class Results:
     quick: bool
     rounds: int
     seconds: float = 0.0  # that the run took
+    left_out: Mapping[str, str] = field(default_factory=dict)  # systems, and why
     failed: list[str] = field(default_factory=list)  # trials that came to nothing
     entries: list[Entry] = field(default_factory=list)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import psycopg
 
 from benchmarks.figures import number
+from benchmarks.presence import lack
 from benchmarks.processes import Failed
 from benchmarks.questions.base import Case, Question, Values
 from benchmarks.results import Entry, Results
@@ -41,6 +42,8 @@ class Runner:
         self.results.seconds = time.monotonic() - self._began
 
     def _takes_part(self, system: System) -> bool:
+        if lack(system):
+            return False
         return self.systems is None or system.name in self.systems
 
     def _ask(self, question: Question, case: Case, round_: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -33,8 +33,13 @@ class Busy(Exception):
 class Postgres:
     """A server with PostgreSQL's defaults. Raises ValueError if it is not durable."""
 
-    def __init__(self, folder: Path) -> None:
-        self._server = Server(folder, VERSION).start()
+    def __init__(
+        self,
+        folder: Path,
+        version: int = VERSION,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._server = Server(folder, version, options).start()
         self.pid = self._server.pid
         parts = database_settings(self._server.url())
         self.host, self.user = str(parts["HOST"]), str(parts["USER"])
@@ -77,26 +82,13 @@ class Postgres:
             )
         )
 
-    def checkpoint(self) -> None:
-        """Write out everything, so that no trial pays for what was before it."""
-        self.admin.execute("CHECKPOINT")
-
     def cpu(self) -> float:
         """CPU seconds of the server until now."""
         return cpu(self.pid)
 
-    def counters(self, database: str) -> tuple[int, int]:
-        """Transactions in a database and blocks that they touched, until now.
-
-        A backend tells these when it ends, or when it has been idle for ten seconds.
-        """
-        self.admin.execute("SELECT pg_stat_clear_snapshot()")
-        rows = self.admin.execute(
-            "SELECT xact_commit + xact_rollback, blks_hit + blks_read "
-            "FROM pg_stat_database WHERE datname = %s",
-            [database],
-        ).fetchall()
-        return int(rows[0][0]), int(rows[0][1])
+    def number(self, statement: str) -> int:
+        """What a query counts."""
+        return int(self._value(statement))
 
     def stop(self) -> None:
         """Stop it at once; its data are thrown away."""
@@ -107,6 +99,66 @@ class Postgres:
         row = self.admin.execute(statement.encode()).fetchone()
         assert row is not None
         return row[0]
+
+
+class Database:
+    """A database of one trial, which is dropped at the end, whoever uses it."""
+
+    def __init__(self, server: Postgres, name: str, template: str) -> None:
+        self.name = name
+        self._server = server
+        server.create(name, template)
+        self.connection = server.connect(name)
+
+    def env(self) -> dict[str, str]:
+        """By these variables it is found."""
+        return self._server.env(self.name)
+
+    def number(self, statement: str) -> int:
+        """What a query counts."""
+        row = self.connection.execute(statement.encode()).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def counters(self) -> tuple[int, int]:
+        """Transactions and the blocks that they touched, until now.
+
+        A backend tells these when it ends, or when it has been idle for ten seconds.
+        """
+        self._server.admin.execute("SELECT pg_stat_clear_snapshot()")
+        rows = self._server.admin.execute(
+            "SELECT xact_commit + xact_rollback, blks_hit + blks_read "
+            "FROM pg_stat_database WHERE datname = %s",
+            [self.name],
+        ).fetchall()
+        return int(rows[0][0]), int(rows[0][1])
+
+    def wal(self) -> int:
+        """Bytes of the server's write-ahead log until now."""
+        return self._server.number(
+            "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"
+        )
+
+    def connections(self) -> int:
+        """How many there are, but for our own."""
+        ours = self.connection.info.backend_pid
+        return self._server.number(
+            "SELECT count(*) FROM pg_stat_activity "
+            f"WHERE datname = '{self.name}' AND pid <> {ours}"
+        )
+
+    def settle(self) -> None:
+        """Write out everything, so that no trial pays for what was before it."""
+        self._server.admin.execute("CHECKPOINT")
+
+    def cpu(self) -> float:
+        """CPU seconds of the server until now."""
+        return self._server.cpu()
+
+    def close(self) -> None:
+        """Drop it."""
+        self.connection.close()
+        self._server.drop(self.name)
 
 
 @contextmanager
@@ -142,9 +194,11 @@ def _clear(folder: Path) -> None:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Postgres]:
+def running(
+    folder: Path, version: int = VERSION, options: Mapping[str, str] | None = None
+) -> Iterator[Postgres]:
     """A server with its data below the folder, stopped at the end."""
-    server = Postgres(folder / "pg")
+    server = Postgres(folder / "pg", version, options)
     try:
         yield server
     finally:

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import sqrt
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from benchmarks.enqueuer import Enqueuer
 from benchmarks.journal import VARIABLE, Journal
-from benchmarks.processes import Command, Workers, environment
-from benchmarks.server import Connection, Postgres
+from benchmarks.processes import Command, Failed, Workers, environment
+from benchmarks.redis import Redis
+from benchmarks.server import Database, Postgres
 from benchmarks.systems.base import Load, System
 
 QUICK: Final = 0.05  # of the jobs
 FEWEST: Final = 100  # jobs
+
+
+class Watcher(Protocol):
+    """Who looks at the workers of a trial."""
+
+    def watch(self, trial: Trial, workers: Workers) -> None:
+        """They were just started."""
+
+    def write(self, trial: Trial) -> None:
+        """They are gone; their database is still there."""
 
 
 @dataclass
@@ -27,16 +40,17 @@ class Site:
     server: Postgres
     folder: Path
     scale: float = 1.0
+    watcher: Watcher | None = None
     _templates: set[str] = field(default_factory=set)
     _trials: int = 0
 
     def jobs(self, wanted: int) -> int:
         """How many jobs to do where this many are wanted."""
-        return min(wanted, max(FEWEST, round(wanted * self.scale)))
+        return max(min(wanted, FEWEST), round(wanted * self.scale))
 
     def seconds(self, wanted: float, *, least: float = 0.0) -> float:
         """How long to look on where so long is wanted."""
-        return wanted if self.scale == 1 else max(least, wanted / 5)
+        return wanted if self.scale >= 1 else max(least, wanted * sqrt(self.scale))
 
     def template(
         self, system: System, suffix: str = "", statements: Sequence[str] = ()
@@ -59,54 +73,58 @@ class Site:
             self._templates.add(name)
         return name
 
-    def environment(self, system: System, database: str) -> dict[str, str]:
-        """What a process of the system finds in its environment."""
-        env = environment(BENCH_APP=system.app, **self.server.env(database))
-        if system.is_django:
-            env["DJANGO_SETTINGS_MODULE"] = "benchmarks.apps.settings"
-        return env
-
     @contextmanager
     def trial(self, system: System, template: str | None = None) -> Iterator[Trial]:
-        """A fresh database, which is dropped at the end, with all who use it."""
+        """A place of its own, which is gone at the end, with all who use it."""
         self._trials += 1
         name = f"trial_{self._trials}"
-        self.server.create(name, template or self.template(system))
-        trial = Trial(self, system, name)
+        place: Database | Redis = (
+            Redis(self.folder / name)
+            if system.on_redis
+            else Database(self.server, name, template or self.template(system))
+        )
+        trial = Trial(self, system, name, place)
         try:
             yield trial
         finally:
             trial.close()
-            self.server.drop(name)
 
     def _install(self, system: System, database: str) -> None:
         subprocess.run(
-            [sys.executable, "-m", "benchmarks.client", system.app, "install"],
-            env=self.environment(system, database),
+            system.producer("install"),
+            env=environment_of(system, self.server.env(database)),
             cwd=self.folder,
             check=True,
         )
 
 
 class Trial:
-    """One database of one system, what enqueues there, and the workers there."""
+    """One system's jobs, what enqueues them, and the workers that run them."""
 
-    def __init__(self, site: Site, system: System, database: str) -> None:
+    def __init__(
+        self, site: Site, system: System, name: str, place: Database | Redis
+    ) -> None:
         self.site = site
         self.system = system
-        self.database = database
-        self.journal = Journal(site.folder / f"{database}.journal")
-        self.connection: Connection = site.server.connect(database)
-        self._log = site.folder / f"{database}.log"
+        self.place = place
+        self.journal = Journal(site.folder / f"{name}.journal")
+        self._log = site.folder / f"{name}.log"
         self._env = {
-            **site.environment(system, database),
+            **environment_of(system, place.env()),
             VARIABLE: str(self.journal.path),
         }
         self._workers: list[Workers] = []
 
-    def enqueuer(self) -> Enqueuer:
+    @property
+    def database(self) -> Database:
+        """The place of a system that keeps its jobs in PostgreSQL."""
+        assert isinstance(self.place, Database)
+        return self.place
+
+    def enqueuer(self, **extra: str) -> Enqueuer:
         """A process that enqueues, to be closed."""
-        return Enqueuer(self.system.app, self._env, self._log)
+        command = self.system.producer("enqueue")
+        return Enqueuer(command, {**self._env, **extra}, self._log)
 
     def fill(
         self, jobs: int, *, first: int = 0, ms: int = 0, is_async: bool = False
@@ -123,21 +141,56 @@ class Trial:
         """Start these commands in the environment of a worker."""
         workers = Workers(commands, self._env, self._log)
         self._workers.append(workers)
+        if self.site.watcher is not None:
+            self.site.watcher.watch(self, workers)
         return workers
 
-    def number(self, statement: str) -> int:
-        """What a query counts."""
-        row: Any = self.connection.execute(statement.encode()).fetchone()
-        return int(row[0])
+    def call(self, command: Command) -> str:
+        """Run a command to its end; returns what it said. Raises Failed."""
+        done = subprocess.run(
+            command.arguments,
+            env={**self._env, **command.env},
+            cwd=self.site.folder,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise Failed(f"{command.arguments} failed:\n{done.stderr}")
+        return done.stdout
+
+    def bare(self, **command: Any) -> dict[str, float]:
+        """Run the statements of our worker with nothing around them; see ``bare``."""
+        module = (sys.executable, "-m", "benchmarks.bare", json.dumps(command))
+        found: dict[str, float] = json.loads(self.call(Command(arguments=module)))
+        return found
+
+    def running(self) -> int:
+        """How many jobs are claimed and not recorded as finished."""
+        return self.place.number(self.system.running)
+
+    def kept(self) -> int | None:
+        """How many are kept as finished; None if the system does not tell."""
+        return self.place.number(self.system.kept) if self.system.kept else None
 
     def analyse(self) -> None:
-        """Tell the planner what the tables look like now."""
-        self.connection.execute("VACUUM ANALYZE")
+        """Tell the planner, if there is one, what the tables look like now."""
+        if isinstance(self.place, Database):
+            self.place.connection.execute("VACUUM ANALYZE")
 
     def close(self) -> None:
         """End everything."""
         for workers in self._workers:
             workers.kill()
-        self.connection.close()
+        if self.site.watcher is not None:
+            self.site.watcher.write(self)
+        self.place.close()
         self.journal.path.unlink()
         self._log.unlink(missing_ok=True)
+
+
+def environment_of(system: System, place: Mapping[str, str]) -> dict[str, str]:
+    """What a process of the system finds in its environment."""
+    env = environment(BENCH_APP=system.app, **place)
+    if system.is_django:
+        env["DJANGO_SETTINGS_MODULE"] = "benchmarks.apps.settings"
+    return env

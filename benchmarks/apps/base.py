@@ -11,9 +11,6 @@ import psycopg
 class App(Protocol):
     """A module of this package."""
 
-    def install(self) -> None:
-        """Make the tables in an empty database."""
-
     def connect(self) -> None:
         """Get ready to enqueue."""
 
@@ -23,5 +20,22 @@ class App(Protocol):
     def enqueue_many(self, numbers: Sequence[int], ms: int, is_async: bool) -> None:
         """Enqueue many, in the fastest way that is documented."""
 
+
+class PostgresApp(App, Protocol):
+    """One that keeps its jobs in PostgreSQL."""
+
+    def install(self) -> None:
+        """Make the tables in an empty database."""
+
     def insert(self, connection: psycopg.Connection[Any], number: int) -> None:
         """Write the row that ``enqueue`` writes, with nothing around it."""
+
+
+class CopyingApp(PostgresApp, Protocol):
+    """One whose bulk enqueue can be compared with a bare COPY."""
+
+    def rows(self, numbers: Sequence[int]) -> bytes:
+        """The rows that ``enqueue_many`` writes, as COPY takes them."""
+
+    def copy(self, connection: psycopg.Connection[Any], rows: bytes) -> None:
+        """Write these rows, with nothing around it."""

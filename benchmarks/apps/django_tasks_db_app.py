@@ -17,7 +17,7 @@ BARE: Final = """
 INSERT INTO django_tasks_database_dbtaskresult (
        id, status, enqueued_at, args_kwargs, priority, task_path, worker_ids,
        queue_name, backend_name, run_after, exception_class_path, traceback)
-VALUES (%s, 'READY', now(), %s, 0, 'benchmarks.apps.django_tasks_db_tasks.work',
+VALUES (%s, 'READY', now(), %s, 0, 'benchmarks.apps.django_tasks.work',
         '[]', 'default', 'default', '9999-01-01 00:00+00', '', '')
 """
 
@@ -35,7 +35,7 @@ def connect() -> None:
 
 def enqueue(number: int, ms: int) -> None:
     """One INSERT through the ORM, in autocommit mode."""
-    from benchmarks.apps.django_tasks_db_tasks import work
+    from benchmarks.apps.django_tasks import work
 
     work.enqueue(number, ms)
 

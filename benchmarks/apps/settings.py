@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 
+APP = os.environ["BENCH_APP"]
 SYSTEM_APPS = {
     "django_jobqueue_app": ["django_jobqueue", "benchmarks.apps"],
     "django_tasks_db_app": ["django_tasks_db"],
+    "django_ox_app": ["django_ox"],
 }
-BACKEND = "django_tasks_db.DatabaseBackend"
+TASK_BACKENDS = {
+    "django_tasks_db_app": "django_tasks_db.DatabaseBackend",
+    "django_ox_app": "django_ox.backend.OxBackend",
+}
 
 SECRET_KEY = "only-for-benchmarks"
 USE_TZ = True
@@ -16,10 +21,10 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    *SYSTEM_APPS[os.environ["BENCH_APP"]],
+    *SYSTEM_APPS[APP],
 ]
-if "django_tasks_db" in INSTALLED_APPS:
-    TASKS = {"default": {"BACKEND": BACKEND, "QUEUES": ["default"]}}
+if APP in TASK_BACKENDS:
+    TASKS = {"default": {"BACKEND": TASK_BACKENDS[APP], "QUEUES": ["default"]}}
 
 DATABASES = {
     "default": {

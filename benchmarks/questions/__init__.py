@@ -13,6 +13,9 @@ from benchmarks.questions import (
     pickup,
     sleeps,
     stale,
+    start,
+    steady,
+    wal,
 )
 from benchmarks.questions.base import Question
 
@@ -21,8 +24,11 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     pickup.QUESTION,
     enqueue.QUESTION,
     sleeps.QUESTION,
-    memory.QUESTION,
+    steady.QUESTION,
     crowded.QUESTION,
-    crash.QUESTION,
     stale.QUESTION,
+    wal.QUESTION,
+    memory.QUESTION,
+    start.QUESTION,
+    crash.QUESTION,
 )

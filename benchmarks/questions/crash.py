@@ -124,7 +124,7 @@ QUESTION: Final = Question(
         Case(
             name="host",
             title="All processes are killed, other workers are there",
-            systems=ALL,
+            systems=[system for system in ALL if system.sizes.crash],
             columns=COLUMNS,
             leads="seconds",
             better=Better.LOW,
@@ -136,9 +136,12 @@ QUESTION: Final = Question(
     why=(
         "Our supervisor sees its child die; of a host that is gone the others know "
         f"by the lease, {LEASE} s by default, which each worker renews. pgqueuer "
-        "picks a job again whose heartbeat is 30 s old. procrastinate leaves it to a "
-        "periodic task that its user writes. django-tasks-db has no way to tell: such "
-        "tasks stay as they are."
+        "picks a job again whose heartbeat is 30 s old; chancy knows after 90 s, "
+        "django-ox by a lease of 300 s, pg-boss after 15 minutes, graphile-worker "
+        "after 4 hours. procrastinate leaves it to a periodic task that its user "
+        "writes. django-tasks-db has no way to tell: such tasks stay as they are. "
+        "celery acknowledges before it runs, so its jobs would be lost; it and "
+        "dramatiq are left out here."
     ),
     aims=(
         Aim(

@@ -10,10 +10,16 @@ from random import Random
 from typing import Final
 
 from benchmarks.figures import percentile
-from benchmarks.processes import wait_for
+from benchmarks.processes import Workers, wait_for
 from benchmarks.questions.base import Aim, Better, Case, Column, Question, Values
-from benchmarks.site import Site
-from benchmarks.systems import ALL, DJANGO_TASKS_DB_OFTEN, OURS
+from benchmarks.site import Site, Trial
+from benchmarks.systems import (
+    ALL,
+    DJANGO_TASKS_DB_OFTEN,
+    GRAPHILE_WORKER,
+    ON_POSTGRES,
+    OURS,
+)
 from benchmarks.systems.base import Load, System
 
 SYSTEMS: Final = (*ALL, DJANGO_TASKS_DB_OFTEN)
@@ -22,7 +28,9 @@ WARM_UP: Final = 20
 PAUSES: Final = (0.02, 0.06)  # seconds between two jobs, drawn evenly
 REST: Final = 1.5  # seconds from the warm-up to the first job
 SETTLING: Final = 14.0  # seconds; an idle backend tells its counters after ten
-WATCHED: Final = 30.0  # seconds
+WATCHED: Final = 60.0  # seconds
+MORE: Final = 2  # processes
+ALL_CONNECTED: Final = 5.0  # seconds
 
 
 def _pickup(site: Site, system: System) -> Values:
@@ -50,38 +58,53 @@ def _pickup(site: Site, system: System) -> Values:
 
 
 def _idle(site: Site, systems: Sequence[System]) -> Mapping[str, Values]:
-    found: dict[str, Values] = {}
     with ExitStack() as stack:
         trials = [stack.enter_context(site.trial(system)) for system in systems]
         workers = []
         for trial in trials:
             trial.fill(1)
-            trial.connection.close()  # it shall not count
             workers.append(trial.start(Load.PICKUP))
         for trial, its in zip(trials, workers, strict=True):
             wait_for(partial(trial.journal.has, 1), 30, its, "the first job")
         time.sleep(site.seconds(SETTLING))
-        before = [site.server.counters(trial.database)[0] for trial in trials]
+        before = [trial.place.counters()[0] for trial in trials]
         cpu = [its.cpu() for its in workers]
         began = time.monotonic()
         time.sleep(site.seconds(WATCHED))
-        for i, trial in enumerate(trials):
-            took = time.monotonic() - began
-            transactions = site.server.counters(trial.database)[0] - before[i]
-            found[trial.system.name] = {
-                "transactions_per_s": transactions / took,
-                "cpu_ms_per_s": (workers[i].cpu() - cpu[i]) / took * 1_000,
-                "connections": _connections(site, trial.database),
-            }
+        return {
+            trial.system.name: _idle_values(trial, its, transactions, spent, began)
+            for trial, its, transactions, spent in zip(
+                trials, workers, before, cpu, strict=True
+            )
+        }
+
+
+def _idle_values(
+    trial: Trial, workers: Workers, transactions: int, cpu: float, since: float
+) -> Values:
+    took = time.monotonic() - since
+    found = {
+        "transactions_per_s": (trial.place.counters()[0] - transactions) / took,
+        "cpu_ms_per_s": (workers.cpu() - cpu) / took * 1_000,
+        "processes": len(workers.pids()),
+    }
+    if not trial.system.on_redis:
+        found["connections"] = trial.database.connections()
     return found
 
 
-def _connections(site: Site, database: str) -> int:
-    row = site.server.admin.execute(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = %s", [database]
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+def _connections(site: Site, system: System) -> Values:
+    """What each further process of the same command, or command, adds."""
+    connections = []
+    for processes in (1, 1 + MORE):
+        with site.trial(system) as trial:
+            trial.fill(1)
+            workers = trial.start(Load.PICKUP, processes)
+            wait_for(partial(trial.journal.has, 1), 30, workers, "the first job")
+            time.sleep(site.seconds(ALL_CONNECTED))
+            connections.append(trial.database.connections())
+    one, many = connections
+    return {"first": one, "further": (many - one) / MORE}
 
 
 QUESTION: Final = Question(
@@ -92,7 +115,9 @@ QUESTION: Final = Question(
         "20 to 60 ms apart. Measured from the return of the enqueue, which has "
         "committed by then, to the first line of the handler. Then workers of all "
         "systems are left alone, each with its own database, and the transactions "
-        "there are counted: an idle worker's queries are transactions of one statement."
+        "there are counted, of Redis the commands: an idle worker's queries are "
+        "transactions of one statement. Connections are those of the command for one "
+        "worker process, and what each further process adds."
     ),
     cases=(
         Case(
@@ -113,13 +138,27 @@ QUESTION: Final = Question(
             title="While there is nothing to do",
             systems=SYSTEMS,
             columns=(
-                Column(key="transactions_per_s", title="transactions/s"),
+                Column(key="transactions_per_s", title="transactions or commands/s"),
                 Column(key="cpu_ms_per_s", title="CPU ms/s"),
                 Column(key="connections", title="connections"),
+                Column(key="processes", title="processes"),
             ),
             leads="transactions_per_s",
             better=Better.LOW,
             together=_idle,
+            most_rounds=1,
+        ),
+        Case(
+            name="connections",
+            title="Connections",
+            systems=ON_POSTGRES,
+            columns=(
+                Column(key="further", title="for each further process"),
+                Column(key="first", title="for the first one"),
+            ),
+            leads="further",
+            better=Better.LOW,
+            measure=_connections,
             most_rounds=1,
         ),
     ),
@@ -128,23 +167,36 @@ QUESTION: Final = Question(
         "of the interval on average, and pays for each poll. pgqueuer's driver gives "
         "one connection to both LISTEN and queries, so that a claim may wait until "
         "the next notification comes; ours and procrastinate's listen on a connection "
-        "of their own."
+        "of their own. Redis wakes whoever waits for a list to fill."
     ),
     aims=(
         Aim(
-            text="p50 at most 3 ms",
-            figure=lambda r: r.median("pickup/pickup", OURS.name, "p50_ms"),
-            at_most=3,
+            text="p50 at most 1.3 × graphile-worker's",
+            figure=lambda r: r.ratio(
+                ("pickup/pickup", OURS.name, "p50_ms"),
+                ("pickup/pickup", GRAPHILE_WORKER.name, "p50_ms"),
+            ),
+            at_most=1.3,
         ),
         Aim(
-            text="p99 at most 10 ms",
+            text="p99 at most 5 ms",
             figure=lambda r: r.median("pickup/pickup", OURS.name, "p99_ms"),
-            at_most=10,
+            at_most=5,
         ),
         Aim(
-            text="Idle: at most 1 query/s",
+            text="Idle: at most 0.2 queries/s",
             figure=lambda r: r.median("pickup/idle", OURS.name, "transactions_per_s"),
+            at_most=0.2,
+        ),
+        Aim(
+            text="Idle: at most 1 ms CPU/s",
+            figure=lambda r: r.median("pickup/idle", OURS.name, "cpu_ms_per_s"),
             at_most=1,
+        ),
+        Aim(
+            text="At most 2 connections for a process",
+            figure=lambda r: r.median("pickup/connections", OURS.name, "further"),
+            at_most=2,
         ),
     ),
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from benchmarks.environment import NODE
 from benchmarks.processes import Command
 
 
@@ -15,7 +16,10 @@ class Load(StrEnum):
     """What a worker is started for."""
 
     DRAIN = "drain"
+    CROWDED = "crowded"  # the same, of the default queue alone
     PICKUP = "pickup"
+    DEAF = "deaf"  # the same, of a worker that polls and hears no notification
+    STEADY = "steady"  # 200 jobs of 5 ms a second
     ASYNC = "async"  # async handlers that sleep
     SYNC = "sync"  # sync handlers that sleep
     CRASH = "crash"
@@ -30,11 +34,11 @@ class Sizes:
 
     drain: int
     bulk: int
-    async_sleeps: int
-    sync_sleeps: int
+    async_sleeps: int = 0
+    sync_sleeps: int = 0
     memory: tuple[int, int, int]  # drained in turn by the same worker
-    crowded: int
-    crash: int  # jobs that one start of the workers runs at once
+    crowded: int = 0
+    crash: int = 0  # jobs that one start of the workers runs at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,25 +46,36 @@ class System:
     """A job queue under test.
 
     In the statements ``{n}`` is a number of rows. ``load_future`` enqueues that many
-    jobs that are due in a year, ``load_kept`` writes as many finished ones in the form
-    in which they are kept, ``churn`` puts as many through their life, by way of a
-    table ``churned`` of their ids.
+    jobs that are due in a year, ``load_other`` as many into queues that no worker
+    serves, ``load_kept`` writes as many finished ones in the form in which they are
+    kept, ``churn`` puts as many through their life, by way of a table ``churned`` of
+    their ids.
     """
 
     name: str
-    distribution: str  # on PyPI
-    app: str  # module of ``benchmarks.apps`` with its handlers and producers
-    is_django: bool
+    distribution: str  # on PyPI or in the registry of npm
+    app: str  # module of ``benchmarks.apps``, or script of ``benchmarks/node``
+    is_django: bool = False
+    is_node: bool = False
+    on_redis: bool = False
     keeps: str  # of finished jobs
     settings: str  # how it was run, for people
     sizes: Sizes
     commands: Callable[[Load, int], Sequence[Command]]  # for a number of processes
     running: str  # counts jobs that are claimed and not recorded as finished
-    kept: str  # counts jobs that are kept as finished
+    kept: str = ""  # counts jobs that are kept as finished
     load_future: Sequence[str] = ()
+    load_other: Sequence[str] = ()
     load_kept: Sequence[str] = ()
     churn: Sequence[str] = ()
     churn_key: str = "bigint"
+
+    def producer(self, verb: str) -> Sequence[str]:
+        """The command that makes its tables (``install``), or ``enqueue``."""
+        if self.is_node:
+            return node(self.app, verb)
+        arguments = [verb] if verb == "install" else []
+        return [sys.executable, "-m", "benchmarks.client", self.app, *arguments]
 
 
 def django(*arguments: str) -> tuple[str, ...]:
@@ -71,3 +86,9 @@ def django(*arguments: str) -> tuple[str, ...]:
 def script(name: str, *arguments: str) -> tuple[str, ...]:
     """A console script of this environment."""
     return (str(Path(sys.executable).with_name(name)), *arguments)
+
+
+def node(script: str, verb: str) -> tuple[str, ...]:
+    """A script of those that run on Node."""
+    binary = NODE / "node_modules" / "node" / "bin" / "node"
+    return (str(binary), str(NODE / f"{script}.mjs"), verb)

@@ -9,8 +9,10 @@ from benchmarks.processes import Command
 from benchmarks.systems.base import Load, Sizes, System, django
 
 FLAGS: Final = {
+    Load.CROWDED: ("--queues", "default"),
     Load.ASYNC: ("--async-slots", "1000"),
     Load.SYNC: ("--threads", "100"),
+    Load.DEAF: ("--listen", "false", "--poll-interval", "0.05"),
     Load.CRASH: ("--threads", "20"),
 }
 DATA: Final = """'{{"number": 1, "ms": 0}}'"""
@@ -38,8 +40,8 @@ SYSTEM: Final = System(
         bulk=100_000,
         async_sleeps=5_000,
         sync_sleeps=5_000,
-        memory=(2_000, 100_000, 100_000),
-        crowded=20_000,
+        memory=(2_000, 100_000, 1_000_000),
+        crowded=50_000,
         crash=20,
     ),
     commands=_commands,
@@ -50,6 +52,13 @@ SYSTEM: Final = System(
         INSERT INTO jobqueue_queuedjob (job_type, data, run_after)
         SELECT 'benchmarks.apps.work', {DATA}, now() + interval '1 year'
           FROM generate_series(1, {{n}})
+        """,
+    ),
+    load_other=(
+        f"""
+        INSERT INTO jobqueue_queuedjob (job_type, queue, data)
+        SELECT 'benchmarks.apps.work', 'other_' || n % 5, {DATA}
+          FROM generate_series(1, {{n}}) AS n
         """,
     ),
     load_kept=(

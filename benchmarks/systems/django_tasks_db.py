@@ -15,7 +15,7 @@ INSERT INTO django_tasks_database_dbtaskresult (
        id, status, args_kwargs, priority, task_path, queue_name, backend_name,
        run_after, enqueued_at, exception_class_path, traceback, worker_ids)
 SELECT gen_random_uuid(), '%s', '{{"args": [1, 0], "kwargs": {{}}}}', 0,
-       'benchmarks.apps.django_tasks_db_tasks.work', 'default', 'default', %s,
+       'benchmarks.apps.django_tasks.work', '%s', 'default', %s,
        clock_timestamp(), '', '', '[]'
   FROM generate_series(1, {n})
 """
@@ -23,6 +23,9 @@ SELECT gen_random_uuid(), '%s', '{{"args": [1, 0], "kwargs": {{}}}}', 0,
 
 def _commands(load: Load, processes: int) -> Sequence[Command]:
     command = django("db_worker", "-v", "0", "--no-startup-delay")
+    if load is Load.STEADY:  # one process cannot run 200 jobs of 5 ms in a second
+        processes *= 3
+        command = (*command, "--interval", str(OFTEN))
     if load is Load.CRASH:  # each process runs one at a time
         processes *= SYSTEM.sizes.crash
     return [Command(arguments=command)] * processes
@@ -44,7 +47,8 @@ SYSTEM: Final = System(
     settings=(
         "`db_worker`: one sync task at a time in a process, a poll every second "
         "while it is idle; `CONN_MAX_AGE=None`, so that it keeps its connection. In "
-        f"the pickup also with `--interval {OFTEN}`; four processes for the crash."
+        f"pickup also with `--interval {OFTEN}`, for the steady load with that and "
+        "three processes; four processes for the crash."
     ),
     sizes=Sizes(
         drain=600,
@@ -64,8 +68,27 @@ SYSTEM: Final = System(
         "SELECT count(*) FROM django_tasks_database_dbtaskresult "
         "WHERE status = 'SUCCESSFUL'"
     ),
-    load_future=(INSERT % ("READY", "now() + interval '1 year'"),),
-    load_kept=(INSERT % ("SUCCESSFUL", "'9999-01-01 00:00+00'"),),
+    load_future=(INSERT % ("READY", "default", "now() + interval '1 year'"),),
+    load_other=(INSERT % ("READY", "other", "'9999-01-01 00:00+00'"),),
+    load_kept=(INSERT % ("SUCCESSFUL", "default", "'9999-01-01 00:00+00'"),),
+    churn=(
+        f"""
+        WITH enqueued AS (
+             {INSERT % ("READY", "default", "'9999-01-01 00:00+00'")} RETURNING id)
+        INSERT INTO churned SELECT id FROM enqueued
+        """,
+        """
+        UPDATE django_tasks_database_dbtaskresult
+           SET status = 'RUNNING', started_at = now(), worker_ids = '[1]'
+         WHERE id IN (SELECT id FROM churned)
+        """,
+        """
+        UPDATE django_tasks_database_dbtaskresult
+           SET status = 'SUCCESSFUL', finished_at = now()
+         WHERE id IN (SELECT id FROM churned)
+        """,
+    ),
+    churn_key="uuid",
 )
 
 # The same, polling often: quick to pick up, at a price while it is idle.

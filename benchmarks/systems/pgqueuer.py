@@ -10,13 +10,14 @@ from benchmarks.systems.base import Load, Sizes, System, script
 
 FLAGS: Final = {
     Load.DRAIN: ("--batch-size", "100"),
+    Load.CROWDED: ("--batch-size", "100"),
     Load.ASYNC: ("--batch-size", "500"),
     Load.SYNC: ("--batch-size", "100"),
     Load.CRASH: ("--max-concurrent-tasks", "20"),
 }
 INSERT: Final = """
 INSERT INTO pgqueuer (priority, status, entrypoint, payload, execute_after)
-SELECT 0, 'queued', 'work', '1 0', {due} FROM generate_series(1, {{n}})
+SELECT 0, 'queued', '{entrypoint}', '1 0', {due} FROM generate_series(1, {{n}})
 """
 LOG: Final = "INSERT INTO pgqueuer_log (job_id, status, entrypoint, priority)"
 
@@ -39,7 +40,7 @@ SYSTEM: Final = System(
         "applied; async handlers. `--batch-size 100` for the drains, the best of 10, "
         "100 and 500 (the default is 10); 500 for the async sleeps; for the sync ones "
         "`asyncio.to_thread` on a pool of 100 threads; `--max-concurrent-tasks 20` for "
-        "the crash; defaults for the pickup."
+        "the crash; defaults for the pickup and the steady load."
     ),
     sizes=Sizes(
         drain=50_000,
@@ -53,7 +54,8 @@ SYSTEM: Final = System(
     commands=_commands,
     running="SELECT count(*) FROM pgqueuer WHERE status = 'picked'",
     kept="SELECT count(*) FROM pgqueuer_log WHERE status = 'successful'",
-    load_future=(INSERT.format(due="now() + interval '1 year'"),),
+    load_future=(INSERT.format(entrypoint="work", due="now() + interval '1 year'"),),
+    load_other=(INSERT.format(entrypoint="other", due="now()"),),
     load_kept=(
         f"""
         {LOG}
@@ -64,7 +66,7 @@ SYSTEM: Final = System(
     ),
     churn=(
         f"""
-        WITH enqueued AS ({INSERT.format(due="now()")} RETURNING id),
+        WITH enqueued AS ({INSERT.format(entrypoint="work", due="now()")} RETURNING id),
              logged AS ({LOG} SELECT id, 'queued', 'work', 0 FROM enqueued)
         INSERT INTO churned SELECT id FROM enqueued
         """,

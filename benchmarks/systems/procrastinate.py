@@ -8,10 +8,16 @@ from typing import Final
 from benchmarks.processes import Command
 from benchmarks.systems.base import Load, Sizes, System, script
 
-CONCURRENCY: Final = {Load.DRAIN: 4, Load.ASYNC: 100, Load.CRASH: 20}
+CONCURRENCY: Final = {
+    Load.DRAIN: 4,
+    Load.CROWDED: 4,
+    Load.STEADY: 10,
+    Load.ASYNC: 100,
+    Load.CRASH: 20,
+}
 INSERT: Final = """
 INSERT INTO procrastinate_jobs (queue_name, task_name, args, status, scheduled_at)
-SELECT 'default', 'work', '{{"number": 1, "ms": 0}}', '%s', %s
+SELECT '%s', 'work', '{{"number": 1, "ms": 0}}', '%s', %s
   FROM generate_series(1, {n})
 """
 EVENTS: Final = """
@@ -28,6 +34,8 @@ def _commands(load: Load, processes: int) -> Sequence[Command]:
     app = "--app=benchmarks.apps.procrastinate_app.app"
     many = CONCURRENCY.get(load)
     flags = () if many is None else ("--concurrency", str(many))
+    if load is Load.CROWDED:
+        flags = (*flags, "--queues", "default")
     command = Command(
         arguments=script(
             "procrastinate", app, "--log-level", "warning", "worker", *flags
@@ -46,8 +54,8 @@ SYSTEM: Final = System(
     settings=(
         "`procrastinate worker` with its own psycopg connector, LISTEN/NOTIFY on; "
         "async handlers. `--concurrency 4` for the drains, the best of 3, 10 and 30 "
-        "(the default is 1), 100 for the async sleeps, 20 for the crash; defaults "
-        "for the pickup."
+        "(the default is 1), 10 for the steady load, 100 for the async sleeps, 20 for "
+        "the crash; defaults for the pickup."
     ),
     sizes=Sizes(
         drain=1_000,
@@ -63,14 +71,34 @@ SYSTEM: Final = System(
     kept="SELECT count(*) FROM procrastinate_jobs WHERE status = 'succeeded'",
     load_future=(
         QUICKLY,
-        INSERT % ("todo", "now() + interval '1 year'"),
+        INSERT % ("default", "todo", "now() + interval '1 year'"),
         EVENTS % "deferred,scheduled",
+        AS_USUAL,
+    ),
+    load_other=(
+        QUICKLY,
+        INSERT % ("other", "todo", "NULL"),
+        EVENTS % "deferred",
         AS_USUAL,
     ),
     load_kept=(
         QUICKLY,
-        INSERT % ("succeeded", "NULL"),
+        INSERT % ("default", "succeeded", "NULL"),
         EVENTS % "deferred,started,succeeded",
         AS_USUAL,
+    ),
+    churn=(
+        f"""
+        WITH enqueued AS ({INSERT % ("default", "todo", "NULL")} RETURNING id)
+        INSERT INTO churned SELECT id FROM enqueued
+        """,
+        """
+        UPDATE procrastinate_jobs SET status = 'doing'
+         WHERE id IN (SELECT id FROM churned)
+        """,
+        """
+        UPDATE procrastinate_jobs SET status = 'succeeded', attempts = attempts + 1
+         WHERE id IN (SELECT id FROM churned)
+        """,
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
 from collections.abc import Iterator
@@ -64,8 +65,34 @@ def test_every_peer_is_pinned() -> None:
     lines = (ROOT / "benchmarks" / "requirements.txt").read_text().splitlines()
     wanted = [line for line in lines if line and not line.startswith("#")]
     assert all("==" in line for line in wanted)
-    pinned = {re.split(r"[\[=]", line)[0] for line in wanted}
+    node = json.loads((ROOT / "benchmarks" / "node" / "package.json").read_text())
+    assert all(re.fullmatch(r"[\d.]+", v) for v in node["dependencies"].values())
+    pinned = {re.split(r"[\[=]", line)[0] for line in wanted} | set(
+        node["dependencies"]
+    )
     assert {system.distribution for system in ALL if system is not OURS} <= pinned
+
+
+def test_every_system_on_node_has_its_script() -> None:
+    scripts = {path.stem for path in (ROOT / "benchmarks" / "node").glob("*.mjs")}
+    assert {system.app for system in ALL if system.is_node} == scripts - {"common"}
+
+
+@pytest.mark.parametrize("flag", ["--profile=drain", "--profile=drain/three"])
+def test_a_case_that_is_not_there_is_not_profiled(
+    flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([flag, "--json=run.json"])
+    assert "there is no case" in capsys.readouterr().err
+
+
+def test_a_profile_is_written_beside_a_json_file(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--profile=drain/one"])
+    assert "--profile needs --json" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("question", "case"), CASES)

@@ -1,4 +1,4 @@
-"""The task of django-tasks-db."""
+"""The task of the backends for Django's tasks."""
 
 from __future__ import annotations
 

@@ -1,0 +1,46 @@
+"""Celery with Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from benchmarks.processes import Command
+from benchmarks.systems.base import Load, Sizes, System, script
+
+PREFETCH: Final = 128
+
+
+def _commands(load: Load, processes: int) -> Sequence[Command]:
+    arguments = ["-A", "benchmarks.apps.celery_app", "worker", "-l", "WARNING"]
+    arguments += ["--without-gossip", "--without-mingle"]
+    env = {}
+    match load:
+        case Load.SYNC:
+            arguments += ["-P", "threads", "-c", "100"]
+        case Load.STEADY:
+            arguments += ["-c", "4"]
+        case Load.DRAIN:
+            arguments += ["-c", str(processes)]
+            env["BENCH_PREFETCH"] = str(PREFETCH)
+        case _:
+            arguments += ["-c", str(processes)]
+    return [Command(arguments=script("celery", *arguments), env=env)]
+
+
+SYSTEM: Final = System(
+    name="celery",
+    distribution="celery",
+    app="celery_app",
+    on_redis=True,
+    keeps="nothing: there is no result backend by default",
+    settings=(
+        "`celery worker` on Redis with its prefork pool, without gossip and mingle; a "
+        f"prefetch of {PREFETCH} for the drains; `-P threads -c 100` for the sync "
+        "sleeps, `-c 4` for the steady load. A message is acknowledged before it runs, "
+        "which is the default."
+    ),
+    sizes=Sizes(drain=4_000, bulk=4_000, sync_sleeps=2_000, memory=(200, 2_000, 2_000)),
+    commands=_commands,
+    running="LLEN celery; HLEN unacked",
+)
