@@ -84,8 +84,7 @@ def _log(
     seconds: float,
     **kwargs: Any,
 ) -> None:
-    attempts = f"{context.attempt}/{context.max_attempts or '∞'}"
-    what = f"Job {context.id} ({context.job_type}) attempt {attempts}"
+    what = _which(context)
     extra = {
         "job_id": str(context.id),
         "job_type": context.job_type,
@@ -101,12 +100,13 @@ def _log(
         return
     cause = one_line(f"{failure.error_class}: {failure.message}")
     if outcome.verb is Verb.RETRY:
-        level = logging.INFO if outcome.polite else logging.WARNING
-        said = "asked to be retried" if outcome.polite else "failed"
         wait = f"{outcome.wait.total_seconds():.1f} s"
-        logger.log(
-            level, "%s %s, again in %s: %s", what, said, wait, cause, extra=extra
-        )
+        if outcome.polite:
+            logger.info(
+                "%s asks to be retried in %s: %s", what, wait, cause, extra=extra
+            )
+        else:
+            logger.warning("%s failed, again in %s: %s", what, wait, cause, extra=extra)
         return
     declaration = registry.get(context.job_type)
     secretive = declaration is not None and declaration.policy.sensitive
@@ -119,6 +119,11 @@ def _log(
         extra={**extra, "kept_traceback": _printable(failure.traceback)},
         exc_info=None if secretive else error,
     )
+
+
+def _which(context: Context) -> str:
+    attempts = f"{context.attempt}/{context.max_attempts or '∞'}"
+    return f"Job {context.id} ({context.job_type}) attempt {attempts}"
 
 
 def _printable(traceback: str) -> str:

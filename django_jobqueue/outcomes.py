@@ -51,9 +51,11 @@ class Asked(Enum):
     TIME_OUT = "time out"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class Outcome:
     """What an attempt came to."""
+
+    # Not frozen: that would take a tenth of the time that our part of an attempt takes.
 
     verb: Verb
     result: str | None = None  # JSON text, when it succeeded

@@ -154,7 +154,7 @@ class Attempt:
             if self.context is not None:
                 self.context._cancelled = True
             if self.task is not None:
-                self.task.get_loop().call_soon_threadsafe(self.task.cancel)
+                self.task.get_loop().call_soon_threadsafe(_cancel, self)
             elif self.thread is not None:
                 error = JobTimeout if why is Asked.TIME_OUT else Cancel
                 _raise_in(ctypes.c_ulong(self.thread), ctypes.py_object(error))
@@ -173,9 +173,9 @@ class Attempt:
     def finish(self) -> Finished:
         """What it came to, told to whoever listens."""
         finished = self._conclude()
-        signal, arguments = _news_of(self, finished)
+        signal = _signal_of(self)
         if signal.receivers:
-            signals.send(signal, self.sender, context=self.here(), **arguments)
+            signals.send(signal, self.sender, **_news_of(self, finished))
         if ending := self.declaration.ending:
             ending.ended(self.here(), finished.outcome, self.error)
         return finished
@@ -183,9 +183,9 @@ class Attempt:
     async def afinish(self) -> Finished:
         """``finish`` for an async handler, in its event loop."""
         finished = self._conclude()
-        signal, arguments = _news_of(self, finished)
+        signal = _signal_of(self)
         if signal.receivers:
-            await signals.asend(signal, self.sender, context=self.here(), **arguments)
+            await signals.asend(signal, self.sender, **_news_of(self, finished))
         if ending := self.declaration.ending:
             await ending.aended(self.here(), finished.outcome, self.error)
         return finished
@@ -253,13 +253,28 @@ class Attempt:
         return secrets_in(data, self.declaration.policy.sensitive)
 
 
-def _news_of(attempt: Attempt, finished: Finished) -> tuple[Signal, dict[str, Any]]:
-    """The signal about its end, with its arguments."""
-    news: dict[str, Any] = {"job_type": attempt.job.job_type, "seconds": finished.ran}
-    if attempt.error is None:
-        return signals.attempt_succeeded, news
-    news |= {"outcome": finished.outcome, "error": attempt.error}
-    return signals.attempt_failed, news
+def _cancel(attempt: Attempt) -> None:
+    """In the event loop: it may be over meanwhile, and then it is its end that is
+    written, which nothing cancels."""
+    if attempt.task is not None and not attempt.over:
+        attempt.task.cancel()
+
+
+def _signal_of(attempt: Attempt) -> Signal:
+    failed = attempt.error is not None
+    return signals.attempt_failed if failed else signals.attempt_succeeded
+
+
+def _news_of(attempt: Attempt, finished: Finished) -> dict[str, Any]:
+    """The arguments of the signal about its end."""
+    news: dict[str, Any] = {
+        "job_type": attempt.job.job_type,
+        "context": attempt.here(),
+        "seconds": finished.ran,
+    }
+    if attempt.error is not None:
+        news |= {"outcome": finished.outcome, "error": attempt.error}
+    return news
 
 
 def _context_of(attempt: Attempt) -> Context:

@@ -83,7 +83,7 @@ def test_a_retry_that_the_handler_asked_for_is_one_line_of_information(
     (record,) = records
     assert record.levelno == logging.INFO
     assert record.getMessage() == (
-        f"Job {made.id} ({PLAIN}) attempt 2/5 asked to be retried, again in 90.0 s: "
+        f"Job {made.id} ({PLAIN}) attempt 2/5 asks to be retried in 90.0 s: "
         "django_jobqueue.exceptions.Retry: the report is not ready"
     )
 
