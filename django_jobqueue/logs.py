@@ -85,11 +85,7 @@ def _log(
     **kwargs: Any,
 ) -> None:
     what = _which(context)
-    extra = {
-        "job_id": str(context.id),
-        "job_type": context.job_type,
-        "attempt": context.attempt,
-    }
+    extra = _extra(context)
     if isinstance(error, LeaseLost):
         logger.info("%s was rescued while it ran; it is rolled back", what, extra=extra)
         return
@@ -100,13 +96,9 @@ def _log(
         return
     cause = one_line(f"{failure.error_class}: {failure.message}")
     if outcome.verb is Verb.RETRY:
-        wait = f"{outcome.wait.total_seconds():.1f} s"
-        if outcome.polite:
-            logger.info(
-                "%s asks to be retried in %s: %s", what, wait, cause, extra=extra
-            )
-        else:
-            logger.warning("%s failed, again in %s: %s", what, wait, cause, extra=extra)
+        level = logging.INFO if outcome.polite else logging.WARNING
+        said = _put_off(outcome)
+        logger.log(level, "%s %s: %s", what, said, cause, extra=extra)
         return
     declaration = registry.get(context.job_type)
     secretive = declaration is not None and declaration.policy.sensitive
@@ -124,6 +116,23 @@ def _log(
 def _which(context: Context) -> str:
     attempts = f"{context.attempt}/{context.max_attempts or '∞'}"
     return f"Job {context.id} ({context.job_type}) attempt {attempts}"
+
+
+def _extra(context: Context) -> dict[str, Any]:
+    return {
+        "job_id": str(context.id),
+        "job_type": context.job_type,
+        "attempt": context.attempt,
+    }
+
+
+def _put_off(outcome: Outcome) -> str:
+    wait = f"{outcome.wait.total_seconds():.1f} s"
+    return (
+        f"asks to be retried in {wait}"
+        if outcome.polite
+        else f"failed, again in {wait}"
+    )
 
 
 def _printable(traceback: str) -> str:
