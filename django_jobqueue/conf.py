@@ -231,6 +231,11 @@ class Conf:
     async_slots = Count[int](
         100, "Async handlers that a worker process runs at once.", minimum=0
     )
+    embedded = Flag[bool](
+        True,
+        "Whether embedded.asgi() and embedded.wsgi() start a worker in processes that "
+        "serve.",
+    )
     lease = Seconds[float](
         15.0,
         "How long a worker's claims hold without renewal. A host that vanishes is "

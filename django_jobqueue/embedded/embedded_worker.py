@@ -39,7 +39,7 @@ class EmbeddedWorker:
 
     def __init__(self, plan: Plan, *, grace: float) -> None:
         self._plan = plan
-        self._grace = grace
+        self.grace = grace
         self._house: House | None = None
         self._lock = threading.Lock()
 
@@ -53,7 +53,7 @@ class EmbeddedWorker:
         with self._lock:
             if self.is_running:
                 return
-            self._house = House(self._plan, grace=self._grace)
+            self._house = House(self._plan, grace=self.grace)
             self._house.start()
             exits.watch(self)
 
@@ -69,7 +69,7 @@ class EmbeddedWorker:
         if house is None:
             return
         house.leave(timeout)
-        allowed = self._grace if timeout is None else timeout
+        allowed = self.grace if timeout is None else timeout
         if not house.join(allowed + conf.cancel_grace + LAST_STEPS):
             logger.error("The embedded worker does not stop; it is left to itself")
         exits.unwatch(self)

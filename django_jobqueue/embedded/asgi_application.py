@@ -1,0 +1,90 @@
+"""An ASGI application with a worker beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Unpack
+
+from django_jobqueue.embedded.companion import Companion, Options
+
+Event = dict[str, Any]
+Receive = Callable[[], Awaitable[Event]]
+Send = Callable[[Event], Awaitable[None]]
+Application = Callable[[Any, Any, Any], Awaitable[Any]]
+
+
+class ASGIApplication:
+    """Hands everything to the application that it was made for."""
+
+    def __init__(self, application: Application, companion: Companion) -> None:
+        self.companion = companion
+        self._application = application
+
+    async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
+        """Serve one connection, or the lifespan of the server."""
+        if scope["type"] == "lifespan":
+            lifespan = Lifespan(self.companion, receive, send)
+            await lifespan.serve(self._application, scope)
+        else:
+            self.companion.start()
+            await self._application(scope, receive, send)
+
+
+class Lifespan:
+    """The startup and the shutdown that a server tells of. What the application does
+    not answer, since it knows of no lifespan, is answered for it."""
+
+    def __init__(self, companion: Companion, receive: Receive, send: Send) -> None:
+        self._companion = companion
+        self._receive = receive
+        self._send = send
+        self._question = ""  # that is not answered
+        self._knows_lifespan = False
+        self._is_over = False
+
+    async def serve(self, application: Application, scope: Event) -> None:
+        """Until the server is shut down."""
+        try:
+            await application(scope, self._hear, self._say)
+        except Exception:
+            if self._knows_lifespan or self._is_over:
+                raise
+        while not self._is_over:
+            question = self._question or (await self._hear())["type"]
+            await self._say({"type": f"{question}.complete"})
+        await asyncio.to_thread(self._companion.stop)
+
+    async def _hear(self) -> Event:
+        event = await self._receive()
+        self._question = event["type"]
+        if self._question == "lifespan.startup":
+            await self._start()
+        elif self._question == "lifespan.shutdown":
+            await asyncio.to_thread(self._companion.stop)
+        return event
+
+    async def _say(self, event: Event) -> None:
+        self._knows_lifespan = True
+        self._question = ""
+        self._is_over = event["type"] != "lifespan.startup.complete"
+        await self._send(event)
+
+    async def _start(self) -> None:
+        try:
+            self._companion.start()
+        except Exception as error:
+            await self._say({"type": "lifespan.startup.failed", "message": str(error)})
+            raise
+
+
+def asgi(application: Application, **options: Unpack[Options]) -> ASGIApplication:
+    """The application with a worker beside it, in each process that serves it::
+
+        application = asgi(get_asgi_application(), threads=2)
+
+    The worker starts when the server does, or with the first request if the server
+    tells nothing of its start; it stops with it. The options are those of
+    ``django_jobqueue.worker()``. With ``JOBQUEUE["EMBEDDED"] = False`` there is none.
+    """
+    return ASGIApplication(application, Companion(options))

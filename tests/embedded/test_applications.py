@@ -1,0 +1,208 @@
+"""Web applications with a worker beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+from wsgiref.util import setup_testing_defaults
+
+import pytest
+from asgiref.testing import ApplicationCommunicator
+from django.core.asgi import get_asgi_application
+from django.core.exceptions import ImproperlyConfigured
+from django.core.wsgi import get_wsgi_application
+from django.db import connections
+from django.test import override_settings
+
+from django_jobqueue import embedded
+from django_jobqueue.embedded.asgi_application import ASGIApplication
+from django_jobqueue.embedded.wsgi_application import WSGIApplication
+from django_jobqueue.models import Worker
+from tests.conftest import archived, eventually
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STARTUP, SHUTDOWN = {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}
+Made = ASGIApplication | WSGIApplication
+
+
+@pytest.fixture
+def made() -> Iterator[list[Made]]:
+    """Applications whose workers are stopped in the end."""
+    found: list[Made] = []
+    yield found
+    for application in found:
+        application.companion.worker.stop(0)
+    connections.close_all()
+
+
+def get(application: WSGIApplication, path: str = "/nowhere") -> str:
+    """Send a request; return the status."""
+    environ: dict[str, Any] = {}
+    setup_testing_defaults(environ)
+    said: list[str] = []
+    environ |= {"PATH_INFO": path, "HTTP_HOST": "testserver"}
+    response = application(environ, lambda status, headers: said.append(status))
+    for _ in response:
+        pass
+    response.close()  # type: ignore[attr-defined]
+    return said[0]
+
+
+def talk(
+    application: Any,
+    scope: dict[str, Any],
+    talking: Callable[[ApplicationCommunicator], Coroutine[Any, Any, None]],
+) -> None:
+    """Be the server of an application."""
+
+    async def serve() -> None:
+        communicator = ApplicationCommunicator(application, scope)
+        await talking(communicator)
+        await communicator.wait(30)
+
+    asyncio.run(serve())
+
+
+def is_running(application: Made) -> bool:
+    return application.companion.worker.is_running
+
+
+def test_a_worker_starts_with_the_first_request_and_only_once(
+    made: list[Made],
+) -> None:
+    application = embedded.wsgi(get_wsgi_application(), threads=2)
+    made.append(application)
+    assert not is_running(application)
+    assert get(application).startswith("404")
+    assert get(application).startswith("404")
+    jobs.add.enqueue(1)
+    eventually(lambda: archived())
+    (row,) = Worker.objects.all()
+    assert (row.threads, row.state) == (2, "running")
+
+
+def test_a_worker_that_an_operator_stopped_is_not_started_by_requests(
+    made: list[Made],
+) -> None:
+    application = embedded.wsgi(get_wsgi_application())
+    made.append(application)
+    get(application)
+    application.companion.worker.stop()
+    get(application)
+    assert not is_running(application)
+
+
+@pytest.mark.parametrize("told", [{"EMBEDDED": False}, {"MODE": "immediate"}])
+def test_settings_switch_it_off(told: dict[str, Any]) -> None:
+    with override_settings(JOBQUEUE=told):
+        wsgi = embedded.wsgi(get_wsgi_application())
+        get(wsgi)
+        assert not is_running(wsgi)
+
+
+def test_it_lives_as_long_as_the_server(made: list[Made]) -> None:
+    """Django's own application knows no lifespan."""
+    application = embedded.asgi(get_asgi_application(), threads=3)
+    made.append(application)
+
+    async def talking(server: ApplicationCommunicator) -> None:
+        await server.send_input(STARTUP)
+        assert await server.receive_output(20) == {"type": "lifespan.startup.complete"}
+        assert is_running(application)
+        await server.send_input(SHUTDOWN)
+        assert await server.receive_output(20) == {"type": "lifespan.shutdown.complete"}
+        assert not is_running(application)
+
+    talk(application, {"type": "lifespan"}, talking)
+
+
+def test_an_application_with_a_lifespan_of_its_own_is_asked_itself(
+    made: list[Made],
+) -> None:
+    seen: list[tuple[str, bool]] = []
+
+    async def inner(scope: Any, receive: Any, send: Any) -> None:
+        for word in ("startup", "shutdown"):
+            event = await receive()
+            seen.append((event["type"], is_running(application)))
+            await send({"type": f"lifespan.{word}.complete", "by": "inner"})
+
+    application = embedded.asgi(inner)
+    made.append(application)
+
+    async def talking(server: ApplicationCommunicator) -> None:
+        for event in (STARTUP, SHUTDOWN):
+            await server.send_input(event)
+            assert (await server.receive_output(20))["by"] == "inner"
+
+    talk(application, {"type": "lifespan"}, talking)
+    assert seen == [("lifespan.startup", True), ("lifespan.shutdown", False)]
+
+
+def test_a_startup_of_the_application_that_fails_is_told_to_the_server(
+    made: list[Made],
+) -> None:
+    async def inner(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.failed", "message": "no luck"})
+
+    application = embedded.asgi(inner)
+    made.append(application)
+
+    async def talking(server: ApplicationCommunicator) -> None:
+        await server.send_input(STARTUP)
+        assert (await server.receive_output(20))["message"] == "no luck"
+
+    talk(application, {"type": "lifespan"}, talking)
+    assert not is_running(application)
+
+
+def test_a_worker_that_cannot_start_is_a_startup_that_fails() -> None:
+    application = embedded.asgi(get_asgi_application())
+    connections.settings["lite"] = {
+        **connections.settings["default"],
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": ":memory:",
+    }
+
+    async def talking(server: ApplicationCommunicator) -> None:
+        await server.send_input(STARTUP)
+        told = await server.receive_output(20)
+        assert told["type"] == "lifespan.startup.failed"
+        assert "'lite' is sqlite" in told["message"]
+
+    try:
+        with (
+            override_settings(JOBQUEUE={"DATABASE": "lite"}),
+            pytest.raises(ImproperlyConfigured),
+        ):
+            talk(application, {"type": "lifespan"}, talking)
+    finally:
+        del connections.settings["lite"]
+
+
+def test_without_a_lifespan_it_starts_with_the_first_request(
+    made: list[Made],
+) -> None:
+    application = embedded.asgi(get_asgi_application())
+    made.append(application)
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/nowhere",
+        "headers": [(b"host", b"testserver")],
+        "query_string": b"",
+    }
+
+    async def talking(server: ApplicationCommunicator) -> None:
+        await server.send_input({"type": "http.request", "body": b""})
+        assert (await server.receive_output(20))["status"] == 404
+        await server.receive_output(20)
+
+    talk(application, scope, talking)
+    assert is_running(application)
+    jobs.add.enqueue(1)
+    eventually(lambda: archived())
