@@ -127,12 +127,8 @@ def _extra(context: Context) -> dict[str, Any]:
 
 
 def _put_off(outcome: Outcome) -> str:
-    wait = f"{outcome.wait.total_seconds():.1f} s"
-    return (
-        f"asks to be retried in {wait}"
-        if outcome.polite
-        else f"failed, again in {wait}"
-    )
+    said = "asks to be retried in" if outcome.polite else "failed, again in"
+    return f"{said} {outcome.wait.total_seconds():.1f} s"
 
 
 def _printable(traceback: str) -> str:
