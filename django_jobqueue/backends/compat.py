@@ -24,7 +24,12 @@ if django.VERSION >= (6, 0) or TYPE_CHECKING:
         TaskResult,
         TaskResultStatus,
     )
-    from django.tasks.exceptions import InvalidTask, TaskResultDoesNotExist
+    from django.tasks.exceptions import (
+        InvalidTask,
+        InvalidTaskBackend,
+        TaskResultDoesNotExist,
+        TaskResultMismatch,
+    )
     from django.tasks.signals import task_enqueued, task_finished, task_started
     from django.utils.json import normalize_json
 else:
@@ -40,14 +45,16 @@ else:
         TaskResult,
         TaskResultStatus,
     )
-    from django_tasks.exceptions import TaskResultDoesNotExist
+    from django_tasks.exceptions import TaskResultDoesNotExist, TaskResultMismatch
     from django_tasks.signals import task_enqueued, task_finished, task_started
     from django_tasks.utils import normalize_json
 
     try:  # the name that it has in Django
         InvalidTask = exceptions.InvalidTask
+        InvalidTaskBackend = exceptions.InvalidTaskBackend
     except AttributeError:
         InvalidTask = exceptions.InvalidTaskError
+        InvalidTaskBackend = exceptions.InvalidTaskBackendError
 
 __all__ = [
     "DEFAULT_TASK_BACKEND_ALIAS",
@@ -55,11 +62,13 @@ __all__ = [
     "DEFAULT_TASK_QUEUE_NAME",
     "BaseTaskBackend",
     "InvalidTask",
+    "InvalidTaskBackend",
     "Task",
     "TaskContext",
     "TaskError",
     "TaskResult",
     "TaskResultDoesNotExist",
+    "TaskResultMismatch",
     "TaskResultStatus",
     "normalize_json",
     "task_backends",
