@@ -24,7 +24,7 @@ from django_jobqueue.workers.unclaimed import run_here, unclaimed
 NO_DATA: Final[Mapping[str, Any]] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Performed(Outcome):
     """What an attempt came to, with what the queue would not keep."""
 

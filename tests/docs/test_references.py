@@ -8,7 +8,7 @@ import tomllib
 from django.dispatch import Signal
 
 import django_jobqueue
-from django_jobqueue import exceptions, signals, triage
+from django_jobqueue import exceptions, signals, testing, triage
 from tests.docs.pages import ROOT, pages
 
 
@@ -36,6 +36,13 @@ def test_every_public_name_is_described() -> None:
     described = pages()["docs/reference/api.md"] + pages()["docs/reference/errors.md"]
     for name in django_jobqueue.__all__:
         assert re.search(rf"\b{name}\b", described), name
+
+
+def test_every_name_for_tests_is_described() -> None:
+    page = pages()["docs/reference/api.md"].partition("## Testing")[2]
+    ours = set(testing.__all__) - {"Outcome", "Verb"}  # of handlers
+    for name in ours:
+        assert re.search(rf"\b{name}\b", page), name
 
 
 def test_every_signal_is_described() -> None:
