@@ -19,6 +19,7 @@ from django_jobqueue.conf import (
     conf,
 )
 from django_jobqueue.management.jobqueue import database
+from django_jobqueue.management.reloader import Reloader, is_reloaded
 from django_jobqueue.registry import autodiscover
 from django_jobqueue.workers.process import Plan
 from django_jobqueue.workers.supervisor import Supervisor
@@ -46,6 +47,11 @@ class Command(BaseCommand):
             action="store_true",
             help="Stop when nothing can be run now.",
         )
+        parser.add_argument(
+            "--reload",
+            action="store_true",
+            help="For development: start new workers whenever the code changes.",
+        )
         settings = parser.add_argument_group("settings")
         for name, setting in Conf.settings.items():
             settings.add_argument(
@@ -71,7 +77,12 @@ class Command(BaseCommand):
         database.check(conf.database)
         if not plan.threads and not plan.async_slots:
             raise CommandError("With --threads 0 and --async-slots 0 nothing can run.")
-        code = Supervisor(plan, conf.processes).run()
+        if options["reload"] and plan.drain:
+            raise CommandError("--reload goes on and --drain ends; choose one of them.")
+        if options["reload"] and not is_reloaded():
+            code = Reloader().run()
+        else:
+            code = Supervisor(plan, conf.processes).run()
         if code:
             sys.exit(code)
 
