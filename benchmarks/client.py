@@ -4,8 +4,9 @@
 
 ``many`` takes the bulk path, ``copies`` alternates it with a bare COPY, ``singles``
 alternates blocks of single enqueues and bare INSERTs, ``paced`` enqueues one job after
-each of some pauses, ``steady`` so many a second, ``during`` as many as it can. The
-systems that run on Node have the same in ``node/common.mjs``.
+each of some pauses, ``steady`` so many a second, ``during`` as many as it can,
+``soak`` jobs of all kinds. The systems that run on Node have the same in
+``node/common.mjs``, but for ``copies`` and ``soak``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, cast
 
 import psycopg
 
-from benchmarks.apps.base import App, CopyingApp, PostgresApp
+from benchmarks.apps.base import App, CopyingApp, PostgresApp, SoakingApp
 
 Answer = dict[str, Any]
 
@@ -95,6 +96,11 @@ def during(app: App, *, first: int, seconds: float, bare: bool) -> Answer:
     return {"done": done}
 
 
+def soak(app: SoakingApp, *, seconds: float) -> Answer:
+    """Jobs of all kinds, each at its rate; answers how many of each."""
+    return {**app.soak(seconds)}
+
+
 def _insert(app: App) -> Callable[[int], None] | None:
     """The bare INSERT on a connection of its own, of a system that has one."""
     if not hasattr(app, "insert"):
@@ -123,6 +129,7 @@ def main() -> None:
         "paced": paced,
         "steady": steady,
         "during": during,
+        "soak": soak,
     }
     print("{}", flush=True)
     for line in sys.stdin:

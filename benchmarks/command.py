@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 1
     finally:
-        _end_what_is_left()
+        end_what_is_left()
     print(tables(results))
     if options.json:
         results.write(options.json)
@@ -108,7 +108,7 @@ def _say(line: str) -> None:
     print(line, flush=True)
 
 
-def _end_what_is_left() -> None:
+def end_what_is_left() -> None:
     """No process that was started here outlives us, whatever happened."""
     for process in psutil.Process().children(recursive=True):
         process.kill()

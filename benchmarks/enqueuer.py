@@ -67,6 +67,10 @@ class Enqueuer:
         answer = self._ask(do="during", first=first, seconds=seconds, bare=bare)
         return int(answer["done"])
 
+    def soak(self, seconds: float) -> dict[str, int]:
+        """Jobs of all kinds; returns how many of each."""
+        return self._ask(do="soak", seconds=seconds)
+
     def close(self) -> None:
         """End it."""
         self._process.kill()

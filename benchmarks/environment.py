@@ -21,7 +21,7 @@ SCRIPTS: Final = Path(__file__).with_name("node")
 OLDEST: Final = (3, 12)  # what Django 6.1 needs
 
 
-def enter(arguments: list[str]) -> None:
+def enter(arguments: list[str], module: str = "benchmarks") -> None:
     """Go on with these arguments in the environment, which is made if need be.
 
     Returns if this is it. Raises CalledProcessError if it cannot be made.
@@ -40,7 +40,7 @@ def enter(arguments: list[str]) -> None:
         _make(python)
         made.write_text(recipe)
     _make_node()
-    os.execv(python, [str(python), "-m", "benchmarks", *arguments])
+    os.execv(python, [str(python), "-m", module, *arguments])
 
 
 def _make(python: Path) -> None:

@@ -12,6 +12,7 @@ from benchmarks.figures import number
 from benchmarks.questions import QUESTIONS
 from benchmarks.questions.base import Aim, Case, Question
 from benchmarks.results import Results
+from benchmarks.soak.page import section
 from benchmarks.systems import ALL, OURS
 from benchmarks.tables import (
     NOTHING,
@@ -42,6 +43,7 @@ def page(results: Results) -> str:
             _prose(f"**{system.name}:** {system.settings} It keeps {system.keeps}.")
             for system in ALL
         ),
+        soak=section(),
         minutes=max(1, round(results.seconds / 60)),
     )
 

@@ -39,3 +39,10 @@ class CopyingApp(PostgresApp, Protocol):
 
     def copy(self, connection: psycopg.Connection[Any], rows: bytes) -> None:
         """Write these rows, with nothing around it."""
+
+
+class SoakingApp(Protocol):
+    """The one with jobs of all kinds."""
+
+    def soak(self, seconds: float) -> dict[str, int]:
+        """Enqueue them for so long; returns how many of each."""

@@ -7,6 +7,7 @@ import os
 APP = os.environ["BENCH_APP"]
 SYSTEM_APPS = {
     "django_jobqueue_app": ["django_jobqueue", "benchmarks.apps"],
+    "soak_app": ["django_jobqueue", "benchmarks.soak"],
     "django_tasks_db_app": ["django_tasks_db"],
     "django_ox_app": ["django_ox"],
 }

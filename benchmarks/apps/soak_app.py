@@ -1,0 +1,72 @@
+"""Enqueues the jobs of the soak."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+
+import django
+from django.core.management import call_command
+from django.db import connection
+
+from benchmarks.soak import jobs
+from benchmarks.soak.kinds import BURST, BURST_EVERY, PER_SECOND, WAIT, Mix
+from django_jobqueue.handler import Handler
+
+
+def install() -> None:
+    """Migrate, and make the table of the atomic jobs."""
+    django.setup()
+    call_command("migrate", verbosity=0)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE soak_write (due bigint NOT NULL)")
+
+
+def connect() -> None:
+    """Set Django up; it connects when it has to."""
+    django.setup()
+
+
+def soak(seconds: float) -> dict[str, int]:
+    """Enqueue jobs of all kinds, each at its rate; returns how many of each."""
+    began = time.monotonic()
+    done: Counter[str] = Counter()
+    every = {mix: 1 / rate for mix, rate in PER_SECOND.items()}
+    every[Mix.BULK] = BURST_EVERY
+    due = [(began + rest / 2, mix) for mix, rest in every.items()]
+    heapq.heapify(due)
+    while (moment := due[0][0]) < began + seconds:
+        time.sleep(max(0.0, moment - time.monotonic()))
+        _, mix = heapq.heapreplace(due, (moment + every[due[0][1]], due[0][1]))
+        done[mix.name] += ENQUEUE[mix]()
+    return done
+
+
+def _one(handler: Handler[..., None], wait: float = 0.0) -> int:
+    at = time.monotonic_ns() + round(wait * 1e9)
+    chosen = handler.using(run_after=timedelta(seconds=wait)) if wait else handler
+    chosen.enqueue(at=at)
+    return 1
+
+
+def _burst() -> int:
+    at = time.monotonic_ns()
+    jobs.bulk.enqueue_many({"at": at} for _ in range(BURST))
+    return BURST
+
+
+ENQUEUE: dict[Mix, Callable[[], int]] = {
+    Mix.SHORT: partial(_one, jobs.short),
+    Mix.WAITING: partial(_one, jobs.waiting),
+    Mix.LONG: partial(_one, jobs.long),
+    Mix.FAILING: partial(_one, jobs.failing),
+    Mix.RETRYING: partial(_one, jobs.retrying),
+    Mix.SCHEDULED: partial(_one, jobs.scheduled, WAIT),
+    Mix.ATOMIC: partial(_one, jobs.atomic),
+    Mix.LIMITED: partial(_one, jobs.limited),
+    Mix.BULK: _burst,
+}

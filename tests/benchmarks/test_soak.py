@@ -1,0 +1,94 @@
+"""The soak: a short one runs, and what is drawn of it is what was seen."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import psutil
+import pytest
+
+from benchmarks.server import running
+from benchmarks.site import Site
+from benchmarks.soak.page import PICTURE, RESULTS, picture, section, summary
+from benchmarks.soak.plot import HEIGHT, Panel, steps, svg
+from benchmarks.soak.run import soak
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def curves(text: str) -> list[list[tuple[float, float]]]:
+    """The points of each curve."""
+    found = ElementTree.fromstring(text).iter(f"{SVG}polyline")
+    return [
+        [
+            (float(x), float(y))
+            for x, y in (p.split(",") for p in c.attrib["points"].split())
+        ]
+        for c in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("highest", "values"),
+    [
+        (0, [0, 1]),
+        (1, [0, 0.25, 0.5, 0.75, 1]),
+        (100, [0, 25, 50, 75, 100]),
+        (101, [0, 50, 100, 150]),
+        (0.3, [0, 0.1, 0.2, 0.3]),
+    ],
+)
+def test_an_axis_has_round_values_up_to_the_highest(
+    highest: float, values: list[float]
+) -> None:
+    assert steps(highest) == pytest.approx(values)
+
+
+def test_a_curve_is_drawn_from_the_bottom_left() -> None:
+    text = svg([Panel("Speed", {"": [(0, 0), (1, 50), (2, 100)]})])
+    ((first, second, third),) = curves(text)
+    assert first == (0, HEIGHT)
+    assert second[1] == HEIGHT / 2
+    assert third[1] == 0
+    assert third[0] == 2 * second[0]
+
+
+def test_curves_that_share_a_field_are_named() -> None:
+    both = {"p50": [(0.0, 1.0)], "p99": [(0.0, 2.0)]}
+    texts = [
+        text.text
+        for text in ElementTree.fromstring(svg([Panel("a < b", both)])).iter(
+            f"{SVG}text"
+        )
+    ]
+    assert {"a < b", "p50", "p99"} <= set(texts)
+
+
+def test_a_soak_that_was_not_run_is_said_to_be_missing(tmp_path: Path) -> None:
+    assert section(tmp_path / "soak.json") == "Not run yet."
+
+
+def test_the_picture_is_there_if_the_page_shows_it() -> None:
+    assert PICTURE.exists() == RESULTS.exists()
+
+
+@pytest.mark.processes
+def test_a_short_soak_runs_every_job_as_often_as_it_should() -> None:
+    with tempfile.TemporaryDirectory(prefix="jq-") as name:
+        folder = Path(name)
+        with running(folder) as server:
+            found = soak(Site(server, folder), minutes=0.1, every=1)
+    assert len(found["samples"]) >= 5
+    assert found["jobs"]["short"] > 100
+    assert all(sample["workers_mb"] > 0 for sample in found["samples"][2:])
+    assert "| jobs/s |" in summary(found)
+    assert [len(curve) for curve in curves(picture(found))] == [
+        len(found["samples"])
+    ] * 10
+    assert "runworkers" not in " ".join(
+        part
+        for process in psutil.Process().children(recursive=True)
+        for part in process.cmdline()
+    )
