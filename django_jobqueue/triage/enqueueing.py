@@ -26,7 +26,8 @@ def enqueue(
 ) -> Job:
     """Enqueue a job by the name of its type, as an operator does by hand.
 
-    The options, and the errors, are those of ``django_jobqueue.enqueue``.
+    The options, and the errors, are those of ``django_jobqueue.enqueue``. A duplicate
+    is always refused, with DuplicateJob: an operator shall know of it.
     """
     job = enqueueing.enqueue(
         job_type,
@@ -37,6 +38,7 @@ def enqueue(
         queue=queue,
         id=id,
         enqueued_by=by or None,
+        on_duplicate="raise",
         using=using,
     )
     tell("enqueue", by, 1, {"id": str(job.id), "job_type": job.job_type})

@@ -284,3 +284,16 @@ def test_the_way_to_the_form_is_shown_to_who_may(anna: Client, viewer: Client) -
 
 def test_a_type_that_is_not_there_is_not_found(anna: Client) -> None:
     assert anna.get(form_of("no.such")).status_code == 404
+
+
+def test_a_duplicate_of_a_unique_job_is_refused_with_the_job_that_is_there(
+    anna: Client,
+) -> None:
+    said = arguments(document="7", why="")
+    enqueue(anna, "tests.sample.index", **said)
+    (job,) = QueuedJob.objects.all()
+
+    page = enqueue(anna, "tests.sample.index", **said)
+
+    assert f"Job {job.id} of type 'tests.sample.index' is queued already" in page.text
+    assert QueuedJob.objects.count() == 1

@@ -154,6 +154,17 @@ def test_the_id_of_a_job_that_is_over_is_refused() -> None:
     assert ArchivedJob.objects.count() == 1
 
 
+@pytest.mark.parametrize("type_and_data", ["add_alone a=1", "index document=7"])
+def test_a_duplicate_of_a_unique_job_is_refused(type_and_data: str) -> None:
+    words = f"tests.sample.{type_and_data}".split()
+    jobqueue("enqueue", *words)
+    with pytest.raises(
+        CommandError, match=r"^Job .* is queued already and has the same"
+    ):
+        jobqueue("enqueue", *words)
+    assert len(queued()) == 1
+
+
 def test_an_unknown_type_is_answered_with_the_nearest() -> None:
     message = refusal("tests.sample.ad", "a=1")
     assert message.startswith("There is no job type 'tests.sample.ad'. Did you mean ")

@@ -223,5 +223,10 @@ def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
         (_("Expires in"), display.length(job_type.expires_in)),
         (_("Max crashes"), job_type.max_crashes),
         (_("Sensitive"), display.names(job_type.sensitive) or display.NOTHING),
+        (_("Unique by"), display.visible(job_type.unique_by) or display.NOTHING),
+        (
+            _("When it is over"),
+            display.visible(job_type.on_complete) or display.NOTHING,
+        ),
         (_("Declared"), display.full_moment(job_type.declared_at)),
     ]

@@ -76,6 +76,7 @@ The data must fit the handler's parameters if the handler is known here."""
             "priority": options["priority"],
             "queue": options["queue"],
             "enqueued_by": by(),
+            "on_duplicate": "raise",
         }
         if options["lines"] is not None:
             if options["data"] or options["id"] or options["format"] == "json":
