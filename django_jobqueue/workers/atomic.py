@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 from django.db import transaction
 
@@ -15,10 +16,17 @@ from django_jobqueue.store.finish import Finished, Holder
 from django_jobqueue.workers.attempt import Attempt, call
 
 
-def run_atomically(attempt: Attempt, holder: Holder) -> Finished:
+def _ignore(attempt: Attempt) -> None:
+    """What it tells is written elsewhere."""
+
+
+def run_atomically(
+    attempt: Attempt, holder: Holder, report: Callable[[Attempt], None] = _ignore
+) -> Finished:
     """As ``attempt.run``; the handler's effects on the database of the jobs are
     committed together with the job's success, or not at all.
 
+    ``report`` writes what the handler told, on a connection of its own, before that.
     A worker that lost its lease finds the fence changed, and everything is rolled back.
     """
     if attempt.unwanted:
@@ -26,7 +34,7 @@ def run_atomically(attempt: Attempt, holder: Holder) -> Finished:
     attempt.thread = threading.get_ident()
     try:
         try:
-            _transaction(attempt, holder)
+            _transaction(attempt, holder, report)
         except BaseException as error:
             attempt.error = error
         attempt.leave()
@@ -37,10 +45,14 @@ def run_atomically(attempt: Attempt, holder: Holder) -> Finished:
     return attempt.finish()
 
 
-def _transaction(attempt: Attempt, holder: Holder) -> None:
+def _transaction(
+    attempt: Attempt, holder: Holder, report: Callable[[Attempt], None]
+) -> None:
     db, job = DjangoDatabase(), attempt.job
     with transaction.atomic(using=db.alias):
         result = attempt.end(call(attempt))
+        if attempt.is_telling:
+            report(attempt)
         now = time.monotonic()
         outcome = Outcome(verb=Verb.SUCCEED, result=result)
         done = Finished(job.id, job.fence, outcome, now - attempt.started, now)

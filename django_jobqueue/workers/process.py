@@ -241,7 +241,7 @@ class Worker:
     def _make_executors(self, holder: Holder) -> None:
         def run(attempt: Attempt) -> Finished:
             if attempt.declaration.policy.atomic:
-                return run_atomically(attempt, holder)
+                return run_atomically(attempt, holder, self.reporter.flush)
             return attempts.run(attempt)
 
         done, wanting = self.completer.add, self.dispatcher.slot_free

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 import psycopg
@@ -94,6 +95,12 @@ class Reporter(Loop):
                 logger.exception("What %d attempts told was refused", len(telling))
             for attempt in telling:
                 attempt.reported = now
+
+    def flush(self, attempt: Attempt) -> None:
+        """Write what this tells, before its transaction is committed; what cannot be
+        written now is left to the completer."""
+        with suppress(StoreUnavailable):
+            self.write(self._connection, [attempt])
 
     def close(self) -> None:
         """Let the connection go; the completer writes the last states."""

@@ -75,6 +75,19 @@ def test_each_claim_has_a_row_of_its_own(own: OwnConnection) -> None:
     ) == [(7, 9.0), (8, 1.0)]
 
 
+def test_of_a_job_that_is_attempted_for_ever_the_last_reports_are_kept(
+    own: OwnConnection,
+) -> None:
+    id, other = running(), running()
+    report.write(own, "host:1", [told(other, done=1.0)])
+    for fence in range(1, report.KEPT + 6):
+        QueuedJob.objects.filter(id=id).update(fence=fence)
+        report.write(own, "host:1", [told(id, fence, done=1.0)])
+    fences = Row.objects.filter(job_id=id).order_by("fence")
+    assert [row.fence for row in fences] == list(range(6, report.KEPT + 6))
+    assert Row.objects.filter(job_id=other).exists()
+
+
 def test_a_claim_that_was_lost_writes_nothing(own: OwnConnection) -> None:
     id = running(fence=7)
     report.write(own, "host:1", [told(id, 7, done=1.0)])

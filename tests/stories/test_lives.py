@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from django_jobqueue import replay
-from django_jobqueue.models import Failure, FailureGroup, FailureRollup
-from tests.conftest import HandDriven, archived, queued
+import threading
+
+from django_jobqueue import get_job, replay
+from django_jobqueue.models import Failure, FailureGroup, FailureRollup, Report
+from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 
 
@@ -65,3 +67,20 @@ def test_a_handler_that_asked_too_often_has_failed(worker: HandDriven) -> None:
     assert (job.status, job.error_message) == ("failed", "again")
     (group,) = FailureGroup.objects.all()
     assert job.fingerprint == group.fingerprint
+
+
+def test_how_far_a_running_job_is_can_be_seen(worker: HandDriven) -> None:
+    gate = jobs.gates["story"] = threading.Event()
+    worker.worker.start()
+    try:
+        made = jobs.tell_atomically.enqueue(gate="story")
+        (report,) = eventually(lambda: Report.objects.filter(job_id=made.id))
+        assert (report.note, get_job(made.id).status) == ("inside", "running")
+        gate.set()
+        eventually(lambda: get_job(made.id).is_over)
+        report.refresh_from_db()
+        assert report.note == "at the end"
+    finally:
+        gate.set()
+        worker.worker.drain()
+        worker.worker.stop(20)
