@@ -126,14 +126,14 @@ class Runner:
         """The result that the attempt begins with. What earlier attempts came to is
         looked up; most have none."""
         result = None
-        if context.attempt > 1 or context.crashes:
+        if _has_past(context):
             found = record(DjangoDatabase(), context.id)
             result = found and recorded(found, self.task, self.parameters)
         result = result or self._first(context, data)
         return started_result(result, context.worker, context.attempt)
 
     async def _astarted(self, context: Context, data: dict[str, Any]) -> JobTaskResult:
-        if context.attempt > 1 or context.crashes:
+        if _has_past(context):
             return await sync_to_async(self._started)(context, data)
         return self._started(context, data)
 
@@ -203,3 +203,8 @@ def _kept(value: Any) -> Any:
 def _sender(result: JobTaskResult) -> object:
     """The class of the backend that it was enqueued with."""
     return type(task_backends[result.backend])
+
+
+def _has_past(context: Context) -> bool:
+    """Whether other attempts came before; a job that nobody claimed is in no table."""
+    return bool(context.fence and (context.attempt > 1 or context.crashes))

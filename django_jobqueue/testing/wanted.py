@@ -6,11 +6,12 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from django_jobqueue.store.enqueued import Enqueued
 
-OTHER_TYPE = "another job type"
+OTHER_TYPE: Final = "another job type"
+BESIDES: Final = "*"  # key of what tasks keep beside their arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class Wanted:
         """In what this job is another, in words; empty if it is the one."""
         if seen.job.job_type != self.job_type:
             return [OTHER_TYPE]
-        return [*self._of_data(seen.job.data), *self._of_options(seen)]
+        return [*self._of_data(arguments(seen)), *self._of_options(seen)]
 
     def distance(self, seen: Enqueued) -> int:
         """How far this job is from it; 0 if it is the one."""
@@ -72,10 +73,22 @@ class Wanted:
             yield f"tags lack {', '.join(map(written, sorted(missing)))}"
 
 
+def arguments(seen: Enqueued) -> Any:
+    """The data as a test knows them."""
+    data = seen.job.data
+    if not isinstance(data, dict) or BESIDES not in data:
+        return data
+    return {key: value for key, value in data.items() if key != BESIDES}
+
+
 def shown(seen: Enqueued) -> str:
     """A job in one line."""
     job, later = seen.job, seen.job.run_after - seen.job.created_at
-    parts = [job.job_type, f"data={written(job.data)}", f"queue={written(job.queue)}"]
+    parts = [
+        job.job_type,
+        f"data={written(arguments(seen))}",
+        f"queue={written(job.queue)}",
+    ]
     if job.priority:
         parts.append(f"priority={job.priority}")
     if later > timedelta(seconds=1):

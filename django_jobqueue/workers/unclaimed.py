@@ -18,7 +18,7 @@ from django_jobqueue.store.rows import ClaimedJob, Job
 from django_jobqueue.workers import identity
 from django_jobqueue.workers.attempt import Attempt, arun, run
 
-FENCE: Final = 1
+FENCE: Final = 0  # of no claim
 
 
 def unclaimed(
