@@ -57,7 +57,7 @@ class Reloader:
         return code
 
     def _look_at_current(self, code: int) -> int:
-        ended = self._current and self._current.poll()
+        ended = None if self._current is None else self._current.poll()
         if ended is None:
             return code
         self._current = None
