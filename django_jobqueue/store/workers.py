@@ -19,6 +19,10 @@ VALUES (%(name)s, %(host)s, %(pid)s, %(identity)s, %(supervisor)s, %(release)s,
 RETURNING id
 """
 
+LEARNT: Final = """
+UPDATE jobqueue_worker SET job_types = %(job_types)s::jsonb WHERE id = %(id)s
+"""
+
 # One statement for all workers of a host, by the database's clock. A worker that was
 # given up is not renewed, and so learns that it was. What operators ask comes along.
 RENEW: Final = """
@@ -169,6 +173,11 @@ def register(db: Database, new: NewWorker, lease: float) -> int:
     worker: int = db.fetch(REGISTER, params)[0][0]
     return worker
 
+
+
+def learnt(db: Database, worker: int, job_types: Sequence[str]) -> None:
+    """Write that this worker runs these job types by now."""
+    db.run(LEARNT, {"id": worker, "job_types": json.dumps(list(job_types))})
 
 def renew(db: Database, beats: Sequence[Beat], lease: float) -> dict[int, Asked]:
     """Renew the leases of these; return what each renewed one is asked."""

@@ -9,7 +9,8 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store import job_types, lanes
+from django_jobqueue.registry import registry
+from django_jobqueue.store import lanes
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.attempt import Attempt
@@ -18,6 +19,7 @@ from django_jobqueue.workers.claimer import LIMIT_RETRY, Claimer
 from django_jobqueue.workers.executors.base import Executor
 from django_jobqueue.workers.loop import FOREVER, Loop
 from django_jobqueue.workers.policies import Policies
+from django_jobqueue.workers.policy_reader import PolicyReader
 from django_jobqueue.workers.rests import Rests, Sign
 
 logger = logging.getLogger(__name__)
@@ -51,7 +53,7 @@ class Dispatcher(Loop):
         self._sign = Sign(worker, connection)
         self._connection = connection
         self._claimer = claimer
-        self._policies = policies
+        self._reader = PolicyReader(worker, connection, policies, registry)
         self._cancelled = cancelled
         self._heard = heard  # whether notifications arrive
         self.rounds = 0  # how many have begun
@@ -157,7 +159,7 @@ class Dispatcher(Loop):
         if not self._next_reload:
             self._claimer.warm_up()
         self._reload = False
-        self._policies.update(job_types.overrides(self._connection))
+        self._reader.read()
         self._claimer.limited_until.clear()
         self._next_reload = now + RELOAD_EVERY
 

@@ -30,6 +30,10 @@ class Policies:
         self._overrides = overrides
         self._timeouts = {}
 
+    def learn(self, declaration: Declaration) -> None:
+        """Run jobs of this type, too."""
+        self._declared[declaration.name] = declaration
+
     def declaration(self, job_type: str) -> Declaration:
         """The handler of this job type."""
         return self._declared[job_type]

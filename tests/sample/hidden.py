@@ -1,0 +1,13 @@
+"""Nobody imports this, but for a worker that comes upon the task in it."""
+
+from __future__ import annotations
+
+from django_jobqueue.backends import task
+
+
+@task
+def double(number: int) -> int:
+    return number * 2
+
+
+def no_task() -> None: ...
