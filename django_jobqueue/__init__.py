@@ -45,6 +45,7 @@ from django_jobqueue.exceptions import (
     UnknownJobType,
 )
 from django_jobqueue.handler import Handler, job
+from django_jobqueue.store.rows import Job
 from django_jobqueue.triage import cancel, get_job, replay
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ __all__ = [
     "Fail",
     "Handler",
     "InvalidArguments",
+    "Job",
     "JobCancelled",
     "JobChanged",
     "JobExpired",

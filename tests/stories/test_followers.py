@@ -1,0 +1,261 @@
+"""Jobs that follow on others: one for each end, whatever brings it about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection, transaction
+from django.utils import timezone
+
+from django_jobqueue import (
+    Handler,
+    InvalidArguments,
+    Job,
+    UnknownJobType,
+    cancel,
+    enqueue,
+    job,
+    replay,
+    triage,
+)
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.registry import registry
+from django_jobqueue.store import expire, rescue
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from tests.conftest import HandDriven, archived, queued
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+REPORT = "tests.sample.report"
+
+
+def followers() -> list[Any]:
+    """The data of all jobs that followed, done or not."""
+    waiting = [row.data for row in queued(job_type_id=REPORT)]
+    return waiting + [row.data for row in archived(job_type_id=REPORT)]
+
+
+def told(made: Job, status: str) -> list[dict[str, str]]:
+    """What the one follower of this job is told."""
+    return [{"job": str(made.id), "status": status}]
+
+
+def test_one_that_succeeds_is_followed_and_the_follower_runs(
+    worker: HandDriven,
+) -> None:
+    made = jobs.followed.enqueue()
+    assert followers() == []
+
+    worker.work()
+
+    assert followers() == told(made, "succeeded")
+    (last,) = archived(job_type_id=REPORT)
+    assert (last.result, last.enqueued_by) == (f"{made.id} succeeded", "on_complete")
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "attempts"),
+    [("error", "failed", 2), ("fail", "failed", 1), ("cancel", "cancelled", 1)],
+)
+def test_one_that_fails_for_good_is_followed_once(
+    worker: HandDriven, word: str, status: str, attempts: int
+) -> None:
+    made = jobs.followed.enqueue(word)
+    worker.work()
+    assert followers() == told(made, status)
+    assert archived(id=made.id)[0].attempts == attempts
+
+
+def test_a_retry_is_not_followed(worker: HandDriven) -> None:
+    jobs.followed.enqueue("error")
+    worker.claim()
+    worker.run()
+    worker.finish()
+    assert [row.attempts for row in queued()] == [1]
+    assert followers() == []
+
+
+def test_one_that_is_cancelled_while_it_waits_is_followed() -> None:
+    made = jobs.followed.enqueue()
+    cancel([made.id])
+    cancel([made.id])
+    assert followers() == told(made, "cancelled")
+
+
+def test_one_that_is_failed_by_hand_is_followed() -> None:
+    made = jobs.followed.enqueue()
+    triage.fail([made.id], reason="no")
+    assert followers() == told(made, "failed")
+
+
+def test_one_that_expires_is_followed() -> None:
+    made = jobs.followed.using(
+        expires_at=timezone.now() - timedelta(seconds=1)
+    ).enqueue()
+    expire.expire(DjangoDatabase())
+    assert followers() == told(made, "expired")
+
+
+def test_one_that_is_rescued_too_often_is_followed(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    made = jobs.followed.enqueue()
+    worker.claim()
+    worker.run()
+    holder = queued()[0].worker_id
+    assert holder is not None
+    rescue.rescue(own, [holder], crashed=True, reason="killed")
+    assert archived(id=made.id)[0].status == "failed"
+    assert followers() == told(made, "failed")
+
+
+def test_one_that_is_archived_by_plain_sql_is_followed() -> None:
+    made = jobs.followed.enqueue()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH gone AS (DELETE FROM jobqueue_queuedjob RETURNING id, job_type, "
+            "on_complete) INSERT INTO jobqueue_archivedjob (id, job_type, on_complete, "
+            "status) SELECT id, job_type, on_complete, 'cancelled' FROM gone"
+        )
+    assert followers() == told(made, "cancelled")
+
+
+def test_what_is_pruned_is_not_followed_again(worker: HandDriven) -> None:
+    made = jobs.followed.enqueue()
+    worker.work()
+    triage.prune_jobs([made.id])
+    worker.work()
+    assert not ArchivedJob.objects.filter(id=made.id).exists()
+    assert followers() == told(made, "succeeded")
+
+
+def test_an_atomic_job_is_followed_in_its_own_transaction(worker: HandDriven) -> None:
+    made = jobs.followed_atomic.enqueue()
+    failed = jobs.followed_atomic.enqueue(fails=True)
+    worker.work()
+    assert sorted(followers(), key=str) == sorted(
+        told(made, "succeeded") + told(failed, "failed"), key=str
+    )
+
+
+def test_an_archiving_that_is_rolled_back_leaves_no_follower() -> None:
+    made = jobs.followed.enqueue()
+    with transaction.atomic():
+        cancel([made.id])
+        assert len(followers()) == 1
+        transaction.set_rollback(True)
+    assert followers() == []
+    assert [row.status for row in queued()] == ["queued"]
+
+
+def test_a_replay_is_followed_too(worker: HandDriven) -> None:
+    made = jobs.followed.enqueue()
+    worker.work()
+    again = replay(made.id)
+    worker.work()
+    assert followers() == told(made, "succeeded") + told(again, "succeeded")
+
+
+def test_any_job_can_be_followed(worker: HandDriven) -> None:
+    made = jobs.add.using(on_complete=jobs.report).enqueue(1)
+    named = enqueue("tests.sample.add", {"a": 2}, on_complete=REPORT)
+    many = jobs.add.using(on_complete=REPORT).enqueue_many([{"a": 3}, {"a": 4}])
+    jobs.add.enqueue(5)
+    worker.work()
+    assert {one["job"] for one in followers()} == {
+        str(id) for id in (made.id, named.id, *many)
+    }
+
+
+def test_many_of_a_type_that_is_followed(worker: HandDriven) -> None:
+    ids = jobs.followed.enqueue_many([{}, {"word": "fail"}])
+    worker.work()
+    assert {one["job"]: one["status"] for one in followers()} == {
+        str(ids[0]): "succeeded",
+        str(ids[1]): "failed",
+    }
+
+
+def test_a_type_that_another_process_declares_is_followed() -> None:
+    JobType.objects.create(name="elsewhere.send", on_complete=REPORT)
+    one = enqueue("elsewhere.send")
+    two = enqueue("elsewhere.send")
+    cancel([one.id, two.id])
+    assert len(followers()) == 2
+
+
+def test_a_follower_whose_row_is_missing_gets_one() -> None:
+    JobType.objects.filter(name__in=[REPORT, "tests.sample.followed"]).delete()
+    made = jobs.followed.enqueue()
+    assert JobType.objects.filter(name=REPORT).exists()
+    cancel([made.id])
+    assert followers() == told(made, "cancelled")
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_follower_that_nobody_knows_is_refused_at_the_enqueue(many: bool) -> None:
+    handler = jobs.add.using(on_complete="tests.sample.reprot")
+    with pytest.raises(UnknownJobType, match=r"'tests\.sample\.report'"):
+        handler.enqueue_many([{"a": 1}]) if many else handler.enqueue(1)
+    assert not QueuedJob.objects.exists()
+
+
+def test_a_follower_that_vanished_harms_nothing(worker: HandDriven) -> None:
+    made = jobs.followed.enqueue()
+    JobType.objects.filter(name=REPORT).delete()
+    worker.work()
+    assert archived(id=made.id)[0].status == "succeeded"
+    assert followers() == []
+
+
+def finish(job: str, status: str) -> None: ...
+
+
+def wrong(status: str) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        (
+            "stories.itself",
+            "must be another job type than 'stories.itself', which would follow on "
+            "itself without end.",
+        ),
+        (
+            jobs.add,
+            "must be a handler of (job, status), which it is called with: "
+            "tests.sample.jobs.add() has no parameter 'job'.",
+        ),
+    ],
+)
+def test_a_follower_that_cannot_be_is_refused_when_it_is_declared(
+    option: Any, problem: str
+) -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        job(name="stories.itself", on_complete=option)(finish)
+    assert str(caught.value) == f"@job on {__name__}.finish: on_complete {problem}"
+    assert registry.get("stories.itself") is None
+
+
+@pytest.mark.parametrize(
+    ("handler", "follower", "problem"),
+    [
+        (jobs.report, jobs.report, "on_complete must be another job type than"),
+        (jobs.report, jobs.add, "on_complete must be a handler of (job, status), wh"),
+        (jobs.report, "two words", "on_complete must have no space and no control"),
+        (jobs.report, 7, "on_complete must be a handler, or the name of a job type"),
+    ],
+)
+def test_a_follower_that_cannot_be_is_refused_when_it_is_used(
+    handler: Handler[..., Any], follower: Any, problem: str
+) -> None:
+    use: Callable[..., Any] = handler.using
+    with pytest.raises(InvalidArguments) as caught:
+        use(on_complete=follower)
+    assert str(caught.value).startswith(problem)
