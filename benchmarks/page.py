@@ -37,7 +37,7 @@ def page(results: Results) -> str:
         in_short=_in_short(results),
         not_first=_list(_not_first(results)),
         questions="\n\n".join(_section(q, results) for q in QUESTIONS),
-        left_out=_list(f"{name}: {what}." for name, what in results.left_out.items()),
+        left_out=_list(_left_out(results)),
         made_with=_made_with(results),
         settings="\n\n".join(
             _prose(f"**{system.name}:** {system.settings} It keeps {system.keeps}.")
@@ -118,6 +118,14 @@ def _not_first(results: Results) -> Iterator[str]:
                 if times < 1 / SAME:
                     better = f"{name} is {number(1 / times)} × better"
                     yield f"{_what(question, case)}: {better}."
+
+
+def _left_out(results: Results) -> Iterator[str]:
+    """The systems that could not be run, and the trials that came to nothing."""
+    for name, what in results.left_out.items():
+        yield f"{name}: {what}."
+    for trial in results.failed:
+        yield f"failed: {trial}."
 
 
 def _comparisons(question: Question, case: Case, results: Results) -> dict[str, float]:

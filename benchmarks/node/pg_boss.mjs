@@ -38,7 +38,9 @@ async function enqueue() {
 async function start() {
   const made = await boss({ useListenNotify: true });
   const all = (jobs) => Promise.all(jobs.map((job) => work(job.data)));
-  await made.work("work", { pollingIntervalSeconds: 0.5, ...options }, all);
+  // Notified while it is busy, it would else wait for half a minute.
+  const poll = { pollingIntervalSeconds: 0.5, notifyPollingIntervalSeconds: 0.5 };
+  await made.work("work", { ...poll, ...options }, all);
 }
 
 await { install, enqueue, work: start }[process.argv[2]]();

@@ -67,6 +67,20 @@ class Aim:
         return enough and (self.at_most is None or figure <= self.at_most)
 
 
+def to_best_other(
+    case: str, key: str, systems: Sequence[System], best: Callable[..., float]
+) -> Callable[[Results], float | None]:
+    """How the figure of the first system compares with the ``best`` (``max`` or
+    ``min``) of the others."""
+
+    def figure(results: Results) -> float | None:
+        ours, *others = (results.median(case, system.name, key) for system in systems)
+        known = [value for value in others if value]
+        return ours / best(known) if ours is not None and known else None
+
+    return figure
+
+
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """Something to be found out about all systems. The texts are Markdown."""

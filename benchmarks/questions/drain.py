@@ -14,6 +14,7 @@ from benchmarks.questions.base import (
     Measure,
     Question,
     Values,
+    to_best_other,
 )
 from benchmarks.results import Results
 from benchmarks.site import Site
@@ -107,19 +108,6 @@ def _ratio(ours: str, case: str, system: System, key: str = "jobs_per_s") -> Rat
     )
 
 
-def _to_best(case: str) -> Ratio:
-    """How our rate compares with that of the best other system."""
-
-    def figure(results: Results) -> float | None:
-        ours, *others = (
-            results.median(f"drain/{case}", system.name, "jobs_per_s") for system in ALL
-        )
-        best = max((rate for rate in others if rate is not None), default=None)
-        return ours / best if ours is not None and best else None
-
-    return figure
-
-
 QUESTION: Final = Question(
     name="drain",
     title="Draining a backlog",
@@ -197,7 +185,7 @@ QUESTION: Final = Question(
         ),
         Aim(
             text="Two processes: at least the best other system's two",
-            figure=_to_best("two"),
+            figure=to_best_other("drain/two", "jobs_per_s", ALL, max),
             at_least=1,
         ),
         Aim(

@@ -83,12 +83,14 @@ class _Crowd:
         firsts = [self._next + i * APART for i in range(len(self._clients))]
         self._next += APART * len(self._clients)
         with ThreadPoolExecutor(len(self._clients)) as pool:
-            done = pool.map(
-                lambda client, first: client.during(first, self._seconds, bare=bare),
-                self._clients,
-                firsts,
+            done: int = sum(
+                pool.map(
+                    lambda client, at: client.during(at, self._seconds, bare=bare),
+                    self._clients,
+                    firsts,
+                )
             )
-        return sum(done) / self._seconds
+        return done / self._seconds
 
 
 def _copy(site: Site, system: System) -> Values:

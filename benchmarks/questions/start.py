@@ -35,7 +35,8 @@ def _start(trial: Trial, number: int) -> float:
     trial.fill(1, first=number)
     began = time.monotonic_ns()
     workers = trial.start(Load.PICKUP)
-    wait_for(lambda: trial.journal.has(number + 1), PATIENCE, workers, "the job")
+    wait_for(lambda: number in trial.journal.starts(), PATIENCE, workers, "the job")
+    wait_for(lambda: trial.running() == 0, PATIENCE, workers, "its record")
     workers.kill()
     return (trial.journal.starts()[number][0] - began) / 1e9
 

@@ -10,8 +10,15 @@ from typing import Final
 from benchmarks.figures import percentile
 from benchmarks.journal import Kind
 from benchmarks.processes import wait_for
-from benchmarks.questions.base import Aim, Better, Case, Column, Question, Values
-from benchmarks.results import Results
+from benchmarks.questions.base import (
+    Aim,
+    Better,
+    Case,
+    Column,
+    Question,
+    Values,
+    to_best_other,
+)
 from benchmarks.site import Site
 from benchmarks.systems import ALL, ON_POSTGRES, OURS
 from benchmarks.systems.base import Load, System
@@ -50,15 +57,6 @@ def _measure(site: Site, system: System) -> Values:
         "server_us": server_us,
         "backlog": backlog,
     }
-
-
-def _to_cheapest(results: Results) -> float | None:
-    """Our CPU time for a job to the least of the others on PostgreSQL."""
-    ours, *others = (
-        results.median("steady/load", system.name, "cpu_us") for system in ON_POSTGRES
-    )
-    least = min((cpu for cpu in others if cpu is not None), default=None)
-    return ours / least if ours is not None and least else None
 
 
 QUESTION: Final = Question(
@@ -105,7 +103,7 @@ QUESTION: Final = Question(
         ),
         Aim(
             text="CPU for a job: less than any other system on PostgreSQL",
-            figure=_to_cheapest,
+            figure=to_best_other("steady/load", "cpu_us", ON_POSTGRES, min),
             at_most=1,
         ),
     ),

@@ -99,9 +99,10 @@ def test_the_page_says_nothing_bad_where_there_is_nothing() -> None:
 def test_the_page_names_what_was_not_measured_and_who_was_left_out() -> None:
     made = compared(10_000, 4_000)
     made.left_out = {"pg-boss": "there is no npm here"}
+    made.failed = ["drain/two 3 chancy"]
     text = page(made)
     assert f"{IN_BATCHES} | – | not measured |" in text
-    assert "\n- pg-boss: there is no npm here.\n" in text
+    assert "\n- pg-boss: there is no npm here.\n- failed: drain/two 3 chancy.\n" in text
     assert text.count("Not measured in this run.") == len(QUESTIONS) - 1
 
 
