@@ -1,0 +1,324 @@
+"""Workers run tasks, and tell the framework."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from django_jobqueue import JobCancelled, JobExpired, JobLost, cancel, triage
+from django_jobqueue.backends import JobQueueBackend, JobTask, JobTaskResult
+from django_jobqueue.backends.compat import (
+    TaskContext,
+    TaskResultStatus,
+    task_finished,
+    task_started,
+)
+from django_jobqueue.models import Failure, QueuedJob
+from django_jobqueue.store import expire, rescue
+from django_jobqueue.store.connection import OwnConnection
+from tests.conftest import HandDriven, archived
+from tests.sample import tasks
+
+FAILED, SUCCESSFUL = TaskResultStatus.FAILED, TaskResultStatus.SUCCESSFUL
+Finish = Callable[..., JobTaskResult]
+
+
+@pytest.fixture
+def finish(worker: HandDriven) -> Finish:
+    """Enqueue a task, let a worker do it, and return the result."""
+
+    def run(task: JobTask, *args: Any, **kwargs: Any) -> JobTaskResult:
+        result = task.enqueue(*args, **kwargs)
+        worker.work()
+        result.refresh()
+        assert task.get_result(result.id) == result
+        return result
+
+    return run
+
+
+@pytest.mark.parametrize("task", [tasks.add, tasks.aadd])
+def test_a_task_that_returns_is_successful(finish: Finish, task: JobTask) -> None:
+    result = finish(task, 1, b=2)
+    assert (result.status, result.return_value, result.errors) == (SUCCESSFUL, 3, [])
+    assert result.attempts == len(result.worker_ids) == 1
+    assert result.started_at == result.last_attempted_at
+    assert result.enqueued_at <= result.started_at <= result.finished_at
+
+
+@pytest.mark.parametrize("task", [tasks.fail, tasks.afail])
+def test_a_task_that_raises_has_failed(finish: Finish, task: JobTask) -> None:
+    result = finish(task, "a message")
+    (error,) = result.errors
+    assert result.status == FAILED
+    assert error.exception_class is ValueError
+    assert error.traceback.endswith("ValueError: a message\n")
+    with pytest.raises(ValueError, match="Task failed"):
+        assert result.return_value
+
+
+def test_a_nested_exception_reads_as_it_was_raised(finish: Finish) -> None:
+    (error,) = finish(tasks.fail_with_cause).errors
+    assert 'ValueError(ValueError("the inner one"))' in error.traceback
+
+
+@pytest.mark.parametrize(
+    ("how", "error_class"), [("exit", SystemExit), ("ctrl-c", KeyboardInterrupt)]
+)
+def test_a_task_that_ends_the_process_fails_alone(
+    finish: Finish, how: str, error_class: type[BaseException]
+) -> None:
+    result = finish(tasks.leave, how)
+    assert [error.exception_class for error in result.errors] == [error_class]
+    assert finish(tasks.add, 1).return_value == 1
+
+
+def test_what_is_no_json_is_a_type_error(finish: Finish) -> None:
+    result = finish(tasks.return_object.using(max_attempts=5))
+    (error,) = result.errors
+    assert (result.status, error.exception_class) == (FAILED, TypeError)
+    assert "is not JSON serializable" in error.traceback
+    assert "Unsupported type" in error.traceback
+
+
+def test_bytes_are_returned_as_text(finish: Finish) -> None:
+    assert finish(tasks.return_bytes).return_value == "bytes"
+
+
+def test_arguments_arrive_as_they_were_given(finish: Finish) -> None:
+    result = finish(tasks.anything, 1, [2], three={"x": None})
+    assert result.return_value == [[1, [2]], {"three": {"x": None}}]
+
+
+def test_a_task_can_know_its_attempt(finish: Finish) -> None:
+    result = finish(tasks.look.using(metadata={"trace": 7}))
+    assert result.return_value == {
+        "id": result.id,
+        "status": "RUNNING",
+        "attempt": 1,
+        "workers": result.worker_ids,
+        "metadata": {"trace": 7},
+        "current": result.id,
+    }
+    assert finish(tasks.alook).return_value == 1
+
+
+@pytest.mark.parametrize("task", [tasks.fail_twice, tasks.afail_twice])
+def test_each_failed_attempt_has_its_error(finish: Finish, task: JobTask) -> None:
+    result = finish(task)
+    assert result.status == SUCCESSFUL
+    assert result.return_value == ["ValueError: attempt 1", "ValueError: attempt 2"]
+    assert [e.traceback.splitlines()[-1] for e in result.errors] == result.return_value
+    assert result.attempts == len(result.worker_ids) == 3
+    assert result.started_at < result.last_attempted_at
+
+
+def test_a_task_that_waits_for_its_next_attempt_is_ready(worker: HandDriven) -> None:
+    result = tasks.fail_twice.using(run_after=timedelta(0)).enqueue()
+    worker.claim()
+    worker.run()
+    worker.finish()
+    result.refresh()
+    assert result.status == TaskResultStatus.READY
+    assert (result.attempts, len(result.errors)) == (1, 1)
+    assert result.finished_at is None
+    assert tasks.fail_twice.get_result(result.id) == result
+
+
+def test_a_task_that_says_nothing_of_retries_is_tried_once(finish: Finish) -> None:
+    assert finish(tasks.fail).attempts == 1
+
+
+def test_a_backoff_is_asked_with_the_error_and_the_result(finish: Finish) -> None:
+    assert finish(tasks.fail_with, "value").attempts == 3
+    assert tasks.seen == [("ValueError", 1), ("ValueError", 2)]
+
+
+def test_a_backoff_that_returns_none_ends_the_attempts(finish: Finish) -> None:
+    result = finish(tasks.fail_with, "key")
+    assert (result.status, result.attempts) == (FAILED, 1)
+    assert archived()[0].error_class == "KeyError"
+
+
+def test_an_atomic_task_is_undone_when_it_fails(finish: Finish) -> None:
+    assert finish(tasks.write_atomic, "ann").status == SUCCESSFUL
+    assert finish(tasks.write_atomic, "bob", fail=True).status == FAILED
+    assert [user.username for user in User.objects.all()] == ["ann"]
+
+
+# What becomes of jobs in other ways.
+
+
+def over(result: JobTaskResult) -> tuple[Any, ...]:
+    result.refresh()
+    return result.status, [error.exception_class for error in result.errors]
+
+
+def test_a_cancelled_task_has_failed_with_an_error_of_its_own(db: None) -> None:
+    result = tasks.add.enqueue(1)
+    cancel([result.id], reason="not wanted")
+    assert over(result) == (FAILED, [JobCancelled])
+    assert "not wanted" in result.errors[0].traceback
+    assert (result.attempts, result.started_at) == (0, None)
+
+
+def test_an_expired_task_has_failed_with_an_error_of_its_own(
+    own: OwnConnection,
+) -> None:
+    result = tasks.charge.enqueue(1)
+    QueuedJob.objects.update(expires_at="2020-01-01T00:00:00Z")
+    expire.expire(own)
+    assert over(result) == (FAILED, [JobExpired])
+
+
+def test_a_lost_task_has_failed_with_an_error_of_its_own(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    result = tasks.charge.using(run_after=timedelta(0)).enqueue(1)
+    QueuedJob.objects.update(status="running", worker_id=worker.worker.id, attempts=1)
+    result.refresh()
+    assert (result.status, result.attempts) == (TaskResultStatus.RUNNING, 1)
+    rescue.rescue(own, [worker.worker.id], crashed=True, reason="killed by signal 9")
+    assert over(result) == (FAILED, [JobLost])
+    assert result.errors[0].traceback.endswith("JobLost: killed by signal 9\n")
+    assert result.worker_ids == [worker.worker.name]
+
+
+def test_a_task_that_an_operator_lets_fail_has_an_error(db: None) -> None:
+    result = tasks.add.enqueue(1)
+    triage.fail([result.id], reason="enough")
+    assert over(result) == (FAILED, [JobLost])
+
+
+# Signals and log lines.
+
+
+@pytest.fixture
+def told() -> Iterator[list[tuple[str, Any, str, Any]]]:
+    """What receivers were told: signal, sender, status, and the error at that time."""
+    kept: list[Any] = []
+
+    def started(*, sender: Any, task_result: Any, **kwargs: Any) -> None:
+        kept.append(("started", sender, task_result.status, None))
+
+    def finished(*, sender: Any, task_result: Any, **kwargs: Any) -> None:
+        error = sys.exc_info()[1]
+        kept.append(("finished", sender, task_result.status, error))
+
+    task_started.connect(started)
+    task_finished.connect(finished)
+    yield kept
+    task_started.disconnect(started)
+    task_finished.disconnect(finished)
+
+
+@pytest.mark.parametrize("task", [tasks.add, tasks.aadd])
+def test_start_and_success_are_told(
+    finish: Finish, told: list[Any], task: JobTask
+) -> None:
+    finish(task, 1)
+    assert told == [
+        ("started", JobQueueBackend, "RUNNING", None),
+        ("finished", JobQueueBackend, "SUCCESSFUL", None),
+    ]
+
+
+@pytest.mark.parametrize("task", [tasks.fail, tasks.afail])
+def test_a_failure_is_told_where_its_error_can_be_had(
+    finish: Finish, told: list[Any], task: JobTask
+) -> None:
+    finish(task, "here")
+    signal, sender, status, error = told[-1]
+    assert (signal, sender, status) == ("finished", JobQueueBackend, "FAILED")
+    assert (type(error), str(error)) == (ValueError, "here")
+
+
+def test_each_attempt_is_told_to_start_and_the_last_to_finish(
+    finish: Finish, told: list[Any]
+) -> None:
+    finish(tasks.fail_twice)
+    assert [signal for signal, *_ in told] == ["started"] * 3 + ["finished"]
+
+
+def test_the_error_of_a_task_with_secrets_is_told_without_them(
+    finish: Finish, told: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    result = finish(tasks.charge, 1, "4111-1111")
+    assert "4111" not in str(told[-1][3])
+    assert "4111" not in caplog.text
+    assert "4111" not in "".join(error.traceback for error in result.errors)
+    assert "4111" not in "".join(f.error_message for f in Failure.objects.all())
+
+
+@pytest.mark.parametrize(
+    ("task", "state"),
+    [
+        (tasks.add.using(), "SUCCESSFUL"),
+        (tasks.aadd.using(), "SUCCESSFUL"),
+        (tasks.fail.using(), "FAILED"),
+        (tasks.afail.using(), "FAILED"),
+    ],
+)
+def test_a_run_is_three_log_lines(
+    finish: Finish, lines: list[logging.LogRecord], task: JobTask, state: str
+) -> None:
+    result = finish(task, 7)
+    texts = [line.getMessage() for line in lines]
+    assert all(result.id in text and "None" not in text for text in texts)
+    assert ["enqueued" in texts[0], "RUNNING" in texts[1], state in texts[2]] == [
+        True,
+        True,
+        True,
+    ]
+    assert [line.levelname for line in lines] == [
+        "DEBUG",
+        "INFO",
+        "INFO" if state == "SUCCESSFUL" else "ERROR",
+    ]
+    assert bool(lines[2].exc_info) is (state == "FAILED")
+    assert len(lines) == 3
+
+
+def test_receivers_that_raise_change_nothing(finish: Finish) -> None:
+    def receive(**kwargs: Any) -> None:
+        raise RuntimeError("the receiver")
+
+    for signal in (task_started, task_finished):
+        signal.connect(receive)
+    try:
+        assert finish(tasks.add, 1).return_value == 1
+    finally:
+        for signal in (task_started, task_finished):
+            signal.disconnect(receive)
+
+
+def test_the_context_is_one_of_the_framework(finish: Finish) -> None:
+    assert issubclass(tasks.JobTaskContext, TaskContext)
+    finish(tasks.look)
+    assert isinstance(tasks.seen[0], JobTaskResult)
+
+
+def test_deferred_tasks_wait_and_do_not_keep_a_worker(worker: HandDriven) -> None:
+    later = tasks.add.using(run_after=timedelta(hours=1)).enqueue(1)
+    now = tasks.add.enqueue(2)
+    worker.work()
+    now.refresh()
+    later.refresh()
+    assert (now.status, later.status) == (SUCCESSFUL, TaskResultStatus.READY)
+
+
+def test_greater_priorities_come_first(make_worker: Any) -> None:
+    results = [
+        tasks.add.using(priority=priority).enqueue(1) for priority in (0, -100, 100)
+    ]
+    make_worker(threads=1).work()
+    for result in results:
+        result.refresh()
+    ordered = sorted(results, key=lambda result: result.started_at)
+    assert [result.task.priority for result in ordered] == [100, 0, -100]
