@@ -1,0 +1,262 @@
+"""Jobs in several databases: by the setting, by the routers, by ``using``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.db import connection, connections, transaction
+from django.test import override_settings
+from psycopg.sql import SQL
+from pytest_django import DjangoDbBlocker
+
+import django_jobqueue
+from django_jobqueue import (
+    AlreadyArchived,
+    DuplicateJob,
+    InvalidArguments,
+    JobNotFound,
+    enqueue,
+    get_job,
+    triage,
+)
+from django_jobqueue.conf import conf
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.store import connection as store_connection
+from django_jobqueue.store import insert
+from django_jobqueue.store.connection import DjangoDatabase
+from tests.conftest import HandDriven
+from tests.sample import jobs
+
+SECOND = "second"
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", SECOND])
+
+
+class JobsAreSecond:
+    """A router that has jobs in the second database."""
+
+    def db_for_write(self, model: type, **hints: Any) -> str | None:
+        return SECOND if model is QueuedJob else None
+
+
+class JobsAreNowhere:
+    """A router with a mistake."""
+
+    def db_for_write(self, model: type, **hints: Any) -> str | None:
+        return "secnd"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def second(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Another database, which is migrated."""
+    with django_db_blocker.unblock():
+        name = f"{connection.settings_dict['NAME']}_second"
+        parameters = {**connection.get_connection_params(), "dbname": "postgres"}
+        for option in ("context", "cursor_factory", "prepare_threshold"):
+            parameters.pop(option, None)
+        with psycopg.connect(**parameters, autocommit=True) as server:
+            server.execute(SQL(f'DROP DATABASE IF EXISTS "{name}"'))
+            server.execute(SQL(f'CREATE DATABASE "{name}"'))
+            settings = {**connections.settings["default"], "NAME": name}
+            connections.settings[SECOND] = settings
+            call_command("migrate", database=SECOND, verbosity=0)
+            insert._known.clear()
+            yield
+            connections[SECOND].close()
+            del connections[SECOND]
+            del connections.settings[SECOND]
+            store_connection._usable.discard(SECOND)
+            server.execute(SQL(f'DROP DATABASE "{name}" WITH (FORCE)'))
+
+
+def counts() -> tuple[int, int]:
+    """How many jobs wait in the first and in the second database."""
+    return QueuedJob.objects.using("default").count(), (
+        QueuedJob.objects.using(SECOND).count()
+    )
+
+
+def test_without_a_setting_or_a_router_it_is_the_default() -> None:
+    with override_settings(JOBQUEUE={}):
+        assert conf.database == "default"
+        assert DjangoDatabase().alias == "default"
+
+
+def test_routers_choose_where_jobs_are_written() -> None:
+    with override_settings(DATABASE_ROUTERS=[JobsAreSecond()]):
+        made = jobs.add.enqueue(1)
+        jobs.add.enqueue_many([{"a": 2}])
+        assert conf.database == SECOND
+        assert get_job(made.id).data == {"a": 1}
+    assert counts() == (0, 2)
+
+
+def test_the_setting_wins_over_the_routers() -> None:
+    routed = override_settings(DATABASE_ROUTERS=[JobsAreSecond()])
+    with routed, override_settings(JOBQUEUE={"DATABASE": "default"}):
+        jobs.add.enqueue(1)
+    assert counts() == (1, 0)
+
+
+def test_an_enqueue_names_its_database() -> None:
+    jobs.add.using(using=SECOND).enqueue(1)
+    enqueue("tests.sample.add", {"a": 2}, using=SECOND)
+    jobs.add.using(using=SECOND).enqueue_many([{"a": 3}])
+    django_jobqueue.enqueue_many("tests.sample.add", [{"a": 4}], using=SECOND)
+    triage.enqueue("tests.sample.add", {"a": 5}, using=SECOND)
+    jobs.add.enqueue(6)
+    assert counts() == (1, 5)
+    assert JobType.objects.using(SECOND).filter(name="tests.sample.add").exists()
+
+
+def test_it_belongs_to_the_transaction_of_that_database() -> None:
+    with transaction.atomic(using=SECOND):
+        jobs.add.using(using=SECOND).enqueue(1)
+        jobs.add.using(using=SECOND).enqueue_many([{"a": 2}])
+        jobs.add.enqueue(3)
+        transaction.set_rollback(True, using=SECOND)
+    assert counts() == (1, 0)
+
+
+def test_what_is_unique_is_so_in_one_database() -> None:
+    there = jobs.add_alone.using(using=SECOND)
+    jobs.add_alone.enqueue(1)
+    first = there.enqueue(1)
+    with pytest.raises(DuplicateJob) as caught:
+        there.enqueue(1)
+    assert caught.value.job == first
+    with pytest.raises(DuplicateJob):
+        there.enqueue_many([{"a": 1}])
+    assert counts() == (1, 1)
+
+
+def test_an_id_and_a_follower_are_looked_for_there() -> None:
+    made = jobs.followed.using(using=SECOND).enqueue()
+    triage.cancel([made.id], using=SECOND)
+    with pytest.raises(AlreadyArchived):
+        jobs.followed.using(using=SECOND, id=made.id).enqueue()
+    follower = QueuedJob.objects.using(SECOND).get()
+    assert follower.data == {"job": str(made.id), "status": "cancelled"}
+    jobs.followed.using(id=made.id).enqueue()
+
+
+VERBS: list[Callable[[Any], Any]] = [
+    lambda id: triage.run_now([id], using=SECOND),
+    lambda id: triage.reschedule([id], priority=3, using=SECOND),
+    lambda id: triage.allow_attempts([id], 9, using=SECOND),
+    lambda id: triage.edit_data(id, {"a": 2}, using=SECOND),
+    lambda id: triage.cancel([id], using=SECOND).archived,
+    lambda id: triage.replay(id, using=SECOND),
+    lambda id: triage.replay_many([id], using=SECOND),
+    lambda id: triage.prune_jobs([id], using=SECOND),
+]
+
+
+def test_every_verb_acts_in_the_database_that_it_is_told() -> None:
+    made = jobs.add.using(using=SECOND).enqueue(1)
+    with pytest.raises(JobNotFound):
+        get_job(made.id)
+    assert get_job(made.id, using=SECOND).id == made.id
+    for verb in VERBS:
+        assert verb(made.id)
+    assert not ArchivedJob.objects.using(SECOND).exists()
+    other = jobs.add.using(using=SECOND).enqueue(1)
+    assert triage.fail([other.id], reason="no", using=SECOND) == [other.id]
+    assert counts() == (0, 2)
+
+
+def test_job_types_are_paused_and_overridden_there() -> None:
+    jobs.add.using(using=SECOND).enqueue(1)
+    triage.pause(["tests.sample.add"], using=SECOND)
+    triage.override("tests.sample.add", priority=7, using=SECOND)
+    there = JobType.objects.using(SECOND).get(name="tests.sample.add")
+    here = JobType.objects.get(name="tests.sample.add")
+    assert (there.paused, there.priority_override) == (True, 7)
+    assert (here.paused, here.priority_override) == (False, None)
+    triage.resume(["tests.sample.add"], using=SECOND)
+    there.refresh_from_db()
+    assert not there.paused
+
+
+def test_a_worker_serves_the_database_of_its_settings(
+    make_worker: Callable[..., HandDriven],
+) -> None:
+    there = jobs.add.using(using=SECOND).enqueue(1)
+    here = jobs.add.enqueue(2)
+    with override_settings(JOBQUEUE={"DATABASE": SECOND}):
+        worker = make_worker()
+        worker.work()
+        assert get_job(there.id).result == 1
+        worker.close()
+    assert get_job(here.id).status == "queued"
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda: jobs.add.using(using="secnd"),
+        lambda: enqueue("tests.sample.add", {"a": 1}, using="secnd"),
+        lambda: triage.cancel([], using="secnd"),
+    ],
+)
+def test_an_unknown_alias_is_refused_with_the_nearest(verb: Any) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        verb()
+    assert str(caught.value) == (
+        "using must be an alias of DATABASES, not 'secnd'. Did you mean 'second'?"
+    )
+
+
+@pytest.fixture
+def lite() -> Iterator[None]:
+    """An alias whose database is SQLite."""
+    connections.settings["lite"] = {
+        **connections.settings["default"],
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": ":memory:",
+    }
+    yield
+    del connections["lite"]
+    del connections.settings["lite"]
+
+
+def test_a_database_of_another_kind_is_refused(lite: None) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        jobs.add.using(using="lite")
+    assert str(caught.value) == (
+        "using must be a PostgreSQL database; 'lite' is sqlite."
+    )
+
+
+def test_a_setting_that_names_no_such_database_is_told_at_the_first_use(
+    lite: None,
+) -> None:
+    for alias, problem in (
+        ("lite", "must be a PostgreSQL database; 'lite' is sqlite."),
+        (
+            "defualt",
+            "must be an alias of DATABASES, not 'defualt'. Did you mean 'defau",
+        ),
+    ):
+        with (
+            override_settings(JOBQUEUE={"DATABASE": alias}),
+            pytest.raises(ImproperlyConfigured) as caught,
+        ):
+            jobs.add.enqueue(1)
+        assert str(caught.value).startswith(
+            "The database of the jobs, which JOBQUEUE['DATABASE'] or else "
+            f"DATABASE_ROUTERS name, {problem}"
+        )
+
+
+def test_so_is_a_router_that_does() -> None:
+    with (
+        override_settings(DATABASE_ROUTERS=[JobsAreNowhere()]),
+        pytest.raises(ImproperlyConfigured, match="not 'secnd'"),
+    ):
+        jobs.add.enqueue(1)
