@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.contrib import admin
 from django.contrib.admin.options import ShowFacets
 from django.contrib.admin.views.main import ChangeList
-from django.db import models
+from django.db import connections, models
 from django.forms.widgets import Script
 from django.http import HttpRequest
 from django.urls import URLPattern
@@ -17,6 +17,7 @@ from django.urls import URLPattern
 from django_jobqueue.admin.lists.change_list import PlainChangeList
 from django_jobqueue.admin.lists.ranges import parameters_of
 from django_jobqueue.admin.lists.time_limit import limited
+from django_jobqueue.conf import conf
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]
@@ -81,6 +82,11 @@ class JobQueueAdmin(ModelAdmin):
         tell, guess by guess, what a user may not see.
         """
         return lookup in self._parameters(request)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """No pages are offered where ``MODE`` lets a project do without the tables."""
+        there = connections[conf.database].vendor == "postgresql"
+        return there and super().has_module_permission(request)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Jobs are enqueued, job types declared, workers started: not here."""

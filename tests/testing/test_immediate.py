@@ -195,3 +195,50 @@ def test_migrations_are_undone_on_sqlite_as_well(tmp_path: Path) -> None:
     for target in ([], ["jobqueue", "0001"], ["jobqueue", "zero"], []):
         done = project.run(tmp_path, "-m", "django", "migrate", *target)
         assert done.returncode == 0, done.stderr
+
+
+ADMIN = """
+INSTALLED_APPS += [
+    "django.contrib.admin", "django.contrib.messages", "django.contrib.sessions",
+]
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+]
+NAMES = "django.contrib.auth", "django.contrib.messages"
+TEMPLATES = [{
+    "BACKEND": "django.template.backends.django.DjangoTemplates",
+    "APP_DIRS": True,
+    "OPTIONS": {"context_processors": [
+        "django.template.context_processors.request",
+        *(f"{name}.context_processors.{name.rpartition('.')[2]}" for name in NAMES),
+    ]},
+}]
+ROOT_URLCONF = "urls"
+STATIC_URL = "static/"
+JOBQUEUE = {"MODE": "immediate"}
+"""
+URLS = """
+from django.contrib import admin
+from django.urls import path
+urlpatterns = [path("admin/", admin.site.urls)]
+"""
+VISIT = """
+from django.contrib.auth.models import User
+from django.test import TestCase
+
+class Visit(TestCase):
+    def test_it(self):
+        self.client.force_login(User.objects.create_superuser("anna"))
+        page = self.client.get("/admin/")
+        self.assertContains(page, "/admin/auth/user/")
+        self.assertNotContains(page, "/admin/jobqueue/")
+"""
+
+
+def test_the_admin_offers_no_pages_of_tables_that_are_not_there(tmp_path: Path) -> None:
+    files = {"urls.py": URLS, "shop/tests.py": VISIT}
+    project.make(tmp_path, files, settings=project.SQLITE + ADMIN)
+    done = project.run(tmp_path, "-W", "error", "-m", "django", "test")
+    assert done.returncode == 0, done.stderr
