@@ -20,7 +20,7 @@ from benchmarks.questions import QUESTIONS
 from benchmarks.questions.base import Question
 from benchmarks.results import Results
 from benchmarks.runner import Runner
-from benchmarks.server import VERSION, Busy, exclusive_folder, running
+from benchmarks.server import VERSION, Busy, Postgres, exclusive_folder, running
 from benchmarks.site import QUICK, Site
 from benchmarks.systems import OURS
 from testproject.demo.processes import Stopped, stop_at_signals
@@ -62,9 +62,8 @@ def _write_page(results: Results) -> bool:
 
     The page names trials of others that failed.
     """
-    asked = {entry.question for entry in results.entries}
     ours = [trial for trial in results.failed if OURS.name in trial]
-    if results.quick or ours or len(asked) < len(QUESTIONS):
+    if results.quick or ours or len(results.finished) < len(QUESTIONS):
         print(
             "The page needs a whole run in which none of ours failed.", file=sys.stderr
         )
@@ -78,21 +77,35 @@ def _write_page(results: Results) -> bool:
 
 def _run(options: argparse.Namespace) -> Results:
     with exclusive_folder() as folder, running(folder) as server:
-        results = Results(
-            date=f"{datetime.now(UTC):%Y-%m-%d}",
-            machine=machine(),
-            versions=versions(),
-            left_out=left_out(),
-            server=server.settings(),
-            quick=options.quick,
-            rounds=options.repeat,
-        )
+        results = _begun(options) if options.resume else _new(options, server)
+        questions = [q for q in options.only if q.name not in results.finished]
         site = Site(server, folder, QUICK if options.quick else 1.0)
         try:
-            Runner(site, results, _say, options.systems).run(options.only)
+            Runner(site, results, _say, options.systems).run(questions)
         finally:  # also what there is of a run that was stopped
             if options.json:
                 results.write(options.json)
+    return results
+
+
+def _new(options: argparse.Namespace, server: Postgres) -> Results:
+    """Of a run without a trial."""
+    return Results(
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        machine=machine(),
+        versions=versions(),
+        left_out=left_out(),
+        server=server.settings(),
+        quick=options.quick,
+        rounds=options.repeat,
+    )
+
+
+def _begun(options: argparse.Namespace) -> Results:
+    """Of a run that was stopped."""
+    results = Results.read(options.json)
+    results.forget_unfinished()
+    options.quick, options.repeat = results.quick, results.rounds
     return results
 
 
@@ -150,6 +163,11 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results")
     parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the run whose results --json has: with its next question",
+    )
+    parser.add_argument(
         "--read", type=Path, metavar="FILE", help="run nothing; show these results"
     )
     parser.add_argument(
@@ -167,9 +185,12 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.profile and not options.json:
         parser.error("--profile needs --json: it writes beside that file")
+    if options.resume and not (options.json and options.json.exists()):
+        parser.error("--resume needs --json FILE of a run that was stopped")
     if options.quick:
         options.repeat = 1
     in_part = options.quick or options.systems or options.only is not QUESTIONS
+    in_part = in_part and not options.resume
     if options.page and not options.read and in_part:
         parser.error("--page needs a whole run: without --quick, --only, --systems")
     return options

@@ -13,6 +13,7 @@ from benchmarks.figures import number
 from benchmarks.presence import lack
 from benchmarks.processes import Workers
 from benchmarks.questions import QUESTIONS
+from benchmarks.runner import answers
 from benchmarks.server import Postgres
 from benchmarks.site import Site, Trial
 from benchmarks.systems.base import script
@@ -65,12 +66,12 @@ class Profiler:
         site.watcher = self
         for question in QUESTIONS:
             for case in question.cases:
-                if case.measure is None or f"{question.name}/{case.name}" not in cases:
+                if f"{question.name}/{case.name}" not in cases:
                     continue
                 for system in case.systems:
                     if system.name in systems and not lack(system):
                         self.case = f"{question.name}-{case.name}-{system.name}"
-                        case.measure(site, system)
+                        answers(site, case, [system])
 
     def watch(self, trial: Trial, workers: Workers) -> None:
         """Begin to look at workers that were just started."""

@@ -35,7 +35,13 @@ class Results:
     seconds: float = 0.0  # that the run took
     left_out: Mapping[str, str] = field(default_factory=dict)  # systems, and why
     failed: list[str] = field(default_factory=list)  # trials that came to nothing
+    finished: list[str] = field(default_factory=list)  # questions
     entries: list[Entry] = field(default_factory=list)
+
+    def forget_unfinished(self) -> None:
+        """Drop the trials of a question that was not asked to its end."""
+        self.entries = [e for e in self.entries if e.question in self.finished]
+        self.failed = [f for f in self.failed if f.partition("/")[0] in self.finished]
 
     def values(self, case: str, system: str, key: str) -> list[float | None]:
         """A figure of all rounds; ``case`` is written ``drain/one``."""

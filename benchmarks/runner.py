@@ -34,12 +34,14 @@ class Runner:
         so that the machine's good and bad minutes fall on all of them. A trial that
         fails is noted, and the run goes on.
         """
+        before = self.results.seconds
         for question in questions:
             for number_ in range(self.results.rounds):
                 for case in question.cases:
                     if number_ < (case.most_rounds or self.results.rounds):
                         self._ask(question, case, number_)
-        self.results.seconds = time.monotonic() - self._began
+            self.results.finished.append(question.name)
+            self.results.seconds = before + time.monotonic() - self._began
 
     def _takes_part(self, system: System) -> bool:
         if lack(system):
@@ -51,7 +53,7 @@ class Runner:
         for group in _turns(case, systems, round_):
             what = f"{question.name}/{case.name} {round_ + 1}"
             try:
-                found = _answers(self.site, case, group)
+                found = answers(self.site, case, group)
             except (Failed, psycopg.Error) as error:
                 names = ", ".join(system.name for system in group)
                 self.results.failed.append(f"{what} {names}")
@@ -83,7 +85,7 @@ def _turns(
         yield [systems[(i + round_) % len(systems)]]
 
 
-def _answers(site: Site, case: Case, systems: Sequence[System]) -> Mapping[str, Values]:
+def answers(site: Site, case: Case, systems: Sequence[System]) -> Mapping[str, Values]:
     """What these systems came to."""
     if case.together is not None:
         return case.together(site, systems)

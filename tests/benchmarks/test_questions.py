@@ -121,6 +121,14 @@ def test_the_page_is_not_written_from_a_part_of_a_run(
     assert "--page needs a whole run" in capsys.readouterr().err
 
 
+def test_a_run_that_never_was_cannot_be_gone_on_with(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--resume", f"--json={tmp_path / 'run.json'}"])
+    assert "of a run that was stopped" in capsys.readouterr().err
+
+
 @pytest.mark.processes
 @pytest.mark.parametrize(("question", "case"), CASES)
 def test_a_tiny_run_of_us_answers_the_question(

@@ -50,3 +50,14 @@ def test_a_ratio_is_one_of_medians() -> None:
     assert found.ratio(one, ("drain/one", "b", "x")) == 2
     assert found.ratio(one, ("drain/one", "zero", "x")) is None
     assert found.ratio(one, ("drain/one", "c", "x")) is None
+
+
+def test_what_was_not_asked_to_its_end_is_forgotten() -> None:
+    found = results()
+    add(found, "drain/one", "a", {"x": 1})
+    add(found, "pickup/idle", "a", {"x": 1})
+    found.failed = ["drain/two 1 a", "pickup/idle 2 a"]
+    found.finished = ["drain"]
+    found.forget_unfinished()
+    assert [entry.question for entry in found.entries] == ["drain"]
+    assert found.failed == ["drain/two 1 a"]

@@ -57,6 +57,7 @@ def test_each_round_begins_with_another_system() -> None:
     ]
     assert [e.system for e in made.entries] == measured.order
     assert [e.round for e in made.entries] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert made.finished == ["speed"]
 
 
 def test_a_case_may_have_fewer_rounds_and_some_systems_may_stay_away() -> None:
