@@ -17,9 +17,11 @@ from django.core.signing import TimestampSigner
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.ids import as_id
+from django_jobqueue.memory import memory
 from django_jobqueue.store import progress as store_progress
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.progress import Progress as Progress
+from django_jobqueue.store.rows import Job
 
 SALT: Final = "django_jobqueue.progress"
 
@@ -31,7 +33,7 @@ def progress_of(id: UUID | str, *, using: str | None = None) -> Progress:
     JobNotFound, InvalidArguments.
     """
     key = as_id(id)
-    found = store_progress.progress(DjangoDatabase(using), [key])
+    found = _read([key], using)
     if key not in found:
         raise JobNotFound(key)
     return found[key]
@@ -43,7 +45,7 @@ def progress_of_many(
     """How far these jobs are, by id: one query. A job that is not kept any more is
     missing. Raises InvalidArguments."""
     keys = [as_id(id) for id in ids]
-    return store_progress.progress(DjangoDatabase(using), keys) if keys else {}
+    return _read(keys, using) if keys else {}
 
 
 async def aprogress_of(id: UUID | str, *, using: str | None = None) -> Progress:
@@ -71,6 +73,24 @@ def id_of(token: str) -> UUID:
     seconds = conf.progress_max_age
     longest = None if seconds is None else timedelta(seconds=seconds)
     return UUID(_signer().unsign(token, max_age=longest))
+
+
+def _read(ids: list[UUID], using: str | None) -> dict[UUID, Progress]:
+    if conf.mode == "queue":
+        return store_progress.progress(DjangoDatabase(using), ids)
+    jobs = [memory.find(id) for id in ids]
+    return {job.id: _of(job) for job in jobs if job is not None}
+
+
+def _of(job: Job) -> Progress:
+    """Of a job that ran when it was enqueued only its state is known."""
+    return Progress(
+        id=job.id,
+        job_type=job.job_type,
+        status=job.status,
+        attempt=job.attempts,
+        since=job.finished_at or job.started_at or job.run_after,
+    )
 
 
 def _signer() -> TimestampSigner:

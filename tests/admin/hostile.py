@@ -16,6 +16,7 @@ from django_jobqueue.models import (
     JobType,
     Queue,
     QueuedJob,
+    Report,
     Worker,
 )
 from django_jobqueue.selection import Selection, Table, Term
@@ -95,6 +96,7 @@ def infect(text: str, name: str = "") -> Keys:
             fingerprint=group,
             traceback=_traceback(text),
         )
+        _insert(Report, text, job_id=id, fence=0, number=1, done=1, total=2)
     return {
         "archivedjob": over.pk,
         "bulkoperation": operation.pk,
@@ -127,7 +129,9 @@ def _json(column: str, text: str) -> Any:
         return {text: text}
     if column == "frames":
         return [{"file": text, "line": 3, "function": text, "project": True}]
-    if column in ("data", "result"):
+    if column == "lines":
+        return [[1, "info", text], [2, text, text]]
+    if column in ("data", "metadata", "result"):
         return {text: text, "list": [text], "deep": {text: {text: [text]}}}
     return {}
 

@@ -16,6 +16,7 @@ from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.admin import scene as rows
 from tests.admin.pages import Page
 from tests.progress.rows import running, told
+from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -163,3 +164,17 @@ def test_it_speaks_german_and_numbers_stay_readable_for_the_script() -> None:
     assert bar(page)["value"] == "0.2468"
     assert root(page)["data-again"] == "1.0"
     assert root(page)["data-word-succeeded"] == "erledigt"
+
+
+@pytest.mark.parametrize("mode", ["immediate", "on_commit"])
+def test_a_page_is_whole_where_jobs_run_when_they_are_enqueued(
+    mode: str, settings: Any, django_assert_num_queries: Any
+) -> None:
+    settings.JOBQUEUE = {"MODE": mode}
+    job = jobs.add.enqueue(1, 2)
+    with django_assert_num_queries(0):
+        page = drawn(job.id)
+        gone = drawn(uuid4())
+    assert root(page)["data-status"] == job.status
+    assert root(gone)["data-status"] == "gone"
+    assert job.is_over == (mode == "immediate")
