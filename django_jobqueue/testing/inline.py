@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db import connections
 
+from django_jobqueue import signals
 from django_jobqueue.conf import CENTURY, conf
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.outcomes import Outcome, Verb
@@ -25,6 +26,7 @@ from django_jobqueue.store.rows import ClaimedJob, Job, Lane
 from django_jobqueue.testing.faults import CRASHED, LAPSED, Running, running
 from django_jobqueue.testing.savepoints import is_broken, like_autocommit
 from django_jobqueue.workers import identity
+from django_jobqueue.workers.announcer import tell_end, tell_expired, tell_rescued
 from django_jobqueue.workers.atomic import run_atomically
 from django_jobqueue.workers.attempt import Attempt, Vanished
 from django_jobqueue.workers.metadata import save_metadata
@@ -112,11 +114,12 @@ class InlineWorker:
 
     def tidy(self) -> None:
         """Do what the engine does besides: expire, and rescue from dead workers."""
-        while expire.expire(self.db):
-            pass
+        while expired := expire.expire(self.db):
+            tell_expired(expired, tell=signals.send)
         lapsed = {*workers.give_up(self.db), *workers.strays(self.db)}
         if lapsed:
-            rescue(self.db, sorted(lapsed), crashed=True, reason=LAPSED)
+            rescued = rescue(self.db, sorted(lapsed), crashed=True, reason=LAPSED)
+            tell_rescued(rescued, LAPSED, tell=signals.send)
 
     def next_in(self) -> float | None:
         """Seconds until something happens by itself; None if nothing will."""
@@ -209,12 +212,14 @@ class InlineWorker:
             refused = verb(self.db, self._holder, [finished], finished.ended)
         if not refused:
             self._tally.add(attempt, finished)
+            tell_end(attempt, finished, tell=signals.send)
 
     def _die(self, reason: str) -> None:
         """As if this worker had ended with what it holds."""
         held = self._holder.worker_id
         workers.stopped(self.db, [held], end=reason, lost=True)
-        rescue(self.db, [held], crashed=True, reason=reason)
+        rescued = rescue(self.db, [held], crashed=True, reason=reason)
+        tell_rescued(rescued, reason, tell=signals.send)
         self._id = 0
 
     def _job(self, id: UUID) -> Job:

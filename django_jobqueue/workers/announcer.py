@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from django.db import connections
@@ -92,7 +92,10 @@ class Announcer(Loop):
 announcer: Final = Announcer()  # of this process
 
 
-def tell_end(attempt: Attempt, finished: Finished) -> None:
+Tell = Callable[..., None]  # signal, sender, and the arguments
+
+
+def tell_end(attempt: Attempt, finished: Finished, tell: Tell = announcer.tell) -> None:
     """What an attempt came to is written."""
     signal = _OF_VERBS[finished.outcome.verb]
     if not signal.receivers:
@@ -104,13 +107,15 @@ def tell_end(attempt: Attempt, finished: Finished) -> None:
             "seconds": finished.ran,
             "outcome": finished.outcome,
         }
-    announcer.tell(signal, attempt.sender, **arguments)
+    tell(signal, attempt.sender, **arguments)
 
 
-def tell_rescued(rescued: Iterable[Rescued], reason: str) -> None:
+def tell_rescued(
+    rescued: Iterable[Rescued], reason: str, tell: Tell = announcer.tell
+) -> None:
     """Jobs of a dead worker were taken from it."""
     for job in rescued:
-        announcer.tell(
+        tell(
             signals.job_rescued,
             registry.sender(job.job_type),
             job_type=job.job_type,
@@ -120,10 +125,10 @@ def tell_rescued(rescued: Iterable[Rescued], reason: str) -> None:
         )
 
 
-def tell_expired(expired: Iterable[Expired]) -> None:
+def tell_expired(expired: Iterable[Expired], tell: Tell = announcer.tell) -> None:
     """Waiting jobs were archived because their time was over."""
     for job in expired:
-        announcer.tell(
+        tell(
             signals.job_expired,
             registry.sender(job.job_type),
             job_type=job.job_type,

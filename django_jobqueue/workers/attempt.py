@@ -204,10 +204,12 @@ class Attempt:
         self.over = True
         return Finished(self.job.id, self.job.fence, BROKEN, now - self.started, now)
 
-    def finish_hopeless(self) -> Finished:
-        """It did not obey and its process is about to end: what to record for it."""
+    def finish_hopeless(
+        self, upshot: str = "its worker process was replaced"
+    ) -> Finished:
+        """It did not obey, and is waited for no more: what to record for it."""
         self.over = True
-        text = "did not stop when told, so its worker process was replaced"
+        text = f"did not stop when told, so {upshot}"
         if self.asked is Asked.CANCEL:
             self.error = Cancel(f"it was cancelled, and {text}")
         else:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 from django.test import TestCase, override_settings
 
-from django_jobqueue import enqueue, get_job, triage
-from django_jobqueue.models import JobType, Worker
+from django_jobqueue import enqueue, get_job, signals, triage
+from django_jobqueue.models import Failure, JobType, Report, Rollup, Worker
 from django_jobqueue.testing import EndlessDrain, adrain, drain
 from tests.conftest import archived, overridden, queued
 from tests.testing import jobs
@@ -203,6 +204,24 @@ def test_what_follows_on_a_job_runs_as_well() -> None:
     assert jobs.heard == ["declared", "succeeded"]
 
 
+def test_what_handlers_tell_and_keep_is_written() -> None:
+    job = jobs.report.enqueue()
+    first, second = drain(raise_errors=False)
+    assert (first.job.metadata, second.job.metadata) == ({"seen": 1}, {"seen": 2})
+    reports = Report.objects.filter(job_id=job.id).order_by("number")
+    assert [(r.done, r.total, r.note) for r in reports] == [(3, 10, "resizing")] * 2
+    assert [r.lines[0][2] for r in reports] == ["attempt 1", "attempt 2"]
+    assert "attempt 1" in Failure.objects.get(job_id=job.id).log_tail
+
+
+def test_what_ran_is_counted() -> None:
+    jobs.greet.enqueue("anna")
+    jobs.report.enqueue()
+    drain(raise_errors=False)
+    counts = Rollup.objects.values_list("job_type", "succeeded", "retried")
+    assert sorted(counts) == [(jobs.greet.name, 1, 0), (jobs.report.name, 1, 1)]
+
+
 def test_a_job_that_enqueues_itself_is_noticed() -> None:
     jobs.again.enqueue()
     with pytest.raises(EndlessDrain, match=r"tests\.testing\.again \(100\)"):
@@ -252,3 +271,18 @@ def test_where_nothing_is_queued_it_calls_what_waits_for_the_commit() -> None:
     assert jobs.heard == []
     assert drain() == []
     assert jobs.heard == ["a", "a committed"]
+
+
+def test_receivers_of_signals_are_called_in_the_same_thread() -> None:
+    heard: list[tuple[object, object, bool]] = []
+
+    def hear(sender: object, id: UUID, **kwargs: object) -> None:
+        heard.append((sender, id, connection.in_atomic_block))
+
+    signals.job_succeeded.connect(hear, sender=jobs.greet)
+    try:
+        made = jobs.greet.enqueue("anna")
+        drain()
+    finally:
+        signals.job_succeeded.disconnect(hear, sender=jobs.greet)
+    assert heard == [(jobs.greet, made.id, True)]
