@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-once test lint types check-migrations wheel docs bench screenshots messages clean
+.PHONY: help demo demo-once test conformance lint types check-migrations wheel docs bench screenshots messages clean
 
 help: ## Print this.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -20,6 +20,9 @@ demo-once: $(VENV)/.demo ## Do all of the shop's work once, check it, and print 
 
 test: $(VENV)/.test ## Run the tests; PYTEST_ARGS="tests/words".
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+conformance: $(VENV)/.test ## Run Django's own tests of its Tasks framework; pip gets them.
+	JOBQUEUE_CONFORMANCE=1 $(BIN)/python -m pytest tests/backends/conformance
 
 lint: $(VENV)/.test ## Check style and the directions of imports.
 	$(BIN)/ruff check .

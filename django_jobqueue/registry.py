@@ -88,6 +88,10 @@ class Registry:
         """Declare what ``make`` returns when this job type is first asked for."""
         self._promised[name] = make
 
+    def is_promised(self, name: str) -> bool:
+        """Whether nobody has asked for this job type since it was promised."""
+        return name in self._promised
+
     def find(self, name: str, handler: str) -> Declaration | None:
         """The declaration of a job type that is known by its row alone, if one of the
         finders vouches for it; None if none does."""

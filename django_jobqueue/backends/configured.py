@@ -37,7 +37,7 @@ def usable(options: Mapping[str, Any]) -> dict[str, Any]:
 def check(
     alias: str, params: Mapping[str, Any], extra: frozenset[str]
 ) -> Iterator[CheckMessage]:
-    """E01x: the app, and the OPTIONS. ``extra`` are names of a subclass's own."""
+    """E020–E023: the app, and the OPTIONS. ``extra`` are names of a subclass's own."""
     if not apps.is_installed(APP):
         yield Error(
             f"TASKS[{alias!r}] uses the job queue, which is not installed.",

@@ -92,15 +92,12 @@ def declare(task: Task, defaults: Mapping[str, Any]) -> None:
     """Make the task a job type, with the policy of the task that its module has in the
     end: ``send = send.using(max_attempts=3)`` there counts. Raises InvalidTask."""
     name = task.module_path
-    held = runner_of(registry.get(name))
-    if held is not None and held.task.func is task.func:
-        if said(task):
-            declaration_of(task, defaults)
-        return
-    declaration_of(task, defaults)
-    if held is not None:
-        registry.remove(name)
-    registry.promise(name, partial(_make, task, defaults))
+    held = None if registry.is_promised(name) else runner_of(registry.get(name))
+    if held is None or said(task):
+        declaration_of(task, defaults)  # or say what is wrong with it
+    is_same = held is not None and held.task.func is task.func
+    if held is None or not is_same or held.task is not _of_module(held.task):
+        registry.promise(name, partial(_make, task, defaults))
 
 
 def declared(task: Task, defaults: Mapping[str, Any]) -> Declaration:
@@ -169,6 +166,11 @@ def _make(task: Task, defaults: Mapping[str, Any]) -> Declaration | None:
     module = sys.modules.get(task.func.__module__)
     if getattr(getattr(module, "__spec__", None), "_initializing", False):
         return None
-    found: Any = getattr(module, task.func.__name__, None)
-    is_it = isinstance(found, Task) and found.func is task.func
-    return declaration_of(found if is_it else task, defaults)
+    return declaration_of(_of_module(task), defaults)
+
+
+def _of_module(task: Task) -> Task:
+    """The task of the same function that stands in its module; else this one."""
+    module = sys.modules.get(task.func.__module__)
+    found = getattr(module, task.func.__name__, None)
+    return found if isinstance(found, Task) and found.func is task.func else task

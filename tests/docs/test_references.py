@@ -20,7 +20,8 @@ def test_links_between_files_lead_somewhere() -> None:
 
 
 def test_every_check_is_described() -> None:
-    source = (ROOT / "django_jobqueue" / "checks.py").read_text()
+    files = ("checks.py", "backends/configured.py")
+    source = "".join((ROOT / "django_jobqueue" / f).read_text() for f in files)
     described = re.findall(r"^### (\S+)$", pages()["docs/reference/checks.md"], re.M)
     assert sorted(described) == sorted(set(re.findall(r"jobqueue\.[EW]\d{3}", source)))
 
