@@ -1,0 +1,72 @@
+"""A wrong argument of an enqueue is an error in the editor: mypy and pyright find it.
+
+mypy is in the extra ``lint``. Pyright is tried where it is installed: its package on
+PyPI downloads the checker itself when it is first run. ``basedpyright`` is the same
+checker with all that it needs in its wheel.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+CALLS = Path(__file__).with_name("calls.py")
+
+
+def marked() -> set[int]:
+    """The lines that are wrong."""
+    lines = enumerate(CALLS.read_text().splitlines(), 1)
+    return {number for number, line in lines if line.endswith("# wrong")}
+
+
+def said(*words: str) -> str:
+    """What a checker says, which fails as there are errors."""
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_mypy_finds_what_is_wrong_and_nothing_else(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    pytest.importorskip("mypy_django_plugin")
+    output = said("mypy", f"--cache-dir={tmp_path}", str(CALLS))
+    errors = re.findall(r"^tests/typed/calls\.py:(\d+): error: ", output, re.MULTILINE)
+    assert {int(line) for line in errors} == marked(), output
+
+
+@pytest.mark.parametrize("checker", ["pyright", "basedpyright"])
+def test_pyright_finds_what_is_wrong_and_nothing_else(
+    checker: str, tmp_path: Path
+) -> None:
+    if find_spec(checker) is None:
+        pytest.skip(f"{checker} is not installed")
+    config = tmp_path / "pyrightconfig.json"
+    config.write_text(
+        json.dumps(
+            {
+                "include": [os.path.relpath(CALLS, tmp_path)],
+                "extraPaths": [str(ROOT)],
+                "pythonVersion": "3.11",
+                "typeCheckingMode": "standard",
+            }
+        )
+    )
+    output = said(
+        checker, "--outputjson", "--pythonpath", sys.executable, "-p", str(config)
+    )
+    found = json.loads(output)["generalDiagnostics"]
+    errors = {
+        one["range"]["start"]["line"] + 1 for one in found if one["severity"] == "error"
+    }
+    assert errors == marked(), output
