@@ -28,7 +28,7 @@ from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.chain import chain_of
-from django_jobqueue.workers.ending import named, outcome_of
+from django_jobqueue.workers.ending import hopeless, named, outcome_of
 
 logger = logging.getLogger(__name__)
 
@@ -209,13 +209,7 @@ class Attempt:
     ) -> Finished:
         """It did not obey, and is waited for no more: what to record for it."""
         self.over = True
-        text = f"did not stop when told, so {upshot}"
-        if self.asked is Asked.CANCEL:
-            self.error = Cancel(f"it was cancelled, and {text}")
-        else:
-            self.error = JobTimeout(
-                f"it ran longer than its timeout of {self.timeout or 0:g} s, and {text}"
-            )
+        self.error = hopeless(self.asked, self.timeout, upshot)
         return self.finish()
 
     def _conclude(self) -> Finished:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 
-from django_jobqueue.exceptions import JobTimeout, LeaseLost
+from django_jobqueue.exceptions import Cancel, JobTimeout, LeaseLost
 from django_jobqueue.failures import Failure
 from django_jobqueue.outcomes import Asked, Outcome, Verb, decide
 from django_jobqueue.policy import Policy
@@ -19,9 +19,18 @@ def named(error: BaseException, asked: Asked, timeout: float | None) -> BaseExce
         isinstance(error, asyncio.CancelledError)
         or (isinstance(error, JobTimeout) and not error.args)
     ):
-        text = f"it ran longer than its timeout of {timeout or 0:g} s"
-        return JobTimeout(text).with_traceback(error.__traceback__)
+        return JobTimeout(_too_long(timeout)).with_traceback(error.__traceback__)
     return error
+
+
+def hopeless(asked: Asked, timeout: float | None, upshot: str) -> BaseException:
+    """What is recorded for a handler that was told to stop, and did not."""
+    text = f"did not stop when told, so {upshot}"
+    if asked is Asked.CANCEL:
+        return Cancel(f"it was cancelled, and {text}")
+    return JobTimeout(
+        f"it ran longer than its timeout of {timeout or 0:g} s, and {text}"
+    )
 
 
 def outcome_of(
@@ -48,3 +57,7 @@ def outcome_of(
         return replace(outcome, reason=mask_text(outcome.reason, secrets))
     failure = Failure.of(error, job_type=job_type, secrets=secrets)
     return replace(outcome, failure=failure)
+
+
+def _too_long(timeout: float | None) -> str:
+    return f"it ran longer than its timeout of {timeout or 0:g} s"
