@@ -12,5 +12,6 @@ TASKS = {
     "default": {
         "BACKEND": "django_jobqueue.backends.JobQueueBackend",
         "QUEUES": ["default", "mail", "webhooks", "images"],
+        "OPTIONS": {"max_attempts": 5},  # as jobs that do not say; tasks have one
     }
 }

@@ -21,11 +21,12 @@ from django_jobqueue.backends.results import NotSerializable
 from django_jobqueue.backends.running import Runner
 from django_jobqueue.policy import Policy, name_problem, policy_of
 from django_jobqueue.registry import Declaration, registry
+from django_jobqueue.states import Delivery
 
 logger = logging.getLogger(__name__)
 
 KIND: Final = "task"  # of a declaration; the row of its job type begins with it
-_WANT_RETRIES: Final = ("backoff", "retry_for")
+_OF_RETRIES: Final = ("max_attempts", "backoff", "retry_for")
 
 
 def declaration_of(task: Task, defaults: Mapping[str, Any]) -> Declaration:
@@ -61,8 +62,9 @@ def policy_for(
     Other backends run a task once, and its author may count on it, so it is retried
     only where something is said of retries.
     """
-    options = {**defaults, **said(task)}
-    if not any(name in options for name in ("max_attempts", *_WANT_RETRIES)):
+    own = said(task)
+    options = {**_that_fit(own, defaults), **own}
+    if not any(name in options for name in _OF_RETRIES):
         options["max_attempts"] = 1
     if "backoff" in options:
         options["backoff"] = as_backoff(options["backoff"])
@@ -86,6 +88,12 @@ def policy_for(
         sensitive=sensitive,
         permanent=(*policy.permanent, NotSerializable),
     )
+
+
+def _that_fit(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults, without those of retries for a task that is never started twice."""
+    once = own.get("delivery") == Delivery.AT_MOST_ONCE
+    return {k: v for k, v in defaults.items() if not (once and k in _OF_RETRIES)}
 
 
 def declare(task: Task, defaults: Mapping[str, Any]) -> None:

@@ -1,0 +1,41 @@
+"""What the OPTIONS of a backend say of its tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from django_jobqueue.backends.compat import task_backends
+from django_jobqueue.backends.declared import policy_for
+from django_jobqueue.backends.parameters import TaskParameters
+
+RETRIES = {"max_attempts": 5, "backoff": 60, "retry_for": (OSError,)}
+
+
+def send(order_id: int) -> None:
+    """A function of a module, to be a task."""
+
+
+@pytest.mark.parametrize(
+    ("own", "attempts"),
+    [({}, 5), ({"max_attempts": 2}, 2), ({"delivery": "at_most_once"}, 1)],
+)
+def test_retries_by_default_are_for_tasks_that_may_be_repeated(
+    own: dict[str, Any], attempts: int, settings: Any
+) -> None:
+    backend = "django_jobqueue.backends.JobQueueBackend"
+    settings.TASKS = {"default": {"BACKEND": backend, "OPTIONS": RETRIES}}
+    task_class = task_backends["default"].task_class
+    task = task_class(
+        func=send,
+        priority=0,
+        queue_name="default",
+        backend="default",
+        takes_context=False,
+        run_after=None,
+        **own,
+    )
+
+    parameters = TaskParameters.of(send, takes_context=False)
+    assert policy_for(task, RETRIES, parameters).attempts_allowed == attempts
