@@ -192,3 +192,15 @@ def tell() -> list[Any]:
     here.metadata["more"] = 1
     here.save_metadata()
     return [here.attempt, here.max_attempts, here.crashes, here.metadata["key"]]
+
+
+@job(max_attempts=2, backoff="immediate")
+def report() -> None:
+    """Tell how far it is, keep something, and fail the first time."""
+    here = current_job()
+    here.progress(3, 10, "resizing")
+    here.log(f"attempt {here.attempt}")
+    here.metadata["seen"] = here.attempt
+    here.save_metadata()
+    if here.attempt == 1:
+        raise ValueError("not yet")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 from django.db import connections
 
+from tests.conftest import ROOT
 from tests.testing import project
 
 POSTGRES = """
@@ -17,7 +20,9 @@ DATABASES = {"default": database_settings(os.environ["DATABASE_URL"])}
 DATABASES["default"]["TEST"] = {"NAME": os.environ["TEST_NAME"]}
 JOBQUEUE = {"POLL_INTERVAL": 0.2}
 """
-PLUGIN = ("-p", "django_jobqueue.testing.pytest_plugin")
+NAME = "django_jobqueue.testing.pytest_plugin"
+INSTALLED = entry_points(group="pytest11", value=NAME)
+PLUGIN = () if INSTALLED else ("-p", NAME)  # pytest finds it if it is installed
 PYTEST = ("-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider", *PLUGIN)
 
 
@@ -143,3 +148,9 @@ def test_the_plugin_harms_no_project_without_django(tmp_path: Path) -> None:
     )
     done = project.run(tmp_path, *PYTEST, "-p", "no:django", DJANGO_SETTINGS_MODULE="")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_pytest_finds_the_plugin_where_the_package_is_installed() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    points = tomllib.loads(text)["project"]["entry-points"]
+    assert points == {"pytest11": {"jobqueue": NAME}}
