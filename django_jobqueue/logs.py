@@ -4,7 +4,7 @@ project's ``LOGGING`` may name, ``JobFilter`` and ``JobLogHandler``."""
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, Final
 
 from django_jobqueue.context import Context, current_job
 from django_jobqueue.exceptions import LeaseLost
@@ -14,6 +14,8 @@ from django_jobqueue.report import LEVELS
 from django_jobqueue.signals import attempt_failed
 
 logger = logging.getLogger("django_jobqueue.attempt")
+
+FIELDS: Final = ("job_id", "job_type", "attempt")
 
 
 def connect() -> None:
@@ -32,15 +34,13 @@ def one_line(text: str) -> str:
 
 class JobFilter(logging.Filter):
     """Gives records the attributes ``job_id``, ``job_type`` and ``attempt`` of the job
-    that runs here; empty ones elsewhere. Records that have them keep theirs."""
+    that runs here; empty ones elsewhere. What a record has already it keeps."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Every record passes."""
-        if not hasattr(record, "job_id"):
-            context = current_job(default=None)
-            record.job_id = "" if context is None else str(context.id)
-            record.job_type = "" if context is None else context.job_type
-            record.attempt = "" if context is None else context.attempt
+        context = current_job(default=None)
+        found = dict.fromkeys(FIELDS, "") if context is None else _extra(context)
+        vars(record).update({**found, **vars(record)})
         return True
 
 

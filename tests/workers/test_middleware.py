@@ -373,6 +373,7 @@ def test_elsewhere_the_attributes_are_empty_and_given_ones_stay(keep: Keep) -> N
     logger.info("elsewhere")
     logger.info("given", extra={"job_id": "mine"})
     assert [vars(r)["job_id"] for r in keep.records] == ["", "mine"]
+    assert [vars(r)["attempt"] for r in keep.records] == ["", ""]
 
 
 def test_what_a_handler_logs_can_be_kept_with_its_attempt() -> None:
