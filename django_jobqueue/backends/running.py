@@ -117,8 +117,9 @@ class Runner:
             return
         try:
             self._raise(outcome, error)
-        except BaseException:
-            await signals.asend(task_finished, _sender(result), task_result=result)
+        except BaseException:  # before Django 6.1, asend loses sight of it
+            send = sync_to_async(signals.send)
+            await send(task_finished, _sender(result), task_result=result)
         else:
             await signals.asend(task_finished, _sender(result), task_result=result)
 
