@@ -154,3 +154,41 @@ def test_pytest_finds_the_plugin_where_the_package_is_installed() -> None:
     text = (ROOT / "pyproject.toml").read_text()
     points = tomllib.loads(text)["project"]["entry-points"]
     assert points == {"pytest11": {"jobqueue": NAME}}
+
+
+TWO = """
+DATABASES["jobs"] = DATABASES["default"]
+DATABASES["default"] = {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
+JOBQUEUE = {"DATABASE": "jobs"}
+"""
+WITH_TWO = """
+from datetime import timedelta
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from shop.jobs import greet
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_it(request, committed):
+    mark = pytest.mark.django_db(databases=["default", "jobs"], transaction=committed)
+    request.applymarker(mark)
+    request.getfixturevalue("transactional_db" if committed else "db")
+    jobqueue = request.getfixturevalue("jobqueue")
+    transaction.on_commit(lambda: greet.enqueue("anna"))
+    greet.using(run_after=timedelta(hours=1)).enqueue("ben")
+    greet.enqueue("anna")
+    ran = jobqueue.drain(until=timedelta(hours=2), raise_errors=False)
+    assert sorted(one.verb for one in ran)[-2:] == ["succeed", "succeed"]
+    assert set(User.objects.values_list("username", flat=True)) == {"anna", "ben"}
+    jobqueue.assert_enqueued(greet, data={"name": "ben"}, status="succeeded")
+"""
+
+
+@pytest.mark.processes
+def test_the_jobs_may_be_in_another_database(
+    tmp_path: Path, on_postgres: dict[str, str]
+) -> None:
+    project.make(tmp_path, {"test_shop.py": WITH_TWO}, settings=POSTGRES + TWO)
+    done = project.run(tmp_path, *PYTEST, **on_postgres)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 passed" in done.stdout
