@@ -16,6 +16,7 @@ from django_jobqueue.models import (
     JobType,
     Queue,
     QueuedJob,
+    Report,
     Worker,
 )
 
@@ -73,6 +74,7 @@ def build() -> Scene:
     _workers(scene)
     _queued(scene)
     _archived(scene)
+    _reports(scene)
     now = timezone.now()
     JobType.objects.filter(name=LEAK).update(
         paused=True, paused_at=now, paused_by="carl", paused_reason="leaks"
@@ -163,3 +165,21 @@ def _archived(scene: Scene) -> None:
         frame="tests.sample.jobs:fail",
         template="no luck",
     )
+
+
+def _reports(scene: Scene) -> None:
+    began = timezone.now() - MINUTE
+    for id in (scene.queued["running"], scene.archived["succeeded"]):
+        Report.objects.create(
+            job_id=id,
+            fence=0,
+            number=1,
+            done=30,
+            total=120,
+            note="asking the carrier",
+            lines=[[began.timestamp(), "info", "a line"]],
+            dropped=2,
+            queries=12,
+            query_ms=34.5,
+            started_at=began,
+        )
