@@ -53,11 +53,15 @@ class CapturedJobs(Sequence[Job]):
 
 @contextmanager
 def captured_jobs() -> Iterator[CapturedJobs]:
-    """Let a test look at the jobs that are enqueued in a block, in whatever way::
+    """Let a test look at the jobs that are enqueued in a block, in whatever way.
 
-    with captured_jobs() as jobs:
-        checkout(order)
-    assert [job.data for job in jobs] == [{"order_id": 7}]
+    ::
+
+        with captured_jobs() as jobs:
+            checkout(order)
+        assert [job.data for job in jobs] == [{"order_id": 7}]
+
+    What is rolled back was not enqueued.
     """
     captured = CapturedJobs({one.job.id for one in seen()})
     try:
