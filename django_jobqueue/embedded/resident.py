@@ -44,4 +44,6 @@ class Resident(Worker):
                 attempt.job.id,
                 attempt.job.job_type,
             )
-            self.completer.add(attempt, attempt.finish_hopeless())
+            self.completer.add(
+                attempt, attempt.finish_hopeless("its thread was given up")
+            )

@@ -78,7 +78,7 @@ def test_a_handler_that_hangs_is_timed_out_and_gives_its_slot_back_when_it_ends(
         jobs.hang_until.enqueue("gate")
         (hung,) = eventually(lambda: archived())
         assert (hung.status, hung.attempts) == ("failed", 1)
-        assert "did not stop when told" in hung.error_message
+        assert "so its thread was given up" in hung.error_message
         assert "its slot is lost until it ends" in caplog.text
         jobs.add.enqueue(1)
         assert len(queued(status="queued")) == 1  # there is no slot

@@ -69,15 +69,18 @@ class Coroutines(Executor):
         self._loop.close()
 
     async def _live(self) -> None:
-        async with ThreadSensitiveContext():
-            self._context = contextvars.copy_context()
-            self._fill()
-            cleaning = asyncio.create_task(self._clean())
-            await self._told_to_stop.wait()
-            while self._running or self._buffer:
-                await asyncio.sleep(0.01)
-            cleaning.cancel()
+        thread = ThreadSensitiveContext()
+        await thread.__aenter__()  # type: ignore[no-untyped-call]
+        self._context = contextvars.copy_context()
+        self._fill()
+        cleaning = asyncio.create_task(self._clean())
+        await self._told_to_stop.wait()
+        while self._running or self._buffer:
+            await asyncio.sleep(0.01)
+        cleaning.cancel()
+        with contextlib.suppress(RuntimeError):  # Python itself is ending
             await sync_to_async(safely)(connections.close_all)
+            await thread.__aexit__(None, None, None)  # type: ignore[no-untyped-call]
 
     def _fill(self) -> None:
         if self._context is None:
