@@ -7,13 +7,14 @@ from uuid import UUID
 import pytest
 
 from django_jobqueue.ids import new_id
-from django_jobqueue.models import QueuedJob
+from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.models import Report as Row
 from django_jobqueue.report import Told
-from django_jobqueue.store import metadata, report
+from django_jobqueue.store import metadata, prune, report
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.prune import Rule
 from django_jobqueue.store.report import Report
-from tests.store.rows import archive, make
+from tests.store.rows import ago, archive, make
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -118,6 +119,15 @@ def test_the_row_of_the_job_is_not_touched(own: OwnConnection) -> None:
     before = own.fetch(place, {"id": id})
     report.write(own, "host:1", [told(id, done=1.0)])
     assert own.fetch(place, {"id": id}) == before
+
+
+def test_reports_go_with_their_job(own: OwnConnection) -> None:
+    old, chosen, kept = (archive(attempts=2, worker="host:1") for _ in range(3))
+    report.write(own, "host:1", [told(id, done=1.0) for id in (old, chosen, kept)])
+    ArchivedJob.objects.filter(id=old).update(finished_at=ago(1_000))
+    assert sum(prune.prune(own, Rule(status="succeeded", keep=500.0))) == 1
+    prune.prune_ids(own, [chosen])
+    assert [row.job_id for row in Row.objects.all()] == [kept]
 
 
 def test_metadata_is_written_by_the_claim_that_holds(own: OwnConnection) -> None:
