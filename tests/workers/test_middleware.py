@@ -226,6 +226,17 @@ def test_a_sync_middleware_stands_around_an_async_handler() -> None:
     assert calls == ["waiting", "inner True", "handler"]
 
 
+def test_async_handlers_within_a_sync_middleware_reach_the_database(
+    worker: HandDriven,
+) -> None:
+    with override_settings(JOBQUEUE={"MIDDLEWARE": [here("outer")]}):
+        for count in (3, 1, 2):
+            jobs.query_by_turns.enqueue(count=count)
+        worker.work()
+    assert [job.status for job in ArchivedJob.objects.all()] == ["succeeded"] * 3
+    assert calls[1:] == ["outer in", "outer out"] * 3
+
+
 def test_an_async_handler_within_a_sync_middleware_can_be_told_to_stop() -> None:
     async def forever() -> None:
         calls.append("began")
