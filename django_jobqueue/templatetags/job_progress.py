@@ -39,7 +39,8 @@ register = template.Library()
 def job_progress(
     context: Context, job: Any, label: str = "", url: str = "", reload: bool = False
 ) -> dict[str, Any]:
-    """A bar for this job: a ``Job``, a row, a result of ``django.tasks``, or an id.
+    """A bar for this job: a ``Job``, a row, a result of ``django.tasks``, an id, or a
+    ``Progress``, which was read already.
 
     ``label`` says what is done. When the job has succeeded while somebody looks, the
     page goes to ``url``; with ``reload`` it is loaded again, whatever the end. Nothing
@@ -49,7 +50,7 @@ def job_progress(
     if not job:
         return {}
     id = as_id(getattr(job, "id", job))
-    progress = _progress(id)
+    progress = job if isinstance(job, Progress) else _progress(id)
     is_over = progress is None or progress.is_over
     status = "gone" if progress is None else progress.status
     return {

@@ -20,7 +20,7 @@ from tests.docs.pages import pages
 
 GUIDE = pages()["docs/guides/progress.md"]
 FILE = re.compile(
-    r"`(accounts/[\w./]+)`[^`]*:\n+(?:<!-- run -->\n)?```\w+\n(.*?)^```$",
+    r"`(accounts/[\w./]+)`[^\n]*(?:\n[^\n]+)?:\n+(?:<!-- run -->\n)?```\w+\n(.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
 

@@ -13,6 +13,7 @@ from django.utils import translation
 
 from django_jobqueue import InvalidArguments, get_job
 from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.progress import progress_of_many
 from tests.admin import scene as rows
 from tests.admin.pages import Page
 from tests.progress.rows import running, told
@@ -153,6 +154,16 @@ def test_it_is_one_query(django_assert_num_queries: Any) -> None:
     id = running()
     with django_assert_num_queries(1):
         drawn(id)
+
+
+def test_many_bars_are_one_query_if_they_were_asked_for_together(
+    django_assert_num_queries: Any,
+) -> None:
+    ids = [running(), rows.archived(), rows.queued()]
+    with django_assert_num_queries(1):
+        pages = [drawn(found) for found in progress_of_many(ids).values()]
+    found = {str(bar(page)["id"]) for page in pages}
+    assert found == {f"job-{id.hex}" for id in ids}
 
 
 def test_it_speaks_german_and_numbers_stay_readable_for_the_script() -> None:
