@@ -54,7 +54,7 @@ class Clock:
 
     def move_to(self, moment: datetime) -> datetime:
         """Let it be this moment, which has a time zone."""
-        self._now = _aware(moment)
+        self._now = aware(moment)
         store_clock.move(self._db, self._now)
         if self._python is not None:
             self._python.move_to(self._now)
@@ -79,7 +79,7 @@ def clock(at: datetime | None = None, *, python: bool | None = None) -> Iterator
     connection = connections[db.alias]
     if getattr(connection, _CLOCK, None) is not None:
         raise RuntimeError("A clock stands already: move it, with move() or move_to().")
-    moment = datetime.now(UTC) if at is None else _aware(at)
+    moment = datetime.now(UTC) if at is None else aware(at)
     with ExitStack() as stack:
         held = Clock(db, moment, _hold_python(stack, moment, python))
         with transaction.atomic(using=db.alias, savepoint=False):
@@ -114,7 +114,8 @@ def _hold_python(
     return None
 
 
-def _aware(moment: datetime) -> datetime:
+def aware(moment: datetime) -> datetime:
+    """The same moment, in UTC. Raises ValueError if it has no time zone."""
     if moment.tzinfo is None or moment.utcoffset() is None:
         raise ValueError(f"{moment!r} is naive: give it a time zone.")
     return moment.astimezone(UTC)

@@ -12,7 +12,7 @@ from typing import Final
 from asgiref.sync import sync_to_async
 
 from django_jobqueue.conf import conf
-from django_jobqueue.testing.clocks import Clock, clock, clock_that_stands
+from django_jobqueue.testing.clocks import Clock, aware, clock, clock_that_stands
 from django_jobqueue.testing.commits import run_commits
 from django_jobqueue.testing.faults import running
 from django_jobqueue.testing.inline import InlineWorker, Ran
@@ -56,10 +56,9 @@ def drain(
     worker = InlineWorker(queues or None)
     ran: list[Ran] = []
     with ExitStack() as stack:
-        time = None if until is None else _clock(stack)
-        end = None if time is None else _moment(until, time)
+        span = _span(stack, until)
         stack.callback(worker.end)
-        for one in islice(_attempts(worker, time, end), limit):
+        for one in islice(_attempts(worker, span), limit):
             ran.append(one)
             run_commits()
             _raise(one, raise_errors)
@@ -82,24 +81,27 @@ async def adrain(
 
 
 def _attempts(
-    worker: InlineWorker, time: Clock | None, end: datetime | None
+    worker: InlineWorker, span: tuple[Clock, datetime] | None
 ) -> Iterator[Ran]:
     """Run job after job; when there is none, let time pass, if it may."""
     while True:
         worker.tidy()
         while (attempt := worker.claim()) is not None:
             yield worker.run(attempt)
-        if time is None or end is None or not _pass(worker, time, end):
+        if span is None or not _pass(worker, *span):
             return
 
 
-def _clock(stack: ExitStack) -> Clock:
-    """The clock that stands, or one for as long as the drain takes."""
-    return clock_that_stands() or stack.enter_context(clock())
-
-
-def _moment(until: datetime | timedelta | None, time: Clock) -> datetime | None:
-    return time.now + until if isinstance(until, timedelta) else until
+def _span(
+    stack: ExitStack, until: datetime | timedelta | None
+) -> tuple[Clock, datetime] | None:
+    """The clock that stands, or one for as long as the drain takes; and how far it may
+    go."""
+    if until is None:
+        return None
+    time = clock_that_stands() or stack.enter_context(clock())
+    end = time.now + until if isinstance(until, timedelta) else aware(until)
+    return time, end
 
 
 def _pass(worker: InlineWorker, time: Clock, end: datetime) -> bool:

@@ -69,7 +69,7 @@ class InlineWorker:
         self.db = DjangoDatabase()
         self._queues = queues
         self._policies = Policies(registry)
-        self._id = 0
+        self._holder: Holder | None = None  # there is a row of this worker
         self._name = identity.name_of(os.getpid())
         self._reporter = Reporter(self._name, OwnConnection("drain"))
         self._tally = Tally()
@@ -78,38 +78,37 @@ class InlineWorker:
         """Take the next job; None if none can be run now."""
         self._policies.update(job_types.overrides(self.db))
         for lane in self._due():
-            if not self._id:
-                self._register()
             verb = claim.claim
             if self._policies.is_limited(lane.job_type):
                 verb = claim.claim_limited
-            if jobs := verb(self.db, self._id, [LaneMark(lane)], 1):
+            if jobs := verb(self.db, self._registered(), [LaneMark(lane)], 1):
                 return self._make(jobs[0])
         return self._claim_alone()
 
     def run(self, attempt: Attempt) -> Ran:
         """Run it and write what it came to."""
-        here = Running(lambda: self._die(LAPSED))
+        holder = self._holder
+        assert holder is not None  # it claimed the job
+        here = Running(lambda: self._die(holder, LAPSED))
         before = running.set(here)
         try:
             with like_autocommit():
-                finished = self._execute(attempt)
+                finished = _execute(attempt, holder)
         finally:
             running.reset(before)
         if finished is None:
-            self._die(CRASHED)
-        elif here.is_lost:
-            self._die(LAPSED)  # anew, if an atomic handler's end undid it
-        if finished is not None:
-            self._write(attempt, finished)
-        kept = finished is not None and not here.is_lost
+            self._die(holder, CRASHED)
+        else:
+            if here.is_lost:
+                self._die(holder, LAPSED)  # anew, if an atomic handler's end undid it
+            self._write(attempt, finished, holder)
         return Ran(
             job=self._job(attempt.job.id),
             attempt=attempt.job.attempts,
-            outcome=finished.outcome if finished is not None and kept else None,
+            outcome=None if finished is None or here.is_lost else finished.outcome,
             error=attempt.error,
             crashed=finished is None,
-            lost=here.is_lost,
+            lost=finished is not None and here.is_lost,
         )
 
     def tidy(self) -> None:
@@ -132,10 +131,12 @@ class InlineWorker:
 
     def end(self) -> None:
         """Write the counts, and that this worker is no more."""
-        if self._id and not is_broken(connections[self.db.alias]):
-            self._tally.write(self.db)
-            workers.stopped(self.db, [self._id], end=ENDED)
-        self._id = 0
+        holder, self._holder = self._holder, None
+        if is_broken(connections[self.db.alias]):
+            return
+        self._tally.write(self.db)
+        if holder is not None:
+            workers.stopped(self.db, [holder.worker_id], end=ENDED)
 
     def _lanes(self) -> list[Lane]:
         wanted = set(self._policies.names)
@@ -159,12 +160,16 @@ class InlineWorker:
         _, alone = workers.outlook(self.db, names, self._queues)
         if alone is None or alone > 0:
             return None
-        if not self._id:
-            self._register()
-        jobs = claim.claim_alone(self.db, self._id, names, self._queues)
+        jobs = claim.claim_alone(self.db, self._registered(), names, self._queues)
         return self._make(jobs[0]) if jobs else None
 
-    def _register(self) -> None:
+    def _registered(self) -> int:
+        """The id of this worker's row, which is written when it is first needed."""
+        if self._holder is None:
+            self._holder = Holder(self._register(), self._name, conf.release)
+        return self._holder.worker_id
+
+    def _register(self) -> int:
         pid = os.getpid()
         row = workers.NewWorker(
             name=self._name,
@@ -179,7 +184,7 @@ class InlineWorker:
             async_slots=1,
             versions=identity.versions(),
         )
-        self._id = workers.register(self.db, row, CENTURY)
+        return workers.register(self.db, row, CENTURY)
 
     def _make(self, job: ClaimedJob) -> Attempt:
         return Attempt(
@@ -192,38 +197,38 @@ class InlineWorker:
             save=save_metadata,
         )
 
-    def _execute(self, attempt: Attempt) -> Finished | None:
-        """Run the handler; None if the worker dies in it."""
-        self._holder = Holder(self._id, self._name, conf.release)
-        try:
-            if attempt.declaration.policy.atomic:
-                return run_atomically(attempt, self._holder)
-            return run_here(attempt)
-        except Vanished:
-            return None
-
-    def _write(self, attempt: Attempt, finished: Finished) -> None:
+    def _write(self, attempt: Attempt, finished: Finished, holder: Holder) -> None:
         """Finish the job; refused if the claim is lost."""
         self._reporter.write(self.db, [attempt])
         refused = set()
         if not attempt.settled:
             succeeded = finished.outcome.verb is Verb.SUCCEED
             verb = finish.succeed if succeeded else finish.end
-            refused = verb(self.db, self._holder, [finished], finished.ended)
+            refused = verb(self.db, holder, [finished], finished.ended)
         if not refused:
             self._tally.add(attempt, finished)
             tell_end(attempt, finished, tell=signals.send)
 
-    def _die(self, reason: str) -> None:
+    def _die(self, holder: Holder, reason: str) -> None:
         """As if this worker had ended with what it holds."""
-        held = self._holder.worker_id
+        held = holder.worker_id
         workers.stopped(self.db, [held], end=reason, lost=True)
         rescued = rescue(self.db, [held], crashed=True, reason=reason)
         tell_rescued(rescued, reason, tell=signals.send)
-        self._id = 0
+        self._holder = None
 
     def _job(self, id: UUID) -> Job:
         job = find(self.db, id)
         if job is None:
             raise JobNotFound(id)
         return job
+
+
+def _execute(attempt: Attempt, holder: Holder) -> Finished | None:
+    """Run the handler; None if the worker dies in it."""
+    try:
+        if attempt.declaration.policy.atomic:
+            return run_atomically(attempt, holder)
+        return run_here(attempt)
+    except Vanished:
+        return None

@@ -240,6 +240,8 @@ def test_one_clock_at_a_time_and_moments_have_a_time_zone() -> None:
             pass
         with pytest.raises(ValueError, match="is naive: give it a time zone"):
             time.move_to(datetime(2030, 1, 1))
+        with pytest.raises(ValueError, match="is naive: give it a time zone"):
+            drain(until=datetime(2030, 1, 1))
     with clock(NOON):
         pass
 
