@@ -69,6 +69,8 @@ class InlineWorker:
         self.db = DjangoDatabase()
         self._queues = queues
         self._policies = Policies(registry)
+        self._names = set(self._policies.names)
+        self._lanes: list[Lane] = []  # that had jobs to run here
         self._holder: Holder | None = None  # there is a row of this worker
         self._name = identity.name_of(os.getpid())
         self._reporter = Reporter(self._name, OwnConnection("drain"))
@@ -76,7 +78,6 @@ class InlineWorker:
 
     def claim(self) -> Attempt | None:
         """Take the next job; None if none can be run now."""
-        self._policies.update(job_types.overrides(self.db))
         for lane in self._due():
             verb = claim.claim
             if self._policies.is_limited(lane.job_type):
@@ -112,7 +113,9 @@ class InlineWorker:
         )
 
     def tidy(self) -> None:
-        """Do what the engine does besides: expire, and rescue from dead workers."""
+        """Do what the engine does besides: look at what operators say, expire, and
+        rescue from dead workers."""
+        self._policies.update(job_types.overrides(self.db))
         while expired := expire.expire(self.db):
             tell_expired(expired, tell=signals.send)
         lapsed = {*workers.give_up(self.db), *workers.strays(self.db)}
@@ -123,10 +126,9 @@ class InlineWorker:
     def next_in(self) -> float | None:
         """Seconds until something happens by itself; None if nothing will."""
         names = self._policies.names
-        look = lanes.look(self.db, self._lanes())
         lapse, alone = workers.outlook(self.db, names, self._queues)
         expiry = expire.next_expiry(self.db)
-        found = [*look.due_in.values(), lapse, alone, expiry]
+        found = [*self._look().values(), lapse, alone, expiry]
         return min((s for s in found if s is not None and s > 0), default=None)
 
     def end(self) -> None:
@@ -138,20 +140,24 @@ class InlineWorker:
         if holder is not None:
             workers.stopped(self.db, [holder.worker_id], end=ENDED)
 
-    def _lanes(self) -> list[Lane]:
-        wanted = set(self._policies.names)
-        return [
-            lane
-            for lane in lanes.look(self.db, []).new
-            if lane.job_type in wanted
-            and (self._queues is None or lane.queue in self._queues)
-        ]
+    def _look(self) -> dict[Lane, float]:
+        """Seconds until the first job of each lane is due that may run here."""
+        look = lanes.look(self.db, self._lanes)
+        new = [lane for lane in look.new if self._runs(lane)]
+        if new:
+            self._lanes += new
+            look = lanes.look(self.db, self._lanes)
+        return {lane: s for lane, s in look.due_in.items() if self._runs(lane)}
+
+    def _runs(self, lane: Lane) -> bool:
+        if self._queues is not None and lane.queue not in self._queues:
+            return False
+        return lane.job_type in self._names
 
     def _due(self) -> list[Lane]:
         """The lanes that have a job to run now, in the order of their first ones."""
-        known = self._lanes()
-        due_in = lanes.look(self.db, known).due_in
-        due = [lane for lane in known if due_in.get(lane, 1.0) <= 0]
+        due_in = self._look()
+        due = [lane for lane, seconds in due_in.items() if seconds <= 0]
         return sorted(due, key=lambda lane: (-lane.priority, due_in[lane]))
 
     def _claim_alone(self) -> Attempt | None:
