@@ -54,6 +54,7 @@ class JobTypeAdmin(NewJobs):
     fieldsets = ((None, {"fields": overrides.OverridesForm.Meta.fields}),)
     verbs: ClassVar[Sequence[Verb]] = (Pause(), Resume(), CLEAR)
     ordering = ("name",)
+    list_per_page = 200  # of most projects all
     list_display = (
         "type_name",
         "state",
