@@ -81,8 +81,10 @@ class Profiler:
             path = self._folder / f"{pid}.stacks"
             spy = subprocess.Popen(
                 [
-                    *script("py-spy", "record", "--nonblocking", "--threads"),
-                    *("--subprocesses", "--format", "raw", "--rate", str(HERTZ)),
+                    # Who holds the interpreter's lock computes; others wait.
+                    *script("py-spy", "record", "--nonblocking", "--threads", "--gil"),
+                    *("--subprocesses", "--function", "--format", "raw"),
+                    *("--rate", str(HERTZ)),
                     *("--duration", "unlimited", "--pid", str(pid)),
                     *("--output", str(path)),
                 ],
