@@ -48,6 +48,7 @@ class JobQueueBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
         self._params = params
+        self._plain: dict[str, Enqueueing] = {}
 
     @cached_property
     def policy_options(self) -> dict[str, Any]:
@@ -136,7 +137,14 @@ class JobQueueBackend(BaseTaskBackend):
     def _used(self, task: Task) -> Enqueueing:
         """The task as it is used now, when the settings may have changed."""
         self.validate_task(task)
-        return Enqueueing(task, self.alias, self.policy_options)
+        known = self._plain.get(task.module_path)
+        declaration = registry.get(task.module_path)
+        if known and known.given is task and known.declaration is declaration:
+            return known
+        used = Enqueueing(task, self.alias, self.policy_options)
+        if used.is_plain:
+            self._plain[task.module_path] = used
+        return used
 
     def _result(self, found: Record) -> JobTaskResult:
         known = registry.get(found.job_type)

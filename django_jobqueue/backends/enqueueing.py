@@ -35,6 +35,7 @@ class Enqueueing:
     """A task as it is used, with the calls of it that are to be enqueued."""
 
     def __init__(self, task: Task, alias: str, defaults: Mapping[str, Any]) -> None:
+        self.given = task
         changes: dict[str, Any] = {"backend": alias}
         if task.run_after is not None:
             changes["run_after"] = _moment(task.run_after)
@@ -45,6 +46,11 @@ class Enqueueing:
         self._check()
         self._options = Options().but(self._said())
         self.producer = self._producer(self._options)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing was said beyond the declaration; it can be used again."""
+        return self.given is self.task is self._standing
 
     def data(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The data of a job that does this call. Raises TypeError."""

@@ -99,6 +99,13 @@ class JobTask(Task):
     id: UUID | str | None = field(default=None, compare=False)
     enqueued_by: str | None = field(default=None, compare=False)
 
+    def __repr__(self) -> str:
+        values = ((f.name, getattr(self, f.name), f.default) for f in fields(self))
+        said = (
+            f"{name}={value!r}" for name, value, default in values if value != default
+        )
+        return f"{type(self).__qualname__}({', '.join(said)})"
+
     def using(self, **options: Unpack[JobOptions]) -> JobTask:
         """The same task with other options for the jobs that it enqueues.
 

@@ -85,22 +85,31 @@ class JobTaskContext(TaskContext):  # type: ignore[misc]  # it is frozen
 
 
 def new_result(
-    task: Task, *, id: object, enqueued_at: datetime, args: Any, kwargs: Any
+    task: Task,
+    *,
+    id: object,
+    enqueued_at: datetime,
+    args: Any,
+    kwargs: Any,
+    worker: str | None = None,
 ) -> JobTaskResult:
-    """The result of a task that was just enqueued."""
+    """The result of a task that was just enqueued; or whose first attempt this worker
+    starts now."""
+    started_at = None if worker is None else timezone.now()
+    ready, running = TaskResultStatus.READY, TaskResultStatus.RUNNING
     return JobTaskResult(
         task=task,
         id=str(id),
-        status=TaskResultStatus.READY,
+        status=ready if worker is None else running,
         enqueued_at=enqueued_at,
-        started_at=None,
+        started_at=started_at,
         finished_at=None,
-        last_attempted_at=None,
+        last_attempted_at=started_at,
         args=args,
         kwargs=kwargs,
         backend=task.backend,
         errors=[],
-        worker_ids=[],
+        worker_ids=[] if worker is None else [worker],
     )
 
 
@@ -127,7 +136,7 @@ def result_of(record: Record, task: Task, args: Any, kwargs: Any) -> JobTaskResu
 
 
 def started_result(result: JobTaskResult, worker: str, attempt: int) -> JobTaskResult:
-    """The same result, of an attempt that is about to call the function."""
+    """The same result, of a later attempt that is about to call the function."""
     now = timezone.now()
     change(result, status=TaskResultStatus.RUNNING, last_attempted_at=now)
     if result.started_at is None:

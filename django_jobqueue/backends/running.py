@@ -126,11 +126,12 @@ class Runner:
     def _started(self, context: Context, data: dict[str, Any]) -> JobTaskResult:
         """The result that the attempt begins with. What earlier attempts came to is
         looked up; most have none."""
-        result = None
+        result = self._first(context, data)
         if _has_past(context):
             found = record(DjangoDatabase(), context.id)
-            result = found and recorded(found, self.task, self.parameters)
-        result = result or self._first(context, data)
+            result = recorded(found, self.task, self.parameters) if found else result
+        elif context.attempt == 1:
+            return result
         return started_result(result, context.worker, context.attempt)
 
     async def _astarted(self, context: Context, data: dict[str, Any]) -> JobTaskResult:
@@ -139,12 +140,16 @@ class Runner:
         return self._started(context, data)
 
     def _first(self, context: Context, data: dict[str, Any]) -> JobTaskResult:
-        """The result of a job that nothing has become of yet."""
+        """The result of a first attempt."""
         args, kwargs = self.parameters.call(data)
         task = restored(self.task, data, queue=context.queue, priority=context.priority)
-        moment = context.created_at
         return new_result(
-            task, id=context.id, enqueued_at=moment, args=args, kwargs=kwargs
+            task,
+            id=context.id,
+            enqueued_at=context.created_at,
+            args=args,
+            kwargs=kwargs,
+            worker=context.worker,
         )
 
     def _arguments(
