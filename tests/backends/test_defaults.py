@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from django_jobqueue.backends import task
 from django_jobqueue.backends.compat import task_backends
 from django_jobqueue.backends.declared import policy_for
 from django_jobqueue.backends.parameters import TaskParameters
@@ -27,7 +28,7 @@ def test_retries_by_default_are_for_tasks_that_may_be_repeated(
     backend = "django_jobqueue.backends.JobQueueBackend"
     settings.TASKS = {"default": {"BACKEND": backend, "OPTIONS": RETRIES}}
     task_class = task_backends["default"].task_class
-    task = task_class(
+    made = task_class(
         func=send,
         priority=0,
         queue_name="default",
@@ -38,4 +39,14 @@ def test_retries_by_default_are_for_tasks_that_may_be_repeated(
     )
 
     parameters = TaskParameters.of(send, takes_context=False)
-    assert policy_for(task, RETRIES, parameters).attempts_allowed == attempts
+    assert policy_for(made, RETRIES, parameters).attempts_allowed == attempts
+
+
+def test_a_task_shows_what_it_says_and_not_what_it_leaves_open(settings: Any) -> None:
+    backend = "django_jobqueue.backends.JobQueueBackend"
+    settings.TASKS = {"default": {"BACKEND": backend}}
+    shown = repr(task(max_attempts=3)(send).using(tags=["spring"]))
+
+    assert shown.startswith("JobTask(")
+    assert "max_attempts=3, tags=['spring']" in shown
+    assert "timeout" not in shown
