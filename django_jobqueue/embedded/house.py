@@ -132,7 +132,7 @@ class House(Loop):
     def _admit(self, plan: Plan) -> None:
         """Let a worker move in. Raises StoreUnavailable."""
         seat = self.roster.free()
-        if seat is None:  # those who left have handlers that do not stop
+        if seat is None:  # many are still leaving
             return
         name = f"{identity.name_of(os.getpid())}/embedded-{next(_numbers)}"
         tenant = Tenant(replace(plan, name=name), self.roster, seat, grace=self._grace)

@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
+from django_jobqueue.registry import registry
 from django_jobqueue.workers.attempt import Attempt
-from django_jobqueue.workers.process import Worker
+from django_jobqueue.workers.policies import Policies
+from django_jobqueue.workers.process import Plan, Worker
 
 logger = logging.getLogger("django_jobqueue.worker")
 
 
+class LeasedPolicies(Policies):
+    """Nothing is run while the lease is in doubt: after a handler kept the interpreter
+    for longer than that, the first to wake up may be the dispatcher."""
+
+    is_leased: Callable[[], bool]
+
+    def runs(self, job_type: str, *, is_async: bool) -> bool:
+        """Whether this job type has a handler here, of this kind."""
+        return super().runs(job_type, is_async=is_async) and self.is_leased()
+
+
 class Resident(Worker):
     """Where a worker process would end, this one has to clear up after itself."""
+
+    def __init__(self, plan: Plan, *, is_leased: Callable[[], bool]) -> None:
+        super().__init__(plan)
+        self.policies = policies = LeasedPolicies(registry)
+        policies.is_leased = is_leased
 
     def end(self, timeout: float) -> None:
         """End the loops and the threads; close every connection.

@@ -25,7 +25,7 @@ class Tenant:
 
     def __init__(self, plan: Plan, roster: Roster, seat: int, *, grace: float) -> None:
         self.plan = plan
-        self.worker = Resident(plan)
+        self.worker = Resident(plan, is_leased=self._is_leased)
         self.is_leaving = False
         self.is_last = False  # an operator wants no successor
         self._roster = roster
@@ -117,6 +117,11 @@ class Tenant:
 
     def _write(self, **values: int) -> None:
         self._roster.write(self._number, **values)
+
+    def _is_leased(self) -> bool:
+        seat, renewed_at = self._seat, self._roster.renewed_at
+        overdue = seat.is_overdue(renewed_at, time.monotonic(), conf.lease)
+        return not seat.lost and not overdue
 
     def _fence(self, seat: Seat) -> None:
         """Stop what may no longer run: others may start its jobs any moment."""

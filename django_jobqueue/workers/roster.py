@@ -58,10 +58,13 @@ class Seat:
         """time.monotonic() from which its lease counts, after the last renewal."""
         return max(renewed_at, self.registered / 1_000)
 
+    def is_overdue(self, renewed_at: float, now: float, lease: float) -> bool:
+        """Whether its lease was not renewed for too long."""
+        return now - self.leased_at(renewed_at) > lease * FENCE_AT
+
     def is_cut_off(self, renewed_at: float, now: float, lease: float) -> bool:
-        """Whether others may start its jobs any moment, as its lease was not renewed
-        for too long."""
-        return bool(self.held) and now - self.leased_at(renewed_at) > lease * FENCE_AT
+        """Whether others may start its jobs any moment."""
+        return bool(self.held) and self.is_overdue(renewed_at, now, lease)
 
 
 class Roster:

@@ -187,9 +187,9 @@ with override_settings(JOBQUEUE={{"LEASE": 2}}), django_jobqueue.worker(threads=
     {STAY}
 """
     )
-    (job,) = eventually(lambda: archived(), what=held.output)
+    (job,) = eventually(lambda: archived(), within=60, what=held.output)
     assert job.status == "succeeded"
-    assert job.crashes >= 1  # two, if its worker claimed again before it knew
+    assert job.crashes >= 1
     assert job.result == f"after {job.crashes} crashes"
     assert jobs.notes(journal)[:2] == [["start", "0"], ["end", "0"]]
     assert "was given up" in held.output
