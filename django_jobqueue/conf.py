@@ -7,182 +7,44 @@ the worker processes that it starts.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Generic, TypeVar, overload
+from typing import Any, ClassVar
 
-from django.apps import apps
 from django.conf import settings
 from django.core.signals import setting_changed
-from django.db import DEFAULT_DB_ALIAS, router
 
-T = TypeVar("T")
-DAY = 86_400.0
-CENTURY: Final = 36_500 * DAY
-CAPTURES: Final = ("language", "time_zone")
-GREATEST: Final = 2_147_483_647  # of an integer column
+from django_jobqueue.kinds import (
+    CAPTURES,
+    CENTURY,
+    DAY,
+    GREATEST,
+    Alias,
+    Captures,
+    Count,
+    Flag,
+    Folders,
+    Mode,
+    Names,
+    Retention,
+    Seconds,
+    Setting,
+    Text,
+)
 
-
-class Setting(Generic[T]):
-    """One key of the ``JOBQUEUE`` dict; an attribute of ``conf`` reads it."""
-
-    kind: ClassVar[str]  # how a value is described to people
-    types: ClassVar[tuple[type, ...]]
-    maximum: float | None = None
-
-    def __init__(
-        self,
-        default: T,
-        help: str,
-        *,
-        minimum: float | None = None,
-        maximum: float | None = None,
-        optional: bool = False,  # None is a value, too
-    ) -> None:
-        self.default = default
-        self.help = help
-        self.minimum = minimum
-        self.maximum = self.maximum if maximum is None else maximum
-        self.optional = optional
-        self.name = ""
-
-    def __set_name__(self, owner: type[Conf], name: str) -> None:
-        self.name = name.upper()
-        owner.settings[self.name] = self
-
-    @overload
-    def __get__(self, conf: None, owner: type[Conf]) -> Setting[T]: ...
-    @overload
-    def __get__(self, conf: Conf, owner: type[Conf]) -> T: ...
-    def __get__(self, conf: Conf | None, owner: type[Conf]) -> Setting[T] | T:
-        return self if conf is None else self.convert(conf.read(self.name))
-
-    def convert(self, value: Any) -> T:
-        """The value as the engine uses it."""
-        return value  # type: ignore[no-any-return]
-
-    @property
-    def flag(self) -> str:
-        """The flag of ``runworkers`` that overrides it."""
-        return "--" + self.name.lower().replace("_", "-")
-
-    def problem(self, value: object) -> str | None:
-        """What is wrong with this value, in words that follow the setting's name."""
-        if not self.is_of_kind(value):
-            return f"must be {self.kind}, not {value!r}"
-        return None if value is None else self.size_problem(value)
-
-    def size_problem(self, value: Any) -> str | None:
-        """What is wrong with the size of this value, in the same words."""
-        if self.minimum is not None and value < self.minimum:
-            return f"must be at least {self.minimum:g}, not {value!r}"
-        if self.maximum is not None and value > self.maximum:
-            return f"must be at most {self.maximum:,.0f}, not {value!r}"
-        return None
-
-    def is_of_kind(self, value: object) -> bool:
-        """Whether the value is of this setting's kind, or None where that is one."""
-        return (value is None and self.optional) or self.accepts(value)
-
-    def accepts(self, value: object) -> bool:
-        """Whether the value is of this setting's kind."""
-        return isinstance(value, self.types) and not isinstance(value, bool)
-
-
-class Seconds(Setting[T]):
-    kind = "a number of seconds"
-    types = (int, float)
-    maximum = CENTURY
-
-    def accepts(self, value: object) -> bool:
-        return super().accepts(value) and value == value  # not NaN
-
-
-class Count(Setting[T]):
-    kind = "a whole number"
-    types = (int,)
-    maximum = GREATEST
-
-
-class Text(Setting[T]):
-    kind = "a string"
-    types = (str,)
-
-    def size_problem(self, value: str) -> str | None:
-        if self.maximum is None or len(value) <= self.maximum:
-            return None
-        return f"must have at most {self.maximum} characters, not {len(value)}"
-
-
-class Alias(Text[str]):
-    def convert(self, value: str | None) -> str:
-        return value or _routed()
-
-
-class Mode(Setting[str]):
-    kind = "queue, immediate or on_commit"
-
-    def accepts(self, value: object) -> bool:
-        return value in ("queue", "immediate", "on_commit")
-
-
-class Flag(Setting[T]):
-    kind = "True or False"
-
-    def accepts(self, value: object) -> bool:
-        return isinstance(value, bool)
-
-
-class Names(Setting[T]):
-    kind = "a list of strings"
-
-    def accepts(self, value: object) -> bool:
-        return isinstance(value, list | tuple) and all(
-            isinstance(name, str) and name for name in value
-        )
-
-
-class Folders(Names[T]):
-    kind = "a list of absolute paths"
-
-    def accepts(self, value: object) -> bool:
-        return super().accepts(value) and all(map(os.path.isabs, value))  # type: ignore[call-overload]
-
-
-class Captures(Names[T]):
-    kind = f"a list out of {', '.join(map(repr, CAPTURES))}"
-
-    def accepts(self, value: object) -> bool:
-        return super().accepts(value) and set(value) <= {*CAPTURES}  # type: ignore[call-overload]
-
-
-class Retention(Setting[dict[str, float | None]]):
-    kind = (
-        "a dict of seconds (or None, for ever) by status: succeeded, failed, expired, "
-        "cancelled"
-    )
-
-    def convert(self, value: Any) -> dict[str, float | None]:
-        return {**self.default, **value}
-
-    def accepts(self, value: object) -> bool:
-        return isinstance(value, dict) and all(
-            status in self.default and (kept is None or self._is_time(kept))
-            for status, kept in value.items()
-        )
-
-    @staticmethod
-    def _is_time(kept: object) -> bool:
-        number = isinstance(kept, int | float) and not isinstance(kept, bool)
-        return number and 0 <= kept <= CENTURY  # type: ignore[operator]
-
-
-def _routed() -> str:
-    """Where the project's routers have jobs written to."""
-    if not router.routers:
-        return DEFAULT_DB_ALIAS
-    alias: str = router.db_for_write(apps.get_model("jobqueue", "QueuedJob"))
-    return alias
+__all__ = [
+    "CAPTURES",
+    "CENTURY",
+    "GREATEST",
+    "Conf",
+    "Count",
+    "Flag",
+    "Names",
+    "Retention",
+    "Seconds",
+    "Setting",
+    "Text",
+    "conf",
+]
 
 
 class Override:
@@ -275,8 +137,8 @@ class Conf:
     max_crashes = Count[int](
         3, "A job whose worker died this often is archived as failed.", minimum=1
     )
-    capture = Captures[list[str]](
-        [],
+    capture = Captures(
+        (),
         "What is active at an enqueue is so in the handler, too: the language, the "
         "time zone. It is kept in the job's metadata.",
     )
@@ -332,7 +194,6 @@ class Conf:
     statement_timeout = Seconds[float](
         10.0, "Bound on each database call of the worker's own machinery.", minimum=1
     )
-
     alert_wait = Seconds[float](
         300.0,
         "The overview points at job types whose oldest ready job has waited longer.",
@@ -345,14 +206,12 @@ class Conf:
         minimum=0,
         maximum=100,
     )
-
     admin_statement_timeout = Seconds[float](
         10.0,
         "Bound on each database call of a page of the admin; a page that needs longer "
         "says so.",
         minimum=0.1,
     )
-
     progress_max_age = Seconds[float | None](
         DAY,
         "How long a page may ask for the progress of a job that it shows; None is for "
@@ -375,7 +234,12 @@ class Conf:
 
     def _set(self, flags: dict[str, Any]) -> None:
         self._flags = flags
+        self._forget()
+
+    def _forget(self) -> None:
         self._values = None
+        for name in self.settings:
+            vars(self).pop(name.lower(), None)
 
     def read(self, name: str) -> Any:
         """The value in force, as it was written."""
@@ -392,8 +256,8 @@ class Conf:
         }
 
     def _changed(self, *, setting: str, **kwargs: Any) -> None:
-        if setting == "JOBQUEUE":
-            self._values = None
+        if setting in ("JOBQUEUE", "DATABASE_ROUTERS"):
+            self._forget()
 
 
 conf = Conf()

@@ -89,7 +89,7 @@ class Policy:
     def captured(self) -> tuple[str, ...]:
         """What of the code that enqueues is kept in a job's metadata."""
         if isinstance(self.capture, Unset):
-            return tuple(conf.capture)
+            return conf.capture
         return self.capture
 
 

