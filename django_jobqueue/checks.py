@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final
 
+import django
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
@@ -187,6 +189,24 @@ def check_database_setting(
             )
         ]
     return _check_driver()
+
+
+@register(TAG)
+def check_framework(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """E024: TASKS on Django 5.2, where nothing reads it without the backport."""
+    given = getattr(settings, "TASKS", None)
+    if django.VERSION >= (6, 0) or find_spec("django_tasks") or not given:
+        return []
+    version = django.get_version()
+    return [
+        Error(
+            f"TASKS is set, but Django {version} has no Tasks framework of its own.",
+            hint='Install the backport: pip install "django-jobqueue[tasks]".',
+            id="jobqueue.E024",
+        )
+    ]
 
 
 @register(TAG, deploy=True)
