@@ -49,5 +49,8 @@ def _declare(using: str, **kwargs: Any) -> None:
     from django_jobqueue.store.connection import DjangoDatabase
     from django_jobqueue.store.job_types import declare
 
-    if using == conf.database and connections[using].vendor == "postgresql":
+    plan = kwargs.get("plan", [])
+    is_going_back = any(backwards for _migration, backwards in plan)
+    usable = connections[using].vendor == "postgresql" and not is_going_back
+    if using == conf.database and usable:
         declare(DjangoDatabase(using), registry)
