@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Unpack
 
-from django_jobqueue.embedded.companion import Companion, Options
+from django_jobqueue.embedded.beside_application import BesideApplication, Options
 
 Event = dict[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -17,17 +17,17 @@ Application = Callable[[Any, Any, Any], Awaitable[Any]]
 class ASGIApplication:
     """Hands everything to the application that it was made for."""
 
-    def __init__(self, application: Application, companion: Companion) -> None:
-        self.companion = companion
+    def __init__(self, application: Application, beside: BesideApplication) -> None:
+        self.beside = beside
         self._application = application
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         """Serve one connection, or the lifespan of the server."""
         if scope["type"] == "lifespan":
-            lifespan = Lifespan(self.companion, receive, send)
+            lifespan = Lifespan(self.beside, receive, send)
             await lifespan.serve(self._application, scope)
         else:
-            self.companion.start()
+            self.beside.start()
             await self._application(scope, receive, send)
 
 
@@ -35,8 +35,8 @@ class Lifespan:
     """The startup and the shutdown that a server tells of. What the application does
     not answer, since it knows of no lifespan, is answered for it."""
 
-    def __init__(self, companion: Companion, receive: Receive, send: Send) -> None:
-        self._companion = companion
+    def __init__(self, beside: BesideApplication, receive: Receive, send: Send) -> None:
+        self._companion = beside
         self._receive = receive
         self._send = send
         self._question = ""  # that is not answered
@@ -87,4 +87,4 @@ def asgi(application: Application, **options: Unpack[Options]) -> ASGIApplicatio
     tells nothing of its start; it stops with it. The options are those of
     ``django_jobqueue.worker()``. With ``JOBQUEUE["EMBEDDED"] = False`` there is none.
     """
-    return ASGIApplication(application, Companion(options))
+    return ASGIApplication(application, BesideApplication(options))

@@ -14,9 +14,9 @@ from django.db import connections
 
 from django_jobqueue.conf import conf
 from django_jobqueue.embedded import exits
-from django_jobqueue.embedded.calm import Calm
-from django_jobqueue.embedded.house import House
-from django_jobqueue.embedded.tenant import Tenant
+from django_jobqueue.embedded.idleness import Idleness
+from django_jobqueue.embedded.life import EmbeddedLife
+from django_jobqueue.embedded.supervisor import EmbeddedSupervisor
 from django_jobqueue.workers.process import Plan
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -26,7 +26,7 @@ POLL: Final = 0.01  # seconds
 
 # What a fork has of its parent's workers. To let it go would be to close connections
 # that are the parent's.
-_of_parents: Final[list[House | None]] = []
+_of_parents: Final[list[EmbeddedSupervisor | None]] = []
 
 
 class EmbeddedWorker:
@@ -40,7 +40,7 @@ class EmbeddedWorker:
     def __init__(self, plan: Plan, *, grace: float) -> None:
         self._plan = plan
         self.grace = grace
-        self._house: House | None = None
+        self._supervisor: EmbeddedSupervisor | None = None
         self._lock = threading.Lock()
 
     def start(self) -> None:
@@ -53,8 +53,8 @@ class EmbeddedWorker:
         with self._lock:
             if self.is_running:
                 return
-            self._house = House(self._plan, grace=self.grace)
-            self._house.start()
+            self._supervisor = EmbeddedSupervisor(self._plan, grace=self.grace)
+            self._supervisor.start()
             exits.watch(self)
 
     def stop(self, timeout: float | None = None) -> None:
@@ -65,12 +65,12 @@ class EmbeddedWorker:
         Handlers that do not stop even then go on: a thread cannot be killed.
         """
         with self._lock:
-            house = self._house
-        if house is None:
+            supervisor = self._supervisor
+        if supervisor is None:
             return
-        house.leave(timeout)
+        supervisor.leave(timeout)
         allowed = self.grace if timeout is None else timeout
-        if not house.join(allowed + conf.cancel_grace + LAST_STEPS):
+        if not supervisor.join(allowed + conf.cancel_grace + LAST_STEPS):
             logger.error("The embedded worker does not stop; it is left to itself")
         exits.unwatch(self)
 
@@ -96,20 +96,20 @@ class EmbeddedWorker:
     @property
     def is_running(self) -> bool:
         """Whether it has been started and has not ended."""
-        return self._house is not None and not self._house.has_ended
+        return self._supervisor is not None and not self._supervisor.has_ended
 
     @property
     def name(self) -> str:
         """As the admin shows it; empty while there is none."""
-        tenant = self._tenant
-        return "" if tenant is None else tenant.worker.name
+        life = self._life
+        return "" if life is None else life.worker.name
 
     @property
     def is_idle(self) -> bool:
         """Whether it holds no job, and found none when it looked last. To be sure that
         nothing is left of what you have enqueued, use ``wait_idle()``."""
-        tenant = self._tenant
-        return tenant is not None and tenant.worker.is_idle
+        life = self._life
+        return life is not None and life.worker.is_idle
 
     def wait_idle(self, timeout: float | None = 10.0) -> None:
         """Wait until nothing can be run now that this worker could run: what was
@@ -119,32 +119,32 @@ class EmbeddedWorker:
         Raises TimeoutError after ``timeout`` seconds, None waits for ever; RuntimeError
         if it does not run.
         """
-        house = self._house
+        supervisor = self._supervisor
         deadline = None if timeout is None else time.monotonic() + timeout
-        if house is None:
+        if supervisor is None:
             raise RuntimeError("This worker does not run. Call its start() first.")
-        calm = Calm(house)
-        while not calm.has_come():
-            if house.has_ended:
+        idleness = Idleness(supervisor)
+        while not idleness.has_come():
+            if supervisor.has_ended:
                 raise RuntimeError("This worker was stopped while it was waited for.")
             if deadline is not None and time.monotonic() >= deadline:
-                raise TimeoutError(f"After {timeout:g} s {calm.what_goes_on}.")
+                raise TimeoutError(f"After {timeout:g} s {idleness.what_goes_on}.")
             time.sleep(POLL)
 
     def ask_to_stop(self) -> None:
         """Begin to stop, and return at once."""
-        if self._house is not None:
-            self._house.leave(None)
+        if self._supervisor is not None:
+            self._supervisor.leave(None)
 
     def forget(self) -> None:
         """This is a fork of the process in which it runs."""
         self._lock = threading.Lock()
-        _of_parents.append(self._house)
-        self._house = None
+        _of_parents.append(self._supervisor)
+        self._supervisor = None
 
     @property
-    def _tenant(self) -> Tenant | None:
-        return None if self._house is None else self._house.tenant
+    def _life(self) -> EmbeddedLife | None:
+        return None if self._supervisor is None else self._supervisor.life
 
     def __enter__(self) -> Self:
         self.start()

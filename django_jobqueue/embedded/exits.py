@@ -8,7 +8,7 @@ import threading
 from typing import Final, Protocol
 
 
-class Lodger(Protocol):
+class Stoppable(Protocol):
     """Something that runs in this process."""
 
     def ask_to_stop(self) -> None:
@@ -24,30 +24,30 @@ class Lodger(Protocol):
         ...
 
 
-_running: Final[list[Lodger]] = []
+_running: Final[list[Stoppable]] = []
 
 
-def watch(lodger: Lodger) -> None:
+def watch(one: Stoppable) -> None:
     """Look after this one from now on."""
-    _running.append(lodger)
+    _running.append(one)
 
 
-def unwatch(lodger: Lodger) -> None:
+def unwatch(one: Stoppable) -> None:
     """It has ended."""
-    if lodger in _running:
-        _running.remove(lodger)
+    if one in _running:
+        _running.remove(one)
 
 
 def _stop_all() -> None:
-    for lodger in list(_running):
-        lodger.ask_to_stop()
-    for lodger in list(_running):
-        lodger.stop()
+    for one in list(_running):
+        one.ask_to_stop()
+    for one in list(_running):
+        one.stop()
 
 
 def _forget_all() -> None:
-    for lodger in _running:
-        lodger.forget()
+    for one in _running:
+        one.forget()
     _running.clear()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 
-from django_jobqueue.embedded.companion import Companion, Options
+from django_jobqueue.embedded.beside_application import BesideApplication, Options
 
 Application = Callable[[Any, Any], Iterable[bytes]]
 
@@ -13,13 +13,13 @@ Application = Callable[[Any, Any], Iterable[bytes]]
 class WSGIApplication:
     """Hands everything to the application that it was made for."""
 
-    def __init__(self, application: Application, companion: Companion) -> None:
-        self.companion = companion
+    def __init__(self, application: Application, beside: BesideApplication) -> None:
+        self.beside = beside
         self._application = application
 
     def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
         """Serve one request."""
-        self.companion.start()
+        self.beside.start()
         return self._application(environ, start_response)
 
 
@@ -32,4 +32,4 @@ def wsgi(application: Application, **options: Unpack[Options]) -> WSGIApplicatio
     stops when the process ends. The options are those of ``django_jobqueue.worker()``.
     With ``JOBQUEUE["EMBEDDED"] = False`` there is none.
     """
-    return WSGIApplication(application, Companion(options))
+    return WSGIApplication(application, BesideApplication(options))

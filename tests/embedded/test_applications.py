@@ -34,7 +34,7 @@ def made() -> Iterator[list[Made]]:
     found: list[Made] = []
     yield found
     for application in found:
-        application.companion.worker.stop(0)
+        application.beside.worker.stop(0)
     connections.close_all()
 
 
@@ -67,7 +67,7 @@ def talk(
 
 
 def is_running(application: Made) -> bool:
-    return application.companion.worker.is_running
+    return application.beside.worker.is_running
 
 
 def test_a_worker_starts_with_the_first_request_and_only_once(
@@ -90,7 +90,7 @@ def test_a_worker_that_an_operator_stopped_is_not_started_by_requests(
     application = embedded.wsgi(get_wsgi_application())
     made.append(application)
     get(application)
-    application.companion.worker.stop()
+    application.beside.worker.stop()
     get(application)
     assert not is_running(application)
 

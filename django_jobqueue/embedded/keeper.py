@@ -24,7 +24,7 @@ LAST_WORDS: Final = 1.5  # seconds to deal with the last deaths
 JOIN: Final = 1.0  # seconds for a loop to end
 
 
-class Housekeeping:
+class EmbeddedKeeper:
     """Leases, rescue, expiry, pruning."""
 
     def __init__(self, roster: Roster, queues: tuple[str, ...] | None) -> None:
@@ -39,21 +39,21 @@ class Housekeeping:
         StoreUnavailable."""
         predecessors = self._get_ready()
         pooled = not self._roster.can_listen
-        house = OwnConnection("keeper", pooled=pooled)
+        supervisor = OwnConnection("keeper", pooled=pooled)
         self._rescuer = Rescuer(
-            house,
+            supervisor,
             job_types=[d.name for d in registry],
             queues=self._queues,
             alone=self._say_alone,
             buried=lambda number: None,
         )
         self._renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
-        self._house = LoopGroup(
-            "keeper", [self._rescuer, Expirer(house), Pruner(house)]
+        self._supervisor = LoopGroup(
+            "keeper", [self._rescuer, Expirer(supervisor), Pruner(supervisor)]
         )
         for predecessor in predecessors:
             self._rescuer.report(predecessor)
-        self._house.start()
+        self._supervisor.start()
         self._renewer.start()
         self.has_started = True
 
@@ -66,7 +66,7 @@ class Housekeeping:
     def bury(self, death: Death) -> None:
         """Look after what a worker left."""
         self._rescuer.report(death)
-        self._house.hurry(self._rescuer)
+        self._supervisor.hurry(self._rescuer)
 
     def alone_waits(self, seconds: float) -> bool:
         """Whether a job that must run alone has waited for so long."""
@@ -90,9 +90,9 @@ class Housekeeping:
                 "their lease of %g s has lapsed",
                 conf.lease,
             )
-        for loop in (self._renewer, self._house):
+        for loop in (self._renewer, self._supervisor):
             loop.stop(0)
-        for loop in (self._renewer, self._house):
+        for loop in (self._renewer, self._supervisor):
             loop.stop(JOIN)
 
     def _get_ready(self) -> list[Death]:

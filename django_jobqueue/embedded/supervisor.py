@@ -10,8 +10,8 @@ from collections import deque
 from dataclasses import replace
 from typing import Final
 
-from django_jobqueue.embedded.housekeeping import Housekeeping
-from django_jobqueue.embedded.tenant import Tenant
+from django_jobqueue.embedded.keeper import EmbeddedKeeper
+from django_jobqueue.embedded.life import EmbeddedLife
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.workers import hygiene, identity
 from django_jobqueue.workers.loop import Loop
@@ -26,8 +26,8 @@ ALONE_AFTER: Final = 3.0  # seconds that a job that must run alone is left to ot
 _numbers = itertools.count(1)
 
 
-class House(Loop):
-    """Has one worker live in this process, and another one after it when it was
+class EmbeddedSupervisor(Loop):
+    """Has one worker run in this process, and another one after it when it was
     restarted or has lost its lease."""
 
     name = "embedded worker"
@@ -35,20 +35,20 @@ class House(Loop):
     def __init__(self, plan: Plan, *, grace: float) -> None:
         super().__init__()
         self.roster = Roster(SEATS)
-        self.tenants: list[Tenant] = []  # changed by its own thread alone
+        self.lives: list[EmbeddedLife] = []  # changed by its own thread alone
         self._plan = plan
         self._grace = grace
-        self._upkeep = Housekeeping(self.roster, plan.queues)
+        self._keeper = EmbeddedKeeper(self.roster, plan.queues)
         self._fill_at = 0.0
         self._is_closing = False
         self._told: deque[float | None] = deque()  # graces, as others said them
         self._has_made_room = False  # for a job that must run alone
 
     @property
-    def tenant(self) -> Tenant | None:
+    def life(self) -> EmbeddedLife | None:
         """The worker that claims; None while there is none."""
-        ordinary = (t for t in self.tenants if not t.plan.alone)
-        return next((t for t in ordinary if not t.is_leaving), None)
+        ordinary = (life for life in self.lives if not life.plan.alone)
+        return next((life for life in ordinary if not life.is_leaving), None)
 
     @property
     def has_ended(self) -> bool:
@@ -72,20 +72,20 @@ class House(Loop):
         self._listen()
         if not self._is_closing and time.monotonic() >= self._fill_at:
             self._fill()
-        for tenant in self.tenants:
-            tenant.look()
-        if any(tenant.is_last for tenant in self.tenants):
+        for life in self.lives:
+            life.look()
+        if any(life.is_last for life in self.lives):
             self._end(None)
-        self._upkeep.hear([tenant.worker.calls for tenant in self.tenants])
+        self._keeper.hear([life.worker.calls for life in self.lives])
         self._clear()
-        if self._is_closing and not self.tenants:
+        if self._is_closing and not self.lives:
             self._stopping = True
-        ending = any(t.is_leaving or t.plan.drain for t in self.tenants)
+        ending = any(life.is_leaving or life.plan.drain for life in self.lives)
         return HASTE if ending else BEAT
 
     def close(self) -> None:
-        """Everybody has left."""
-        self._upkeep.stop()
+        """All have ended."""
+        self._keeper.stop()
 
     def _listen(self) -> None:
         """Do what others told it."""
@@ -94,53 +94,55 @@ class House(Loop):
 
     def _end(self, grace: float | None) -> None:
         self._is_closing = True
-        for tenant in self.tenants:
-            tenant.leave(grace)
+        for life in self.lives:
+            life.leave(grace)
 
     def _fill(self) -> None:
         """Have a worker here, and now and then one for a job that runs alone."""
         try:
-            if not self._upkeep.has_started:
-                self._upkeep.start()
+            if not self._keeper.has_started:
+                self._keeper.start()
                 hygiene.keep_connections()
-            tenant = self.tenant
-            if tenant is None:
-                self._admit(replace(self._plan, listen=self.roster.can_listen))
+            life = self.life
+            if life is None:
+                self._spawn(replace(self._plan, listen=self.roster.can_listen))
             else:
-                self._make_room(tenant)
+                self._make_room(life)
         except StoreUnavailable as error:
             self._fill_at = time.monotonic() + error.retry_in
 
-    def _make_room(self, tenant: Tenant) -> None:
+    def _make_room(self, life: EmbeddedLife) -> None:
         """Let a job that must run alone do so: with no other job in this process. It
         was there when a worker died, and is left to others first, who have a process
         for it."""
-        if any(other.plan.alone for other in self.tenants):
+        if any(other.plan.alone for other in self.lives):
             return
-        if self._upkeep.alone_waits(ALONE_AFTER):
+        if self._keeper.alone_waits(ALONE_AFTER):
             self._has_made_room = True
-            tenant.close_doors()
-            if tenant.is_empty:
-                self._upkeep.forget_alone()
+            life.close_doors()
+            if life.is_empty:
+                self._keeper.forget_alone()
                 plan = replace(self._plan, alone=True, drain=True, listen=False)
-                self._admit(replace(plan, threads=1, async_slots=1))
+                self._spawn(replace(plan, threads=1, async_slots=1))
         elif self._has_made_room:
             self._has_made_room = False
-            if not tenant.is_paused:
-                tenant.open_doors()
+            if not life.is_paused:
+                life.open_doors()
 
-    def _admit(self, plan: Plan) -> None:
-        """Let a worker move in. Raises StoreUnavailable."""
+    def _spawn(self, plan: Plan) -> None:
+        """Start a worker. Raises StoreUnavailable."""
         seat = self.roster.free()
         if seat is None:  # many are still leaving
             return
         name = f"{identity.name_of(os.getpid())}/embedded-{next(_numbers)}"
-        tenant = Tenant(replace(plan, name=name), self.roster, seat, grace=self._grace)
-        tenant.move_in()
-        self.tenants.append(tenant)
+        life = EmbeddedLife(
+            replace(plan, name=name), self.roster, seat, grace=self._grace
+        )
+        life.begin()
+        self.lives.append(life)
 
     def _clear(self) -> None:
-        """Let those move out who are done."""
-        for tenant in [t for t in self.tenants if t.is_done]:
-            self._upkeep.bury(tenant.move_out())
-            self.tenants.remove(tenant)
+        """Bury those who are done."""
+        for life in [life for life in self.lives if life.is_done]:
+            self._keeper.bury(life.end())
+            self.lives.remove(life)

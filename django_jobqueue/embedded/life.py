@@ -8,7 +8,7 @@ import time
 from typing import Final
 
 from django_jobqueue.conf import conf
-from django_jobqueue.embedded.resident import Resident
+from django_jobqueue.embedded.threaded_worker import ThreadedWorker
 from django_jobqueue.workers.process import Plan
 from django_jobqueue.workers.rescuer import Death
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat
@@ -19,13 +19,13 @@ logger = logging.getLogger("django_jobqueue.worker")
 LAST_WORDS: Final = 0.7  # seconds for writing outcomes
 
 
-class Tenant:
+class EmbeddedLife:
     """A worker and its seat in the roster. Where workers have processes, this is what
     each does with itself, and the supervisor with each."""
 
     def __init__(self, plan: Plan, roster: Roster, seat: int, *, grace: float) -> None:
         self.plan = plan
-        self.worker = Resident(plan, is_leased=self._is_leased)
+        self.worker = ThreadedWorker(plan, is_leased=self._is_leased)
         self.is_leaving = False
         self.is_last = False  # an operator wants no successor
         self._roster = roster
@@ -37,7 +37,7 @@ class Tenant:
         self._is_quit = False
         self._end = "ended"
 
-    def move_in(self) -> None:
+    def begin(self) -> None:
         """Register, and begin. Raises StoreUnavailable."""
         began = int(time.monotonic() * 1_000)
         worker = self.worker.register()
@@ -104,7 +104,7 @@ class Tenant:
             self._stopping = Stopping(grace=grace, cancel_grace=conf.cancel_grace)
             self._stopping.signal(now)
 
-    def move_out(self) -> Death:
+    def end(self) -> Death:
         """End everything; returns what the rescuer has to know."""
         self.worker.end(LAST_WORDS)
         self._roster.clear(self._number)

@@ -23,7 +23,7 @@ class Options(TypedDict, total=False):
     grace: float
 
 
-class Companion:
+class BesideApplication:
     """Starts when its process begins to serve: not where an application is only
     imported, such as in a management command, or before a server forks."""
 

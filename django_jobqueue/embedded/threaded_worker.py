@@ -25,7 +25,7 @@ class LeasedPolicies(Policies):
         return super().runs(job_type, is_async=is_async) and self.is_leased()
 
 
-class Resident(Worker):
+class ThreadedWorker(Worker):
     """Where a worker process would end, this one has to clear up after itself."""
 
     def __init__(self, plan: Plan, *, is_leased: Callable[[], bool]) -> None:
