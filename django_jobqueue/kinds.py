@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, overload
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, overload
 
 from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, router
-
-if TYPE_CHECKING:
-    from django_jobqueue.conf import Conf
 
 T = TypeVar("T")
 DAY = 86_400.0
 CENTURY: Final = 36_500 * DAY
 CAPTURES: Final = ("language", "time_zone")
 GREATEST: Final = 2_147_483_647  # of an integer column
+
+
+class Source(Protocol):
+    """What has settings for attributes."""
+
+    settings: ClassVar[dict[str, Setting[Any]]]
+
+    def read(self, name: str) -> Any:
+        """The value in force, as it was written."""
+        ...
 
 
 class Setting(Generic[T]):
@@ -41,15 +48,15 @@ class Setting(Generic[T]):
         self.optional = optional
         self.name = ""
 
-    def __set_name__(self, owner: type[Conf], name: str) -> None:
+    def __set_name__(self, owner: type[Source], name: str) -> None:
         self.name = name.upper()
         owner.settings[self.name] = self
 
     @overload
-    def __get__(self, conf: None, owner: type[Conf]) -> Setting[T]: ...
+    def __get__(self, conf: None, owner: type[Source]) -> Setting[T]: ...
     @overload
-    def __get__(self, conf: Conf, owner: type[Conf]) -> T: ...
-    def __get__(self, conf: Conf | None, owner: type[Conf]) -> Setting[T] | T:
+    def __get__(self, conf: Source, owner: type[Source]) -> T: ...
+    def __get__(self, conf: Source | None, owner: type[Source]) -> Setting[T] | T:
         if conf is None:
             return self
         given = conf.read(self.name)

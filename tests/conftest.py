@@ -22,6 +22,16 @@ from django_jobqueue.workers.process import Plan, Worker
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# Whoever starts the tests in the background may have them ignore Ctrl-C, and whatever
+# they start would inherit that.
+for number, handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGHUP, signal.SIG_DFL),
+    (signal.SIGTERM, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
+
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the server that the settings started, once nobody uses it."""

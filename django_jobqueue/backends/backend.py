@@ -147,8 +147,8 @@ class JobQueueBackend(BaseTaskBackend):
         return used
 
     def _result(self, found: Record) -> JobTaskResult:
-        known = registry.get(found.job_type)
+        known = registry.get(found.job.job_type)
         if known is not None and known.ending is None:
-            raise TaskResultDoesNotExist(str(found.id))
-        runner = runner_at(found.job_type, found.handler)
+            raise TaskResultDoesNotExist(str(found.job.id))
+        runner = runner_at(found.job.job_type, found.handler)
         return recorded(found, runner.task, runner.parameters)

@@ -146,8 +146,11 @@ def find(name: str, handler: str) -> Declaration | None:
         return None
     try:
         runner_at(name, handler)
-    except Exception as error:
-        logger.warning("The task %s cannot be had: %s", name, error)
+    except (SuspiciousOperation, ModuleNotFoundError) as error:  # as of old releases
+        logger.debug("The task %s is not here: %s", name, error)
+        return None
+    except Exception:
+        logger.exception("The module of the task %s cannot be imported", name)
         return None
     return registry.get(name)
 

@@ -27,21 +27,7 @@ def kept_here(id: UUID) -> Record | None:
         )
         ends.append(end)
     return Record(
-        id=job.id,
-        job_type=job.job_type,
-        queue=job.queue,
-        priority=job.priority,
-        status=job.status,
-        data=job.data,
-        created_at=job.created_at,
-        attempts=job.attempts,
-        max_attempts=job.max_attempts,
-        started_at=job.started_at,
-        finished_at=job.finished_at,
-        worker=job.worker,
-        result=job.result,
-        error_class=job.error_class,
-        error_message=job.error_message,
+        job=job,
         handler="",
         first_start=job.started_at,
         last_start=job.started_at,

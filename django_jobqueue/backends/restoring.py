@@ -38,13 +38,13 @@ def restored(
 
 def recorded(record: Record, task: Task, parameters: TaskParameters) -> JobTaskResult:
     """The result that this record is of the declared task."""
-    args, kwargs = parameters.call(record.data)
+    args, kwargs = parameters.call(record.job.data)
     of_job = restored(
         task,
-        record.data,
-        queue=record.queue,
-        priority=record.priority,
-        max_attempts=record.max_attempts,
+        record.job.data,
+        queue=record.job.queue,
+        priority=record.job.priority,
+        max_attempts=record.job.max_attempts,
     )
     return result_of(record, of_job, args, kwargs)
 

@@ -115,15 +115,15 @@ def new_result(
 
 def result_of(record: Record, task: Task, args: Any, kwargs: Any) -> JobTaskResult:
     """The result of a task, as the database has it."""
-    starts = [record.first_start, record.last_start, record.started_at]
+    starts = [record.first_start, record.last_start, record.job.started_at]
     started = [moment for moment in starts if moment is not None]
     result = JobTaskResult(
         task=task,
-        id=str(record.id),
-        status=_STATUS[record.status],
-        enqueued_at=record.created_at,
+        id=str(record.job.id),
+        status=_STATUS[record.job.status],
+        enqueued_at=record.job.created_at,
         started_at=min(started, default=None),
-        finished_at=record.finished_at,
+        finished_at=record.job.finished_at,
         last_attempted_at=max(started, default=None),
         args=args,
         kwargs=kwargs,
@@ -131,7 +131,7 @@ def result_of(record: Record, task: Task, args: Any, kwargs: Any) -> JobTaskResu
         errors=list(_errors(record)),
         worker_ids=_workers(record),
     )
-    object.__setattr__(result, "_return_value", record.result)
+    object.__setattr__(result, "_return_value", record.job.result)
     return result
 
 
@@ -186,22 +186,22 @@ def _errors(record: Record) -> Iterable[TaskError]:
                 exception_class_path=path_of(end.error_class), traceback=text
             )
     last = record.ends[-1].end if record.ends else None
-    if record.status in _ENDED:
-        path = _path(_ENDED[record.status])
-    elif record.status == ArchivedStatus.FAILED and last not in _ERRORS:
-        path = path_of(record.error_class)
+    if record.job.status in _ENDED:
+        path = _path(_ENDED[record.job.status])
+    elif record.job.status == ArchivedStatus.FAILED and last not in _ERRORS:
+        path = path_of(record.job.error_class)
     else:
         return
-    text = _plain(path, record.error_message or record.status)
+    text = _plain(path, record.job.error_message or record.job.status)
     yield TaskError(exception_class_path=path, traceback=text)
 
 
 def _workers(record: Record) -> list[str]:
     """Who had each attempt; an attempt whose failure is no longer kept has ''."""
     by_number = {end.number: end.worker for end in record.ends}
-    if record.worker:
-        by_number[record.attempts] = record.worker
-    return [by_number.get(number, "") for number in range(1, record.attempts + 1)]
+    if record.job.worker:
+        by_number[record.job.attempts] = record.job.worker
+    return [by_number.get(number, "") for number in range(1, record.job.attempts + 1)]
 
 
 def _said(end: End) -> str:

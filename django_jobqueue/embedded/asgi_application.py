@@ -36,7 +36,7 @@ class Lifespan:
     not answer, since it knows of no lifespan, is answered for it."""
 
     def __init__(self, beside: BesideApplication, receive: Receive, send: Send) -> None:
-        self._companion = beside
+        self._beside = beside
         self._receive = receive
         self._send = send
         self._question = ""  # that is not answered
@@ -53,7 +53,7 @@ class Lifespan:
         while not self._is_over:
             question = self._question or (await self._hear())["type"]
             await self._say({"type": f"{question}.complete"})
-        await asyncio.to_thread(self._companion.stop)
+        await asyncio.to_thread(self._beside.stop)
 
     async def _hear(self) -> Event:
         event = await self._receive()
@@ -61,7 +61,7 @@ class Lifespan:
         if self._question == "lifespan.startup":
             await self._start()
         elif self._question == "lifespan.shutdown":
-            await asyncio.to_thread(self._companion.stop)
+            await asyncio.to_thread(self._beside.stop)
         return event
 
     async def _say(self, event: Event) -> None:
@@ -72,7 +72,7 @@ class Lifespan:
 
     async def _start(self) -> None:
         try:
-            self._companion.start()
+            self._beside.start()
         except Exception as error:
             await self._say({"type": "lifespan.startup.failed", "message": str(error)})
             raise

@@ -6,7 +6,6 @@ import logging
 import time
 from typing import Final
 
-from django_jobqueue.conf import conf
 from django_jobqueue.registry import registry
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
@@ -39,21 +38,21 @@ class EmbeddedKeeper:
         StoreUnavailable."""
         predecessors = self._get_ready()
         pooled = not self._roster.can_listen
-        supervisor = OwnConnection("keeper", pooled=pooled)
+        connection = OwnConnection("keeper", pooled=pooled)
         self._rescuer = Rescuer(
-            supervisor,
+            connection,
             job_types=[d.name for d in registry],
             queues=self._queues,
             alone=self._say_alone,
             buried=lambda number: None,
         )
         self._renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
-        self._supervisor = LoopGroup(
-            "keeper", [self._rescuer, Expirer(supervisor), Pruner(supervisor)]
+        self._chores = LoopGroup(
+            "keeper", [self._rescuer, Expirer(connection), Pruner(connection)]
         )
         for predecessor in predecessors:
             self._rescuer.report(predecessor)
-        self._supervisor.start()
+        self._chores.start()
         self._renewer.start()
         self.has_started = True
 
@@ -66,7 +65,7 @@ class EmbeddedKeeper:
     def bury(self, death: Death) -> None:
         """Look after what a worker left."""
         self._rescuer.report(death)
-        self._supervisor.hurry(self._rescuer)
+        self._chores.hurry(self._rescuer)
 
     def alone_waits(self, seconds: float) -> bool:
         """Whether a job that must run alone has waited for so long."""
@@ -81,18 +80,10 @@ class EmbeddedKeeper:
         """Deal with the last deaths; end the loops and close their connections."""
         if not self.has_started:
             return
-        deadline = time.monotonic() + LAST_WORDS
-        while not self._rescuer.is_done and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if not self._rescuer.is_done:
-            logger.error(
-                "The database does not answer; unfinished jobs are taken over when "
-                "their lease of %g s has lapsed",
-                conf.lease,
-            )
-        for loop in (self._renewer, self._supervisor):
+        self._rescuer.settle(LAST_WORDS)
+        for loop in (self._renewer, self._chores):
             loop.stop(0)
-        for loop in (self._renewer, self._supervisor):
+        for loop in (self._renewer, self._chores):
             loop.stop(JOIN)
 
     def _get_ready(self) -> list[Death]:

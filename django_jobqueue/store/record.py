@@ -5,33 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.arguments import from_json
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.find import FIND, job_of
+from django_jobqueue.store.rows import Job
 
 # The failures are aggregated once, by their index, whichever table has the job.
-RECORD: Final = """
-WITH job AS (
-  SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data,
-         job.created_at, job.attempts, job.max_attempts, job.started_at,
-         NULL::timestamptz AS finished_at, coalesce(worker.name, '') AS worker,
-         NULL::jsonb AS result, '' AS error_class, '' AS error_message
-    FROM jobqueue_queuedjob AS job
-    LEFT JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
-   WHERE job.id = %(id)s
-  UNION ALL
-  SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data,
-         job.created_at, job.attempts, job.max_attempts, job.started_at,
-         job.finished_at, job.worker, job.result, job.error_class, job.error_message
-    FROM jobqueue_archivedjob AS job
-   WHERE job.id = %(id)s
-)
-SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text,
-       job.created_at, job.attempts, job.max_attempts, job.started_at, job.finished_at,
-       job.worker, job.result::text, job.error_class, job.error_message,
-       coalesce(type.handler, ''), ends.first_start, ends.last_start, ends.listed::text
+RECORD: Final = f"""
+WITH job AS ({FIND})
+SELECT job.*, coalesce(type.handler, ''), ends.first_start, ends.last_start,
+       ends.listed::text
   FROM job
   LEFT JOIN jobqueue_jobtype AS type ON type.name = job.job_type
  CROSS JOIN (
@@ -76,21 +62,7 @@ class Made(NamedTuple):
 class Record:
     """A job as it is now, and all that is known of its attempts."""
 
-    id: UUID
-    job_type: str
-    queue: str
-    priority: int
-    status: str  # queued, running, succeeded, failed, expired or cancelled
-    data: Any
-    created_at: datetime
-    attempts: int
-    max_attempts: int | None  # of this job alone
-    started_at: datetime | None  # of its last attempt, unless it waits
-    finished_at: datetime | None
-    worker: str
-    result: Any
-    error_class: str
-    error_message: str
+    job: Job
     handler: str  # as the row of the job type names it
     first_start: datetime | None  # of the attempts in ``ends``
     last_start: datetime | None
@@ -102,28 +74,13 @@ def record(db: Database, id: UUID) -> Record | None:
     rows = db.fetch(RECORD, {"id": id})
     if not rows:
         return None
-    row = rows[-1]
-    ends = from_json(row[18]) if row[18] else []
+    *job, handler, first_start, last_start, listed = rows[-1]
     return Record(
-        id=row[0],
-        job_type=row[1],
-        queue=row[2],
-        priority=row[3],
-        status=row[4],
-        data=from_json(row[5]),
-        created_at=row[6],
-        attempts=row[7],
-        max_attempts=row[8],
-        started_at=row[9],
-        finished_at=row[10],
-        worker=row[11],
-        result=None if row[12] is None else from_json(row[12]),
-        error_class=row[13],
-        error_message=row[14],
-        handler=row[15],
-        first_start=row[16],
-        last_start=row[17],
-        ends=tuple(End(*end) for end in ends),
+        job=job_of(job),
+        handler=handler,
+        first_start=first_start,
+        last_start=last_start,
+        ends=tuple(End(*end) for end in from_json(listed or "[]")),
     )
 
 

@@ -174,10 +174,10 @@ def register(db: Database, new: NewWorker, lease: float) -> int:
     return worker
 
 
-
 def learnt(db: Database, worker: int, job_types: Sequence[str]) -> None:
     """Write that this worker runs these job types by now."""
     db.run(LEARNT, {"id": worker, "job_types": json.dumps(list(job_types))})
+
 
 def renew(db: Database, beats: Sequence[Beat], lease: float) -> dict[int, Asked]:
     """Renew the leases of these; return what each renewed one is asked."""

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, transaction
 
+from django_jobqueue import ids
 from django_jobqueue.conf import conf
 from django_jobqueue.store import clock as store_clock
 from django_jobqueue.store.connection import DjangoDatabase
@@ -81,6 +82,7 @@ def clock(at: datetime | None = None, *, python: bool | None = None) -> Iterator
         raise RuntimeError("A clock stands already: move it, with move() or move_to().")
     moment = datetime.now(UTC) if at is None else aware(at)
     with ExitStack() as stack:
+        stack.callback(ids.begin_again)
         held = Clock(db, moment, _hold_python(stack, moment, python))
         with transaction.atomic(using=db.alias, savepoint=False):
             path = store_clock.put(db, moment)

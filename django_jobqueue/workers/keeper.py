@@ -1,4 +1,5 @@
-"""The process that keeps house for one host: leases, rescue, expiry, pruning.
+"""The process that does what a host needs whatever its handlers do: leases, rescue,
+expiry, pruning.
 
 It is a child of the supervisor, which forks and therefore has neither threads nor
 database connections of its own.
@@ -55,24 +56,24 @@ class Keeper:
         self._calls: dict[int, int] = {}  # of each worker, as it was looked at last
 
     def live(self) -> int:
-        """Get ready, keep house until told to stop; returns the exit code."""
+        """Get ready, do it until told to stop; returns the exit code."""
         if not self._get_ready():
             return ENDED
         pooled = not self._roster.can_listen
-        house = OwnConnection("keeper", pooled=pooled)
+        connection = OwnConnection("keeper", pooled=pooled)
         self._rescuer = Rescuer(
-            house,
+            connection,
             job_types=[d.name for d in registry],
             queues=self._queues,
             alone=self._say_alone,
             buried=self._say_buried,
         )
         renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
-        loops = [self._rescuer, Expirer(house), Pruner(house)]
-        self._house = LoopGroup("keeper", loops)
+        loops = [self._rescuer, Expirer(connection), Pruner(connection)]
+        self._chores = LoopGroup("keeper", loops)
         for predecessor in self._predecessors:
             self._rescuer.report(predecessor)
-        self._house.start()
+        self._chores.start()
         renewer.start()
         self._roster.keeper_is_ready = True
         while not self._stop_ordered():
@@ -80,7 +81,7 @@ class Keeper:
             self._hear(renewer)
         self._finish()
         renewer.stop(0.2)
-        self._house.stop(0.2)
+        self._chores.stop(0.2)
         announcer.flush(LAST_WORDS)
         return ENDED
 
@@ -145,20 +146,12 @@ class Keeper:
                         order["stopping"],
                     )
                 )
-                self._house.hurry(self._rescuer)
+                self._chores.hurry(self._rescuer)
         return stop
 
     def _finish(self) -> None:
         """Deal with the last deaths, and write down what was still running."""
-        deadline = time.monotonic() + LAST_WORDS
-        while not self._rescuer.is_done and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if not self._rescuer.is_done:
-            logger.error(
-                "The database does not answer; unfinished jobs are taken over when "
-                "their lease of %g s has lapsed",
-                conf.lease,
-            )
+        self._rescuer.settle(LAST_WORDS)
         self._dump.add(
             "keeper",
             [

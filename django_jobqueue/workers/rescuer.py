@@ -76,6 +76,18 @@ class Rescuer(Loop):
         """Whether every reported death was dealt with."""
         return not self._deaths
 
+    def settle(self, seconds: float) -> None:
+        """Wait so long until it has dealt with every death, in a thread that ticks."""
+        deadline = time.monotonic() + seconds
+        while not self.is_done and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if not self.is_done:
+            logger.error(
+                "The database does not answer; unfinished jobs are taken over when "
+                "their lease of %g s has lapsed",
+                conf.lease,
+            )
+
     def tick(self) -> float:
         """Deal with the deaths reported, with lapsed leases, and with strays."""
         try:

@@ -65,19 +65,19 @@ def jobs(scene: Scene) -> dict[str, str]:
         ("tag:eu", "failed"),
         ("release:r7", "failed"),
         ("error:ValueError", "failed gone once secret"),
-        ("error:builtins.ValueError type:fail", "failed"),
+        ("error:builtins.ValueError type:tests.sample.fail", "failed"),
         ("attempts:>3", "failed"),
         ("attempts:4..9 priority:>=5", "failed"),
         ("ran:>20s", "failed"),
         ("waited:<1s status:succeeded", "succeeded"),
         ("finished:<-1d", "succeeded"),
-        ("finished:>-1h type:fail", "failed"),
+        ("finished:>-1h type:tests.sample.fail", "failed"),
         ("replayed:yes", "failed"),
         ("data.order.id:7", "failed"),
         ('data.order.name:"Ann Lee" data.paid:true', "failed"),
         ('data.order.id:"7"', ""),
         ("data.a:1 data.b:2", "succeeded"),
-        ("type:fail type:add", ""),
+        (f"type:{FAIL} type:{ADD}", ""),
     ],
 )
 def test_archived_jobs(
@@ -97,7 +97,7 @@ def test_archived_jobs(
         ("worker:web-1:1", "cancelling running"),
         ("error:ValueError", "retrying"),
         ("tag:vip", "later"),
-        ("due:>now type:fail", "retrying"),
+        ("due:>now type:tests.sample.fail", "retrying"),
         ("data.a:1", "ready"),
     ],
 )
@@ -114,7 +114,7 @@ def test_replays_of_a_job(anna: Client, scene: Scene, jobs: dict[str, str]) -> N
 def test_several_ids(anna: Client, scene: Scene) -> None:
     ids = {str(scene.archived["failed"]), str(scene.archived["once"])}
     assert set(search(anna, " ".join(ids)).rows) == ids
-    assert set(search(anna, " ".join(ids) + " type:fail").rows) < ids
+    assert set(search(anna, " ".join(ids) + " type:tests.sample.fail").rows) < ids
 
 
 @pytest.mark.parametrize("text", ["tpye:x", "order 7", 'type:"', "ran:>soon", "type:"])
@@ -133,7 +133,8 @@ def test_a_short_type_that_is_not_clear_is_told(anna: Client, scene: Scene) -> N
     rows.JobType.objects.create(name="other.add")
     page = search(anna, "type:add")
     assert page.rows == []
-    assert f"More than one job type ends in “add”: other.add, {ADD}." in page.text
+    assert "More than one job type ends in “add”: other.add, " in page.text
+    assert f", {ADD}" in page.text
 
 
 def test_data_are_searched_by_those_who_may_view_them(
@@ -154,7 +155,7 @@ def test_data_are_searched_by_those_who_may_view_them(
         f'type:{LEAK} data.token:"{SECRET}"',
         "data.api_key:7",
         "data.password.x:7",
-        "type:leak data.PIN:7",
+        f"type:{LEAK} data.PIN:7",
         "data.pin:7",
     ],
 )
@@ -174,7 +175,7 @@ def test_keys_that_are_sensitive_elsewhere_are_searched(
     rows.JobType.objects.filter(name=LEAK).update(sensitive=["pin"])
     found = str(rows.archived(FAIL, data={"pin": 7}))
     reader = log_in(*READER, "view_job_data")
-    assert search(reader, "type:fail data.pin:7").rows == [found]
+    assert search(reader, f"type:{FAIL} data.pin:7").rows == [found]
     page = get(reader, list_of("archivedjob"), q="data.pin:7", job_type=FAIL)
     assert page.rows == [found]
 

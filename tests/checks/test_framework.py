@@ -21,7 +21,7 @@ TASKS = {"default": {"BACKEND": "django_jobqueue.backends.JobQueueBackend"}}
         ((6, 0), TASKS, []),
     ],
 )
-def test_a_django_without_tasks_says_that_the_backport_is_missing(
+def test_e024_a_django_without_tasks_says_that_the_backport_is_missing(
     version: tuple[int, int],
     tasks: dict[str, Any],
     ids: list[str],

@@ -73,6 +73,7 @@ def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
         "on_complete": None,
         "unique_key": None,
         "unique_until_started": False,
+        "awaited": False,
     }
     held = queued_job(job.id)
     assert held is not None

@@ -14,6 +14,7 @@ from django.test import TestCase
 from django.utils import timezone
 
 from django_jobqueue import get_job
+from django_jobqueue.ids import new_id
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from django_jobqueue.store import claim
 from django_jobqueue.testing import clock, clocks, drain
@@ -278,3 +279,10 @@ def test_after_a_frozen_clock_enqueues_look_at_their_type_again(
         jobs.greet.enqueue("anna")
     JobType.objects.filter(name=jobs.greet.name).update(priority_override=9)
     assert jobs.greet.enqueue("ben").priority == 9
+
+
+def test_ids_are_of_the_present_again_when_the_clock_is_gone() -> None:
+    pytest.importorskip("time_machine")
+    with clock(at=datetime(2040, 1, 1, tzinfo=UTC)):
+        future = new_id()
+    assert new_id() < future

@@ -16,13 +16,6 @@ __all__ = ["on_postgres"]
 
 PAGE = "docs/guides/testing.md"
 FILE = re.compile(r"# (\S+\.py)\n")
-MODELS = """
-from django.db import models
-
-class Order(models.Model):
-    email = models.EmailField(default="")
-    state = models.CharField(max_length=20, default="")
-"""
 MORE = """
 ROOT_URLCONF = "urls"
 STATIC_URL = "static/"
@@ -47,7 +40,6 @@ def write(folder: Path) -> None:
     ours = {
         "mysite/__init__.py": "",
         "mysite/settings.py": SETTINGS,
-        "shop/models.py": MODELS,
         "urls.py": "urlpatterns = []\n",
     }
     project.make(folder, {**ours, **files()}, settings="")
