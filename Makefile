@@ -19,7 +19,7 @@ demo-once: $(VENV)/.demo ## Do all of the shop's work once, check it, and print 
 	@$(BIN)/python -m testproject.demo --once $(DEMO_ARGS)
 
 test: $(VENV)/.test ## Run the tests; PYTEST_ARGS="tests/words".
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 conformance: $(VENV)/.test ## Run Django's own tests of its Tasks framework; pip gets them.
 	JOBQUEUE_CONFORMANCE=1 $(BIN)/python -m pytest tests/backends/conformance

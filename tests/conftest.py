@@ -33,6 +33,11 @@ for number, handler in (
         signal.signal(number, handler)
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Two for each core: tests wait for the database and for processes half the time."""
+    return 2 * (os.cpu_count() or 1)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the server that the settings started, once nobody uses it."""
     if hasattr(config, "workerinput") or os.environ.get("JOBQUEUE_KEEP_POSTGRES"):
