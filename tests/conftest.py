@@ -34,7 +34,7 @@ for number, handler in (
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two for each core: tests wait for the database and for processes half the time."""
+    """Two for each core: half the time tests wait for the database and processes."""
     return 2 * (os.cpu_count() or 1)
 
 
