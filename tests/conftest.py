@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     settings = sys.modules.get("tests.settings")
     if settings is not None and settings.SERVER is not None:
         settings.SERVER.stop()
+
+
+def some_slow(values: Iterable[str], always: Collection[str]) -> list[Any]:
+    """Values to be tried, of which all but these are left out unless asked for."""
+    slow = pytest.mark.slow
+    return [v if v in always else pytest.param(v, marks=slow) for v in values]
 
 
 def eventually(

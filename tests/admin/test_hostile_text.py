@@ -9,6 +9,7 @@ from django.test import Client
 from tests.admin.endpoints import ALL, Endpoint, Keys, said, undone
 from tests.admin.hostile import HIDDEN, HOSTILE, LONG, MARK, TOGETHER, harmless, infect
 from tests.admin.pages import Page, get, list_of, page_of
+from tests.conftest import some_slow
 
 MODELS = sorted({endpoint.model for endpoint in ALL if endpoint.model})
 PARAMETERS = (
@@ -79,7 +80,7 @@ def shapes(text: str) -> dict[tuple[str, bool], Shape]:
     return found
 
 
-@pytest.mark.parametrize("text", TOGETHER)
+@pytest.mark.parametrize("text", some_slow(TOGETHER, TOGETHER[:1]))
 def test_a_page_has_the_elements_that_it_has_with_harmless_text(
     db: None, text: str
 ) -> None:

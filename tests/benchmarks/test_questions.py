@@ -28,7 +28,7 @@ CASES = [
     for case in question.cases
 ]
 ALWAYS = ("drain/one", "pickup/idle", "enqueue/single")
-TINY = [
+RUN = [
     case
     if case.id in ALWAYS
     else pytest.param(*case.values, id=case.id, marks=pytest.mark.slow)
@@ -137,7 +137,7 @@ def test_a_run_that_never_was_cannot_be_gone_on_with(
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("question", "case"), TINY)
+@pytest.mark.parametrize(("question", "case"), RUN)
 def test_a_tiny_run_of_us_answers_the_question(
     question: Question, case: Case, site: Site
 ) -> None:
