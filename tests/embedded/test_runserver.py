@@ -100,7 +100,14 @@ def has_reloaded(runserver: RunServer) -> bool:
     """Whether its worker was stopped. A file that it sees for the first time now is not
     yet one that changes, so there is a further change each time."""
     runserver.wsgi.touch()
-    return states() == ["stopped"]
+    return "stopped" in states()
+
+
+def serves_with_two_threads(runserver: RunServer) -> bool:
+    """Whether a worker of the new code runs there. The last touch may have led to one
+    more reload."""
+    running = Worker.objects.filter(state="running", threads=2)
+    return runserver.answers() and running.exists()
 
 
 def test_jobs_run_in_the_process_that_serves_and_with_its_code_after_a_reload(
@@ -114,9 +121,8 @@ def test_jobs_run_in_the_process_that_serves_and_with_its_code_after_a_reload(
 
     runserver.wsgi.write_text(WSGI.replace("threads=1", "threads=2"))
     eventually(lambda: has_reloaded(runserver), what=runserver.log.read_text())
-    eventually(lambda: runserver.answers() and states() == ["stopped", "running"])
-    assert Worker.objects.get(state="running").threads == 2
+    eventually(lambda: serves_with_two_threads(runserver))
 
     os.killpg(runserver.process.pid, signal.SIGINT)  # Ctrl-C
-    eventually(lambda: states() == ["stopped"] * 2, what=runserver.log.read_text())
+    eventually(lambda: set(states()) == {"stopped"}, what=runserver.log.read_text())
     runserver.process.wait(30)
