@@ -2,49 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timedelta
-from typing import Any, Final, overload
+from collections.abc import Iterable
+from typing import Any, Final, Unpack, overload
 
 from django_jobqueue.store.enqueued import Enqueued
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing.commits import waiting
 from django_jobqueue.testing.seen import known_name_of, seen
-from django_jobqueue.testing.wanted import OTHER_TYPE, Wanted, shown
+from django_jobqueue.testing.wanted import OTHER_TYPE, About, Wanted, shown
 
 LISTED: Final = 10
 
 
 @overload
 def assert_enqueued(
-    handler: Any,
-    *,
-    data: Mapping[str, Any] | None = ...,
-    data_contains: Mapping[str, Any] | None = ...,
-    queue: str | None = ...,
-    run_after: datetime | timedelta | None = ...,
-    tolerance: timedelta = ...,
-    priority: int | None = ...,
-    tags: Collection[str] = ...,
-    status: str | None = ...,
-    count: None = ...,
+    handler: Any, *, count: None = ..., **about: Unpack[About]
 ) -> Job: ...
 @overload
 def assert_enqueued(
-    handler: Any,
-    *,
-    data: Mapping[str, Any] | None = ...,
-    data_contains: Mapping[str, Any] | None = ...,
-    queue: str | None = ...,
-    run_after: datetime | timedelta | None = ...,
-    tolerance: timedelta = ...,
-    priority: int | None = ...,
-    tags: Collection[str] = ...,
-    status: str | None = ...,
-    count: int,
+    handler: Any, *, count: int, **about: Unpack[About]
 ) -> list[Job]: ...
 def assert_enqueued(
-    handler: Any, *, count: int | None = None, **about: Any
+    handler: Any, *, count: int | None = None, **about: Unpack[About]
 ) -> Job | list[Job]:
     """Look for the one job that is like this, whether it ran meanwhile or not.
 
@@ -79,33 +58,12 @@ def assert_enqueued(
     return like[0]
 
 
-def assert_not_enqueued(
-    handler: Any,
-    *,
-    data: Mapping[str, Any] | None = None,
-    data_contains: Mapping[str, Any] | None = None,
-    queue: str | None = None,
-    run_after: datetime | timedelta | None = None,
-    tolerance: timedelta = timedelta(seconds=1),
-    priority: int | None = None,
-    tags: Collection[str] = (),
-    status: str | None = None,
-) -> None:
+def assert_not_enqueued(handler: Any, **about: Unpack[About]) -> None:
     """Make sure that no job is like this; what is said as in ``assert_enqueued``.
 
     Raises AssertionError, which lists them; UnknownJobType for a name that is none.
     """
-    wanted = Wanted(
-        job_type=known_name_of(handler),
-        data=data,
-        data_contains=data_contains,
-        queue=queue,
-        run_after=run_after,
-        tolerance=tolerance,
-        priority=priority,
-        tags=tags,
-        status=status,
-    )
+    wanted = Wanted(job_type=known_name_of(handler), **about)
     like = [one for one in seen() if not wanted.differences(one)]
     if like:
         raise AssertionError(_told(_jobs(len(like)), wanted, like))

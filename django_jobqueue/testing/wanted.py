@@ -6,12 +6,25 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from django_jobqueue.store.enqueued import Enqueued
 
 OTHER_TYPE: Final = "another job type"
 BESIDES: Final = "*"  # key of what tasks keep beside their arguments
+
+
+class About(TypedDict, total=False):
+    """What a test may say about a job, besides its type."""
+
+    data: Mapping[str, Any] | None
+    data_contains: Mapping[str, Any] | None
+    queue: str | None
+    run_after: datetime | timedelta | None
+    tolerance: timedelta
+    priority: int | None
+    tags: Collection[str]
+    status: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
