@@ -12,13 +12,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import get_close_matches
 from json.encoder import encode_basestring
 from typing import Any, Final
 
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.guesses import did_you_mean
 
 MAX_DEPTH: Final = 100
 SMALLER_DATA: Final = (
@@ -103,8 +103,7 @@ class Parameters:
 
     def near(self, name: str) -> str:
         """A guess which parameter was meant, as a sentence, or nothing."""
-        near = get_close_matches(name, self.names, 1)
-        return f" Did you mean {near[0]!r}?" if near else ""
+        return did_you_mean(name, self.names)
 
     def problem(self, data: object) -> str | None:
         """Why this data cannot be given to the handler; None if it can."""

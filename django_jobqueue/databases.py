@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.guesses import did_you_mean
 
 
 def check_alias(alias: str, *, is_given: bool) -> None:
@@ -27,8 +26,7 @@ def check_alias(alias: str, *, is_given: bool) -> None:
 def alias_problem(alias: object) -> str | None:
     """What is wrong with this alias of a database for jobs, in words that follow it."""
     if not isinstance(alias, str) or alias not in connections.settings:
-        near = get_close_matches(str(alias), list(connections.settings), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(alias, connections.settings)
         return f"must be an alias of DATABASES, not {alias!r}.{hint}"
     vendor = connections[alias].vendor
     if conf.mode == "queue" and vendor != "postgresql":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, Final, Literal, Protocol, TypedDict
 from uuid import UUID
@@ -14,6 +13,7 @@ from django_jobqueue.arguments import to_json
 from django_jobqueue.conf import conf
 from django_jobqueue.databases import alias_problem
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.guesses import did_you_mean
 from django_jobqueue.ids import as_id
 from django_jobqueue.policy import (
     LONGEST,
@@ -109,8 +109,7 @@ class Options:
         for name, value_or_generator in given.items():
             value = several_times(value_or_generator)
             if name not in _PROBLEMS:
-                near = get_close_matches(name, _PROBLEMS, 1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(name, _PROBLEMS)
                 raise TypeError(f"There is no option {name!r} of a job.{hint}")
             if value is not None and (problem := _PROBLEMS[name](value)):
                 raise InvalidArguments(f"{name} {problem}")

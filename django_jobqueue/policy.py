@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from difflib import get_close_matches
 from enum import Enum
 from functools import partial
 from typing import Any, Final
@@ -15,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue import retries
 from django_jobqueue.conf import CAPTURES, CENTURY, GREATEST, conf
+from django_jobqueue.guesses import did_you_mean
 from django_jobqueue.retries import Backoff
 from django_jobqueue.states import Delivery
 
@@ -118,8 +118,9 @@ def policy_of(where: str, options: dict[str, Any]) -> Policy:
     values = {name: several_times(value) for name, value in options.items()}
     for name, value in values.items():
         if name not in _PROBLEMS:
+            hint = did_you_mean(name, _PROBLEMS)
             raise ImproperlyConfigured(
-                f"@job on {where}: there is no option {name!r}.{_near(name, _PROBLEMS)}"
+                f"@job on {where}: there is no option {name!r}.{hint}"
             )
         if problem := _PROBLEMS[name](value):
             raise ImproperlyConfigured(f"@job on {where}: {name} {problem}")
@@ -263,7 +264,7 @@ def one_of(*allowed: str) -> Problem:
         if value in allowed:
             return None
         words = " or ".join(map(repr, allowed))
-        return f"must be {words}, not {value!r}.{_near(value, allowed)}"
+        return f"must be {words}, not {value!r}.{did_you_mean(value, allowed)}"
 
     return problem
 
@@ -274,7 +275,7 @@ def _capture(value: object) -> str | None:
         return None
     return (
         f"must be a tuple out of {' and '.join(map(repr, CAPTURES))}, "
-        f"not {value!r}.{_near(next(iter(wrong), value), CAPTURES)}"
+        f"not {value!r}.{did_you_mean(next(iter(wrong), value), CAPTURES)}"
     )
 
 
@@ -283,12 +284,6 @@ def _middleware(value: object) -> str | None:
     if several and all(isinstance(one, str) or callable(one) for one in value):  # type: ignore[attr-defined]
         return None
     return f"must be a tuple of dotted paths or callables, not {value!r}."
-
-
-def _near(value: object, allowed: Iterable[str]) -> str:
-    """A guess which of the allowed words was meant, or nothing."""
-    near = get_close_matches(str(value), list(allowed), 1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _combination(policy: Policy) -> str | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from difflib import get_close_matches
 from typing import Any, Final, Literal, TypedDict, Unpack
 from uuid import UUID
 
 from django_jobqueue.backends.compat import Task, TaskResult
+from django_jobqueue.guesses import did_you_mean
 from django_jobqueue.policy import UNSET, Policy, Unset
 from django_jobqueue.states import Delivery
 
@@ -122,8 +122,7 @@ class JobTask(Task):
         known = [f.name for f in fields(self) if f.name not in _NOT_CHANGED]
         for name in changes:
             if name not in known:
-                near = get_close_matches(name, known, 1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(name, known)
                 raise TypeError(f"using() has no option {name!r}.{hint}")
         changed: JobTask = replace(self, **changes)
         return changed

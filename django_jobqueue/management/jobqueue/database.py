@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 
 from django.core.management.base import CommandError
 from django.db import connections
 
 from django_jobqueue.conf import conf
+from django_jobqueue.guesses import did_you_mean
 
 
 @contextmanager
@@ -27,8 +27,7 @@ def using(alias: str | None) -> Iterator[None]:
 def check(alias: str) -> None:
     """Raises CommandError unless there is such a PostgreSQL database."""
     if alias not in connections.settings:
-        near = get_close_matches(alias, list(connections.settings), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(alias, connections.settings)
         raise CommandError(
             f"--database: there is no database {alias!r} in DATABASES.{hint}"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from difflib import get_close_matches
 from itertools import chain
 from typing import Any
 
@@ -12,6 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from django_jobqueue import triage
 from django_jobqueue.conf import conf
 from django_jobqueue.figures.clock import database_now
+from django_jobqueue.guesses import did_you_mean
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.times import DURATIONS, duration, local, moment
@@ -109,8 +109,7 @@ def _warn_of_strange(console: Console, names: list[str]) -> None:
     for name in names:
         if name in known:
             continue
-        near = get_close_matches(name, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, known)
         console.warn(f"No job type, worker or job names the queue {name!r}.{hint}")
 
 

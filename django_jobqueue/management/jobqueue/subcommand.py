@@ -7,11 +7,11 @@ import getpass
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser, DjangoHelpFormatter
 
+from django_jobqueue.guesses import did_you_mean
 from django_jobqueue.management.jobqueue.console import Console
 
 # Fits the columns enqueued_by and paused_by.
@@ -45,8 +45,7 @@ class Names(dict[str, Any]):
     def __contains__(self, name: object) -> bool:
         if super().__contains__(name):
             return True
-        near = get_close_matches(str(name), self, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, self)
         raise argparse.ArgumentError(
             None,
             f"There is no subcommand {name!r}.{hint} The subcommands are "
