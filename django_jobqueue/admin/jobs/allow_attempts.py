@@ -17,7 +17,6 @@ from django_jobqueue.admin.verbs.verb import (
     Question,
     Rows,
     VerbForm,
-    left_out,
 )
 from django_jobqueue.conf import GREATEST
 
@@ -69,12 +68,7 @@ class AllowAttempts(WaitingVerb):
             "%(count)d job was changed.", "%(count)d jobs were changed.", len(changed)
         )
         entry = gettext("Attempts: %(number)d.") % {"number": number}
-        return Done(
-            text % {"count": len(changed)} if changed else "",
-            left_out(len(rows), len(changed)),
-            [row for row in rows if row.pk in changed],
-            entry,
-        )
+        return Done.of(rows, changed, text, entry)
 
 
 def _once_only(request: HttpRequest, rows: Rows) -> list[str]:

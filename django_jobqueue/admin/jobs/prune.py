@@ -9,7 +9,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
-from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, left_out
+from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb
 from django_jobqueue.states import BulkKind
 
 
@@ -47,9 +47,4 @@ class PruneJobs(Verb):
         text = ngettext(
             "%(count)d job was pruned.", "%(count)d jobs were pruned.", len(gone)
         )
-        return Done(
-            text % {"count": len(gone)} if gone else "",
-            left_out(len(rows), len(gone)),
-            [row for row in rows if row.pk in gone],
-            gettext("Pruned."),
-        )
+        return Done.of(rows, gone, text, gettext("Pruned."))

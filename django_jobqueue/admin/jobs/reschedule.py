@@ -19,7 +19,6 @@ from django_jobqueue.admin.verbs.verb import (
     Question,
     Rows,
     VerbForm,
-    left_out,
 )
 from django_jobqueue.states import BulkKind
 
@@ -96,12 +95,7 @@ class RescheduleJobs(WaitingVerb):
             "%(count)d jobs were rescheduled.",
             len(changed),
         )
-        return Done(
-            text % {"count": len(changed)} if changed else "",
-            left_out(len(rows), len(changed)),
-            [row for row in rows if row.pk in changed],
-            _in_words(changes),
-        )
+        return Done.of(rows, changed, text, _in_words(changes))
 
 
 def _changes(said: dict[str, Any]) -> dict[str, Any]:

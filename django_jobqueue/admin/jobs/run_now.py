@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
 from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
-from django_jobqueue.admin.verbs.verb import Done, Question, Rows, left_out
+from django_jobqueue.admin.verbs.verb import Done, Question, Rows
 from django_jobqueue.states import BulkKind
 
 
@@ -39,9 +39,4 @@ class RunJobsNow(WaitingVerb):
         text = ngettext(
             "%(count)d job is due now.", "%(count)d jobs are due now.", len(changed)
         )
-        return Done(
-            text % {"count": len(changed)} if changed else "",
-            left_out(len(rows), len(changed)),
-            [row for row in rows if row.pk in changed],
-            gettext("Made due now."),
-        )
+        return Done.of(rows, changed, text, gettext("Made due now."))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -22,6 +22,17 @@ class Done:
     warnings: Sequence[str] = ()
     changed: Iterable[models.Model] = ()
     entry: str = ""  # for the history of what changed
+
+    @classmethod
+    def of(cls, rows: Rows, changed: Collection[Any], text: str, entry: str) -> Done:
+        """Some of the rows were changed, those with these keys; ``text`` has their
+        ``count``, and the others are told as left out."""
+        return cls(
+            text % {"count": len(changed)} if changed else "",
+            left_out(len(rows), len(changed)),
+            [row for row in rows if row.pk in changed],
+            entry,
+        )
 
 
 @dataclass(slots=True)
