@@ -1,6 +1,6 @@
 """The very statements of a worker, in a loop with no worker around them.
 
-    python -m benchmarks.bare '{"do": "drain", "batch": 200, "connections": 2}'
+    python -m benchmarks.bare '{"do": "drain", "batch": 200, "at_once": 2}'
 
 ``copy`` writes rows, ``drain`` claims and finishes all that waits, ``singles`` takes
 each job through its life by itself. The answer is a line of JSON.
@@ -23,7 +23,7 @@ from benchmarks.apps import django_jobqueue_app as app
 from benchmarks.apps.jobs import work
 from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.store.claim import LaneMark, claim
-from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
 from django_jobqueue.store.finish import Finished, Holder, succeed
 from django_jobqueue.store.rows import ClaimedJob, Lane
 
@@ -32,18 +32,17 @@ WORKER: Final = 1
 AHEAD: Final = 2  # batches that wait to be finished
 
 
-def drain(batch: int, connections: int) -> dict[str, float]:
+def drain(batch: int, at_once: int) -> dict[str, float]:
     """Claim and finish all that waits; answers the number of jobs and the seconds.
 
-    On two connections a batch is finished while the next one is claimed.
+    With two at once, a batch is finished while the next one is claimed.
     """
-    claiming, finishing = (OwnConnection(PURPOSE, pinned=True) for _ in range(2))
-    if connections == 1:
-        finishing = claiming
+    claiming = OwnConnection(PURPOSE, plans=PINNED)
+    finishing = OwnConnection(PURPOSE, plans=FINISHING)
     _warm_up(claiming, finishing)
     done = 0
     began = time.monotonic()
-    if connections == 1:
+    if at_once == 1:
         for jobs in _claimed(claiming, batch):
             _finish(finishing, jobs)
             done += len(jobs)
@@ -71,14 +70,15 @@ def copy(jobs: int) -> dict[str, float]:
 
 def singles(jobs: int) -> dict[str, float]:
     """INSERT, claim and finish so many jobs, each by itself."""
-    own = OwnConnection(PURPOSE, pinned=True)
-    _warm_up(own, own)
-    claims = _claimed(own, 1)
+    claiming = OwnConnection(PURPOSE, plans=PINNED)
+    finishing = OwnConnection(PURPOSE, plans=FINISHING)
+    _warm_up(claiming, finishing)
+    claims = _claimed(claiming, 1)
     began = time.monotonic()
     with psycopg.connect(autocommit=True) as connection:
         for number in range(jobs):
             app.insert(connection, number)
-            _finish(own, next(claims))
+            _finish(finishing, next(claims))
     return {"jobs": jobs, "seconds": time.monotonic() - began}
 
 

@@ -169,10 +169,10 @@ def claim_others(over: threading.Event, seconds: list[float]) -> None:
     from django_jobqueue import enqueue
     from django_jobqueue.store import claim
     from django_jobqueue.store.claim import START, LaneMark
-    from django_jobqueue.store.connection import OwnConnection
+    from django_jobqueue.store.connection import PINNED, OwnConnection
     from django_jobqueue.store.rows import Lane
 
-    own = OwnConnection("bench", pinned=True)
+    own = OwnConnection("bench", plans=PINNED)
     lane = LaneMark(Lane("default", 0, OTHER), START)
     while not over.is_set():
         enqueue(OTHER)

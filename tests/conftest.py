@@ -17,7 +17,7 @@ from django.db import connection, connections
 
 from django_jobqueue import signals
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.workers.process import Plan, Worker
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,7 +70,7 @@ def eventually(
 @pytest.fixture
 def own(transactional_db: None) -> Iterator[OwnConnection]:
     """A connection of the machinery's own, beside Django's."""
-    connection_ = OwnConnection("tests", pinned=True)
+    connection_ = OwnConnection("tests", plans=PINNED)
     yield connection_
     connection_.close()
 
@@ -78,7 +78,7 @@ def own(transactional_db: None) -> Iterator[OwnConnection]:
 @pytest.fixture
 def other(transactional_db: None) -> Iterator[OwnConnection]:
     """Another one."""
-    connection_ = OwnConnection("tests", pinned=True)
+    connection_ = OwnConnection("tests", plans=PINNED)
     yield connection_
     connection_.close()
 

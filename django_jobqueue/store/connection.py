@@ -57,7 +57,7 @@ _ROLLED_BACK = (
 # was empty, and a plan that sorts the backlog takes 110-540 ms a claim instead of 0.8.
 # With these, the claim is index scans with any statistics, and as the plan cannot vary
 # it need not be made again for every claim (force_generic_plan).
-_PINNED = {
+PINNED: Final = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_sort": "off",
@@ -67,6 +67,9 @@ _PINNED = {
     "random_page_cost": "0.1",
     "jit": "off",
 }
+# The same for writing outcomes: each is found by its id in an index, and joined by a
+# hash. What reads an index once for each row says so with LATERAL.
+FINISHING: Final = {**PINNED, "enable_hashjoin": "on", "enable_nestloop": "off"}
 _usable: set[str] = set()  # aliases of databases that jobs can be in
 _KEPT_CURSOR = "_jobqueue_cursor"
 _DRIVER_OPTIONS = ("context", "cursor_factory", "prepare_threshold", "row_factory")
@@ -172,10 +175,10 @@ class OwnConnection:
     loss."""
 
     def __init__(
-        self, purpose: str, *, pinned: bool = False, pooled: bool = False
+        self, purpose: str, *, plans: Params = EMPTY, pooled: bool = False
     ) -> None:
         self.purpose = purpose  # application_name in pg_stat_activity
-        self.pinned = pinned  # plans that do not depend on statistics
+        self.plans = plans  # settings of the planner
         self.pooled = pooled  # behind a transaction pooler: no state in the session
         self._connection: BoundedConnection | None = None
         self._failures = 0
@@ -276,7 +279,7 @@ class OwnConnection:
             "tcp_keepalives_idle": "5",
             "tcp_keepalives_interval": "2",
             "tcp_keepalives_count": "3",
-            **(_PINNED if self.pinned else {}),
+            **self.plans,
         }
         statements = [
             sql.SQL("SET {} = {}").format(sql.Identifier(name), sql.Literal(value))
@@ -291,8 +294,7 @@ class OwnConnection:
         """The same for one transaction, where the session is not ours."""
         timeout = str(int(conf.statement_timeout * 1000))
         values = {"statement_timeout": timeout, "lock_timeout": "2000"}
-        if self.pinned:
-            values |= {k: v for k, v in _PINNED.items() if k != "plan_cache_mode"}
+        values |= {k: v for k, v in self.plans.items() if k != "plan_cache_mode"}
         calls = [
             sql.SQL("set_config({}, {}, true)").format(name, value)
             for name, value in values.items()

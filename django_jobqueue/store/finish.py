@@ -20,31 +20,36 @@ GROUPS_PER_PLACE: Final = 50  # messages of one class in one frame
 # Sent twice, the second time changes nothing: the row is gone, or its fence is another.
 # Only a running job has a worker. There is no `status = 'running'` and no constant in
 # the condition on the worker: from either the planner may conclude that next to no row
-# is meant, read them all, and compare each with every outcome (176 us a job instead of
-# 24). So all conditions are between the two tables.
+# is meant. The jobs are found by their ids, and joined with the outcomes by a hash (see
+# FINISHING in store/connection.py): a plan that was made for an empty table and
+# compares each job with each outcome takes 8 s for 1,000 of them; this one has no
+# other way, and takes 7 % less than a lookup for each.
 SUCCEED: Final = f"""
 WITH outcome AS MATERIALIZED (
   SELECT given.*, %(worker_id)s::bigint AS worker_id
     FROM ROWS FROM (
-           unnest(%(ids)s::uuid[], %(fences)s::bigint[], %(ran)s::float8[],
-                  %(ago)s::float8[]),
+           unnest(%(ids)s::uuid[], %(fences)s::bigint[], %(ran)s::bigint[],
+                  %(ago)s::bigint[]),
            jsonb_array_elements(%(results)s::jsonb))
          AS given (id, fence, ran, ago, result)
 ), gone AS (
   DELETE FROM jobqueue_queuedjob AS job
    USING outcome
-   WHERE job.id = outcome.id AND job.fence = outcome.fence
+   WHERE job.id = ANY (%(ids)s::uuid[])
+     AND job.id = outcome.id AND job.fence = outcome.fence
      AND job.worker_id = outcome.worker_id
   RETURNING {MOVED_OF_JOB}, job.attempts, job.crashes, outcome.ran, outcome.result,
-            statement_timestamp() - outcome.ago * interval '1 second' AS finished_at
+            statement_timestamp() - outcome.ago * interval '1 microsecond'
+            AS finished_at
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
          {MOVED}, attempts, crashes, status, started_at, finished_at, wait_ms, run_ms,
          worker, release, result)
   SELECT {MOVED}, attempts, crashes, 'succeeded',
-         finished_at - ran * interval '1 second', finished_at,
-         greatest(0, extract(epoch FROM finished_at - run_after) - ran) * 1000,
-         ran * 1000, %(worker)s, %(release)s, nullif(result, 'null')
+         finished_at - ran * interval '1 microsecond', finished_at,
+         greatest(0, date_part('epoch', finished_at - run_after) * 1e3::float8
+                     - ran / 1e3::float8),
+         ran / 1e3::float8, %(worker)s, %(release)s, nullif(result, 'null')
     FROM gone
 )
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM gone)
@@ -77,11 +82,13 @@ WITH outcome AS MATERIALIZED (
     JOIN jobqueue_queuedjob AS job
       ON job.id = outcome.id AND job.fence = outcome.fence
          AND job.worker_id = outcome.worker_id
+   WHERE job.id = ANY (%(ids)s::uuid[])
      FOR UPDATE OF job
 ), gone AS (
   DELETE FROM jobqueue_queuedjob AS job
    USING accepted
-   WHERE job.id = accepted.id AND accepted.archive_as IS NOT NULL
+   WHERE job.id = ANY (%(ids)s::uuid[])
+     AND job.id = accepted.id AND accepted.archive_as IS NOT NULL
   RETURNING {MOVED_OF_JOB}, job.attempts - accepted.refund AS attempts, job.crashes,
             accepted.finished_at, accepted.ran, accepted.archive_as,
             accepted.ended IS NOT NULL AS started, accepted.error_class,
@@ -105,7 +112,8 @@ WITH outcome AS MATERIALIZED (
          run_after = coalesce(clock_timestamp() + accepted.wait * interval '1 second',
                               job.run_after)
     FROM accepted
-   WHERE job.id = accepted.id AND accepted.archive_as IS NULL
+   WHERE job.id = ANY (%(ids)s::uuid[])
+     AND job.id = accepted.id AND accepted.archive_as IS NULL
 ), failure AS (
   INSERT INTO jobqueue_failure (
          job_id, job_type, number, "end", reason, started_at, finished_at, worker,
@@ -143,7 +151,8 @@ WITH outcome AS MATERIALIZED (
      SET state = 'open', regressed_at = statement_timestamp(),
          last_seen = statement_timestamp()
     FROM accepted
-   WHERE held.fingerprint = accepted.mark AND held.state = 'resolved'
+   WHERE held.fingerprint = ANY (ARRAY (SELECT mark FROM accepted))
+     AND held.fingerprint = accepted.mark AND held.state = 'resolved'
      AND NOT held.excused @> to_jsonb(%(release)s::text)
 )
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM accepted)
@@ -191,10 +200,10 @@ def succeed(
         SUCCEED,
         {
             **_holder_params(holder),
-            "ids": _array([f.id.hex for f in finished]),
-            "fences": _array([str(f.fence) for f in finished]),
-            "ran": _array([f"{f.ran:.6f}" for f in finished]),
-            "ago": _array([f"{now - f.ended:.6f}" for f in finished]),
+            "ids": _ids(finished),
+            "fences": _array([f.fence for f in finished]),
+            "ran": _array([int(f.ran * 1e6) for f in finished]),
+            "ago": _array([int((now - f.ended) * 1e6) for f in finished]),
             "results": f"[{','.join([f.outcome.result or 'null' for f in finished])}]",
         },
     )
@@ -206,13 +215,18 @@ def end(
 ) -> set[UUID]:
     """Archive, retry, snooze or release these; return those whose fence was wrong."""
     outcomes = json.dumps([_outcome(f, now) for f in finished])
-    rows = db.fetch(END, {**_holder_params(holder), "outcomes": outcomes})
+    params = {**_holder_params(holder), "outcomes": outcomes, "ids": _ids(finished)}
+    rows = db.fetch(END, params)
     return {id for (id,) in rows}
 
 
-def _array(items: list[str]) -> str:
+def _ids(finished: Sequence[Finished]) -> str:
+    return f"{{{','.join([f.id.hex for f in finished])}}}"
+
+
+def _array(numbers: list[int]) -> str:
     """An array as PostgreSQL reads it; five times as fast as a list of values."""
-    return f"{{{','.join(items)}}}"
+    return f"{{{','.join(map(str, numbers))}}}"
 
 
 def _holder_params(holder: Holder) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.outcomes import Asked
 from django_jobqueue.registry import registry
 from django_jobqueue.store import workers
-from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
 from django_jobqueue.store.finish import Finished, Holder
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.rows import ClaimedJob
@@ -86,11 +86,11 @@ class Worker:
         holder = Holder(self.id, self.name, conf.release)
         pooled = not self.plan.listen
         self.dispatcher = self._make_dispatcher(pooled)
-        reports = OwnConnection("reporter", pinned=True, pooled=pooled)
+        reports = OwnConnection("reporter", plans=PINNED, pooled=pooled)
         self.reporter = Reporter(self.name, reports)
         self.completer = Completer(
             holder,
-            OwnConnection("completer", pinned=True, pooled=pooled),
+            OwnConnection("completer", plans=FINISHING, pooled=pooled),
             busy=self._more_will_end,
             finished=self._written,
             report=self.reporter.write,
@@ -219,7 +219,7 @@ class Worker:
         )
 
     def _make_dispatcher(self, pooled: bool) -> Dispatcher:
-        connection = OwnConnection("dispatcher", pinned=True, pooled=pooled)
+        connection = OwnConnection("dispatcher", plans=PINNED, pooled=pooled)
         claimer = Claimer(
             self.id,
             connection,

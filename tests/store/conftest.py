@@ -10,7 +10,7 @@ import pytest
 from django.db import connections
 
 from django_jobqueue.store import insert
-from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.connection import FINISHING, OwnConnection
 from tests.store.meanwhile import Background, Ear, submit
 from tests.store.rows import register
 
@@ -26,6 +26,14 @@ def _looks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
 def holder(own: OwnConnection) -> int:
     """The id of a worker that is alive."""
     return register(own)
+
+
+@pytest.fixture
+def finishing(transactional_db: None) -> Iterator[OwnConnection]:
+    """A connection as the one that outcomes are written on."""
+    connection_ = OwnConnection("tests", plans=FINISHING)
+    yield connection_
+    connection_.close()
 
 
 @pytest.fixture

@@ -40,6 +40,13 @@ class Plan:
         """How many pages were looked at."""
         return int(self.root["Shared Hit Blocks"] + self.root["Shared Read Blocks"])
 
+    @property
+    def compared(self) -> int:
+        """How many pairs of rows were compared in vain."""
+        return sum(
+            int(node.get("Rows Removed by Join Filter", 0)) for node in self.nodes
+        )
+
     def sorts(self, table: str = HOT) -> list[dict[str, Any]]:
         """The nodes that sort rows of this table."""
         return [

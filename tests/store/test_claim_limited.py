@@ -11,7 +11,7 @@ import pytest
 from django_jobqueue.models import JobType, Queue, QueuedJob
 from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.store import claim, finish
-from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.store.finish import Finished, Holder
 from tests.store.meanwhile import (
     Background,
@@ -42,7 +42,7 @@ LIMIT = 3
 def eight(own: OwnConnection) -> Iterator[list[tuple[OwnConnection, int]]]:
     """Eight claimers: a connection and a worker each."""
     made = [
-        (OwnConnection("claimer", pinned=True), register(own, f"host:{number}"))
+        (OwnConnection("claimer", plans=PINNED), register(own, f"host:{number}"))
         for number in range(CLAIMERS)
     ]
     yield made

@@ -17,7 +17,9 @@ from psycopg import errors
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import (
+    EMPTY,
     LONGEST_REST,
+    PINNED,
     DjangoDatabase,
     OwnConnection,
     connection_parameters,
@@ -261,14 +263,15 @@ def test_a_column_that_a_migration_widened_is_seen_at_the_second_call(
 
 def test_plans_are_pinned_where_it_was_asked_for(transactional_db: None) -> None:
     settings = ("plan_cache_mode", "enable_seqscan", "enable_sort", "jit")
-    shown = {}
-    for pinned in (True, False):
-        db = OwnConnection("tests", pinned=pinned)
-        shown[pinned] = [db.fetch(f"SHOW {name}")[0][0] for name in settings]
+    shown = []
+    for plans in (PINNED, EMPTY):
+        db = OwnConnection("tests", plans=plans)
+        shown.append([db.fetch(f"SHOW {name}")[0][0] for name in settings])
         db.close()
 
-    assert shown[True] == ["force_generic_plan", "off", "off", "off"]
-    assert shown[False][:3] == ["auto", "on", "on"]
+    pinned, free = shown
+    assert pinned == ["force_generic_plan", "off", "off", "off"]
+    assert free[:3] == ["auto", "on", "on"]
 
 
 def test_a_connection_has_bounds_and_a_name(own: OwnConnection) -> None:

@@ -9,7 +9,11 @@ import pytest
 from django.db import connections
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store.connection import BoundedConnection, OwnConnection
+from django_jobqueue.store.connection import (
+    PINNED,
+    BoundedConnection,
+    OwnConnection,
+)
 from tests.store.proxy import Proxy
 
 SHOWN = (
@@ -132,7 +136,7 @@ def show(connection: psycopg.Connection[tuple[object, ...]]) -> dict[str, object
 def test_a_pooled_connection_leaves_nothing_in_its_session(
     transactional_db: None,
 ) -> None:
-    pooled = OwnConnection("tests", pinned=True, pooled=True)
+    pooled = OwnConnection("tests", plans=PINNED, pooled=True)
     with pooled.raw() as connection:
         before = show(connection)
         connection.commit()
@@ -165,7 +169,7 @@ def test_a_pooled_connection_leaves_nothing_in_its_session(
 def test_a_pooled_connection_leaves_nothing_after_an_error_either(
     transactional_db: None,
 ) -> None:
-    pooled = OwnConnection("tests", pinned=True, pooled=True)
+    pooled = OwnConnection("tests", plans=PINNED, pooled=True)
     with pooled.raw() as connection:
         before = show(connection)
     with pytest.raises(psycopg.errors.DivisionByZero):
