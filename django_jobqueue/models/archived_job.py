@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.models.functions import ClockTimestamp
@@ -11,7 +11,9 @@ from django_jobqueue.models.job import AbstractJob
 from django_jobqueue.states import ArchivedStatus
 
 UNSUCCESSFUL = ~Q(status=ArchivedStatus.SUCCEEDED)
-NEWEST = (F("finished_at").desc(), F("id").desc())
+# The newest job goes to an index's last page, as PostgreSQL fills it best; lists read
+# backward.
+BY_TIME = ["finished_at", "id"]
 
 
 class ArchivedJob(AbstractJob):
@@ -60,23 +62,20 @@ class ArchivedJob(AbstractJob):
             ),
         ]
         indexes = [
-            models.Index(*NEWEST, name="jobqueue_a_newest"),
-            models.Index(F("job_type"), *NEWEST, name="jobqueue_a_type"),
+            models.Index(fields=BY_TIME, name="jobqueue_a_newest"),
+            models.Index(fields=["job_type", *BY_TIME], name="jobqueue_a_type"),
             models.Index(
-                F("status"),
-                *NEWEST,
+                fields=["status", *BY_TIME],
                 condition=UNSUCCESSFUL,
                 name="jobqueue_a_unsuccessful",
             ),
             models.Index(
-                F("job_type"),
-                *NEWEST,
+                fields=["job_type", *BY_TIME],
                 condition=UNSUCCESSFUL,
                 name="jobqueue_a_type_unsuccessful",
             ),
             models.Index(
-                F("fingerprint"),
-                *NEWEST,
+                fields=["fingerprint", *BY_TIME],
                 condition=Q(fingerprint__isnull=False),
                 name="jobqueue_a_fingerprint",
             ),

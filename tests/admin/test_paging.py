@@ -226,6 +226,6 @@ def test_every_page_is_a_range_of_an_index(db: None) -> None:
         cursor.execute("SET LOCAL enable_sort = off")
         cursor.execute("SET LOCAL enable_bitmapscan = off")
     plan = queryset.filter(key.after(position))[:51].explain()
-    assert "Index Scan using jobqueue_a_newest" in plan
+    assert "Index Scan Backward using jobqueue_a_newest" in plan
     assert "Index Cond: (ROW(finished_at, id) < ROW(" in plan
     assert JobType.objects.exists()
