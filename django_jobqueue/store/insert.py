@@ -17,7 +17,7 @@ from django_jobqueue.arguments import from_json
 from django_jobqueue.exceptions import AlreadyArchived
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
-from django_jobqueue.store.notify import NOTIFY_IDLE
+from django_jobqueue.store.notify import ALWAYS, NOTIFY_IDLE, OUR_TURN
 from django_jobqueue.store.rows import Job
 
 # By the caller, the code, or what the row says of a handler that is not known here. A
@@ -71,6 +71,9 @@ INSERT INTO jobqueue_queuedjob (
 VALUES (%(id)s, {job_type}, {queue}, {priority}, %(data)s, statement_timestamp(),
         statement_timestamp())
 RETURNING created_at{notify}
+"""
+NOTIFY_KNOWN: Final = """,
+          CASE WHEN {turn} THEN pg_notify('jobqueue', 'q:' || queue)::text END
 """
 
 DELETE_AGAIN: Final = "DELETE FROM jobqueue_queuedjob WHERE id = %(id)s"
@@ -169,7 +172,8 @@ class Known:
 
     queue: str
     priority: int
-    statement: str
+    alone: str  # the statement, where it is a transaction by itself
+    within: str  # the same within a transaction
     since: float  # time.monotonic(), which a test may have set forward
 
     @property
@@ -202,7 +206,7 @@ def insert(
     job = _job(new, id, data, row)
     *_, expires_at, _created_at, on_complete, _notified = row
     unusual = expires_at or on_complete or not new.is_plain
-    if not unusual and not connections[db.alias].in_atomic_block:
+    if not unusual and connections[db.alias].get_autocommit():
         # What is read in a transaction may be undone; else it holds for a moment.
         _known[key] = _look(new.job_type, *row)
     return job
@@ -265,8 +269,13 @@ def insert_many(
                 for id, text in zip(ids[part], texts[part], strict=True)
             ]
             copy.write("".join(lines))
-    db.run(NOTIFY_MANY, {"queue": found[0]})
+    notify_many(db, found[0])
     return True
+
+
+def notify_many(db: DjangoDatabase, queue: str) -> None:
+    """Notify an idle worker of the queue that there are jobs."""
+    db.run(NOTIFY_MANY.format(turn=_turn(db)), {"queue": queue})
 
 
 def prepare(db: DjangoDatabase, new: NewJob) -> tuple[Any, ...] | None:
@@ -280,9 +289,15 @@ def _insert(
     db: DjangoDatabase, conflict: str, new: NewJob, id: UUID, text: str
 ) -> tuple[Any, ...] | None:
     """What the new row says; None if there is none."""
-    statement = (INSERT if new.has_more else INSERT_FEW).format(conflict=conflict)
+    statement = INSERT if new.has_more else INSERT_FEW
+    statement = statement.format(conflict=conflict, turn=_turn(db))
     rows = db.fetch(statement, {**new.params(), "id": id, "data": text})
     return rows[0] if rows else None
+
+
+def _turn(db: DjangoDatabase) -> str:
+    """The condition on which a statement that is run now notifies idle workers."""
+    return OUR_TURN if connections[db.alias].get_autocommit() else ALWAYS
 
 
 def _copy_text(value: object) -> str:
@@ -302,23 +317,24 @@ def _look(job_type: str, queue: str, priority: int, *row: Any) -> Known:
         name: sql.Literal(value).as_string().replace("%", "%%")
         for name, value in values.items()
     }
-    notify = "" if row[-1] is None else ", pg_notify('jobqueue', 'q:' || queue)"
-    return Known(
-        queue=queue,
-        priority=priority,
-        statement=INSERT_KNOWN.format(**literals, notify=notify),
-        since=time.monotonic(),
+    notify = "" if row[-1] is None else NOTIFY_KNOWN
+    alone, within = (
+        INSERT_KNOWN.format(**literals, notify=notify.format(turn=turn))
+        for turn in (OUR_TURN, ALWAYS)
     )
+    return Known(queue, priority, alone, within, since=time.monotonic())
 
 
 def _insert_known(
     db: DjangoDatabase, known: Known, id: UUID, text: str
 ) -> datetime | None:
     """Enqueue without a look at the job type; None if its row is gone by now."""
+    is_alone = connections[db.alias].get_autocommit()
+    statement = known.alone if is_alone else known.within
     try:
-        row = db.fetch_row(known.statement, {"id": id.hex, "data": text})
+        row = db.fetch_row(statement, {"id": id.hex, "data": text})
     except IntegrityError:
-        if connections[db.alias].in_atomic_block:
+        if not is_alone:
             raise
         return None
     moment: datetime = row[0]

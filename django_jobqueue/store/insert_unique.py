@@ -9,11 +9,11 @@ from uuid import UUID
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
 from django_jobqueue.store.insert import (
-    NOTIFY_MANY,
     Inserted,
     NewJob,
     insert_once,
     insert_unless_there,
+    notify_many,
     prepare,
 )
 
@@ -113,7 +113,7 @@ def insert_many_unique(
             left = [key for key in left if key not in made]
             held |= _holders(db, new, left)
             left = [key for key in left if key not in held]
-    db.run(NOTIFY_MANY, {"queue": row[0]})
+    notify_many(db, row[0])
     return held
 
 

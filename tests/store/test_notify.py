@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import pytest
+from django.db import transaction
+
+from django_jobqueue.ids import new_id
+from django_jobqueue.store import insert
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.notify import News, notify, parse, payload
+from django_jobqueue.store.insert import NewJob
+from django_jobqueue.store.notify import OUR_TURN, News, notify, parse, payload
+from django_jobqueue.store.workers import set_listening
 from tests.store.meanwhile import Ear, open_transaction
+from tests.store.rows import ADD, register
 
 
 @pytest.mark.parametrize("news", News)
@@ -32,4 +41,70 @@ def test_nothing_is_heard_before_the_commit(own: OwnConnection, ear: Ear) -> Non
         notify(transaction, News.JOBS, "default")
         assert ear.heard() == []
 
+    assert ear.heard() == ["q:default"]
+
+
+@pytest.fixture
+def third(transactional_db: None) -> Iterator[OwnConnection]:
+    """A connection beside ``own`` and the ear's."""
+    connection_ = OwnConnection("tests")
+    yield connection_
+    connection_.close()
+
+
+@contextmanager
+def about_to_notify(db: OwnConnection, queue: str) -> Iterator[None]:
+    """One who enqueues into this queue, just before it commits."""
+    with open_transaction(db) as transaction:
+        turn = f"SELECT {OUR_TURN} FROM (SELECT %(queue)s) AS job (queue)"
+        assert transaction.fetch(turn, {"queue": queue}) == [(True,)]
+        yield
+
+
+def enqueue() -> None:
+    new = NewJob(job_type=ADD)
+    insert.insert(DjangoDatabase(), new, new_id(), {}, "{}")
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_of_those_that_enqueue_at_the_same_time_two_notify(
+    own: OwnConnection, third: OwnConnection, ear: Ear, is_known: bool
+) -> None:
+    set_listening(own, register(own), True)
+    if is_known:
+        enqueue()
+        assert ear.heard() == ["q:default"]
+
+    with about_to_notify(own, "default"):
+        enqueue()
+        assert ear.heard() == ["q:default"]
+        with about_to_notify(third, "default"):
+            enqueue()
+            assert ear.heard() == []
+    enqueue()
+    assert ear.heard() == ["q:default"]
+
+
+def test_those_of_another_queue_notify_for_themselves(
+    own: OwnConnection, third: OwnConnection, ear: Ear
+) -> None:
+    set_listening(own, register(own), True)
+    with about_to_notify(own, "mail"), about_to_notify(third, "mail"):
+        enqueue()
+        assert ear.heard() == ["q:default"]
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_in_a_transaction_each_notifies_and_keeps_nobody_from_it(
+    own: OwnConnection, third: OwnConnection, ear: Ear, is_known: bool
+) -> None:
+    set_listening(own, register(own), True)
+    if is_known:
+        enqueue()
+        assert ear.heard() == ["q:default"]
+
+    with transaction.atomic():
+        enqueue()
+        with about_to_notify(own, "default"), about_to_notify(third, "default"):
+            enqueue()
     assert ear.heard() == ["q:default"]
