@@ -28,6 +28,7 @@ _encode = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, separators=(",", ":")
 ).encode
 _decode = json.JSONDecoder().decode
+_decode_start = json.JSONDecoder().raw_decode
 _SCALARS: Final[dict[type, Callable[[Any], str]]] = {
     str: encode_basestring,
     int: int.__repr__,
@@ -173,9 +174,13 @@ def result_to_json(value: Any, *, limit: int) -> str:
 
 
 def from_json(text: str) -> Any:
-    """The value of a JSON text from the database. Raises ValueError."""
+    """The value of a JSON text from the database, which begins with it at once.
+
+    Raises ValueError.
+    """
     try:
-        return _decode(text)
+        value, end = _decode_start(text)
+        return value if end == len(text) else _decode(text)
     except RecursionError as error:
         raise ValueError("the data is nested too deep") from error
 

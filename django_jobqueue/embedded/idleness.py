@@ -43,7 +43,7 @@ class Idleness:
             return "the worker has not started; is the database there, and migrated?"
         if life.is_paused:
             return "the worker is paused by an operator"
-        held = list(life.worker.held.values())
+        held = sorted(life.worker.held, key=lambda attempt: attempt.claimed)
         if not held:
             return "the worker still finds jobs that it could claim"
         shown = [f"{a.job.id} ({a.job.job_type})" for a in held[:SHOWN]]

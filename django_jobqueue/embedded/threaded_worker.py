@@ -45,7 +45,7 @@ class ThreadedWorker(Worker):
             executor.stop(max(0.1, deadline - time.monotonic()))
         for loop in (*self._loops, self.answerer):
             loop.stop(max(0.1, deadline - time.monotonic()))
-        for attempt in list(self.held.values()):
+        for attempt in list(self.held):
             if not attempt.over:
                 logger.error(
                     "Job %s (%s) does not stop; it goes on in this process while "

@@ -90,9 +90,10 @@ UPDATE jobqueue_queuedjob AS job
        unique_key = CASE WHEN NOT job.unique_until_started THEN job.unique_key END
  WHERE job.ctid = ANY (ARRAY ({pick}))
 RETURNING job.id, job.job_type, job.queue, job.priority, job.data::text, job.attempts,
-          job.max_attempts, job.crashes, job.fence, job.run_after, job.created_at,
-          extract(epoch FROM statement_timestamp() - job.run_after)::float8,
-          extract(epoch FROM job.expires_at - statement_timestamp())::float8,
+          job.max_attempts, job.crashes, job.fence, date_part('epoch', job.run_after),
+          date_part('epoch', job.created_at),
+          date_part('epoch', statement_timestamp() - job.run_after),
+          date_part('epoch', job.expires_at - statement_timestamp()),
           job.metadata::text
 """
 

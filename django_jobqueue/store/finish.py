@@ -221,7 +221,7 @@ def end(
 
 
 def _ids(finished: Sequence[Finished]) -> str:
-    return f"{{{','.join([f.id.hex for f in finished])}}}"
+    return f"{{{','.join([f'{f.id.int:032x}' for f in finished])}}}"
 
 
 def _array(numbers: list[int]) -> str:

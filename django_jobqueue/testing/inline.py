@@ -193,11 +193,12 @@ class InlineWorker:
         return workers.register(self.db, row, CENTURY)
 
     def _make(self, job: ClaimedJob) -> Attempt:
+        terms = self._policies.terms(job.job_type)
         return Attempt(
-            job=job,
-            declaration=self._policies.declaration(job.job_type),
+            job,
+            terms.declaration,
             max_attempts=self._policies.max_attempts(job),
-            timeout=self._policies.timeout(job.job_type),
+            timeout=terms.timeout,
             worker=self._name,
             claimed=time.monotonic(),
             save=save_metadata,

@@ -95,6 +95,11 @@ announcer: Final = Announcer()  # of this process
 Tell = Callable[..., None]  # signal, sender, and the arguments
 
 
+def anybody_hears_ends() -> bool:
+    """Whether any of the signals about what attempts came to has a receiver."""
+    return any(signal.receivers for signal in _OF_VERBS.values())
+
+
 def tell_end(attempt: Attempt, finished: Finished, tell: Tell = announcer.tell) -> None:
     """What an attempt came to is written."""
     signal = _OF_VERBS[finished.outcome.verb]

@@ -13,7 +13,7 @@ from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.store import finish
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.finish import Finished, Holder
-from django_jobqueue.workers.attempt import Attempt, call
+from django_jobqueue.workers.attempt import Attempt, call, result_of
 
 
 def _ignore(attempt: Attempt) -> None:
@@ -29,8 +29,8 @@ def run_atomically(
     ``report`` writes what the handler told, on a connection of its own, before that.
     A worker that lost its lease finds the fence changed, and everything is rolled back.
     """
-    if attempt.unwanted:
-        return attempt.finish_unstarted(attempt.unwanted)
+    if unwanted := attempt.unwanted:
+        return attempt.finish_unstarted(unwanted)
     attempt.thread = threading.get_ident()
     try:
         try:
@@ -50,7 +50,7 @@ def _transaction(
 ) -> None:
     db, job = DjangoDatabase(), attempt.job
     with transaction.atomic(using=db.alias):
-        result = attempt.end(call(attempt))
+        result = result_of(call(attempt))
         if attempt.is_telling:
             report(attempt)
         now = time.monotonic()

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import Token
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.dispatch import Signal
@@ -32,6 +31,8 @@ from django_jobqueue.workers.ending import hopeless, named, outcome_of
 
 logger = logging.getLogger(__name__)
 
+NO_RESULT: Final = "null"  # JSON text
+SUCCEEDED: Final = Outcome(verb=Verb.SUCCEED, result=NO_RESULT)
 EXPIRED: Final = Outcome(verb=Verb.EXPIRE)
 CANCELLED: Final = Outcome(verb=Verb.CANCEL, reason="cancelled before it started")
 BROKEN: Final = Outcome(
@@ -50,16 +51,11 @@ def _ignore(what: object) -> None:
     """No worker is there to do it."""
 
 
-@dataclass(slots=True, eq=False)
 class Attempt:
     """A claimed job on its way through this process."""
 
-    job: ClaimedJob
-    declaration: Declaration
-    max_attempts: int | None  # the effective one
-    timeout: float | None  # seconds, the effective one
-    worker: str
-    claimed: float  # time.monotonic() when the claim came back
+    # Not a dataclass: what is so at first is said here, and costs an attempt nothing.
+
     started: float = 0.0  # time.monotonic(); 0 is not yet
     asked: Asked = Asked.NOTHING
     hopeless_at: float | None = None  # when a handler that was told to stop is given up
@@ -71,11 +67,30 @@ class Attempt:
     task: asyncio.Task[Any] | None = None
     data: Any = None  # what the handler is called with
     context: Context | None = None  # see here()
-    told: Callable[[Attempt], None] = _ignore  # it has something to tell
     reported: float = 0.0  # time.monotonic() when what it told was written
-    save: Callable[[Context], None] = _ignore  # its metadata
     _before: Token[Callable[[], Context] | None] | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __init__(
+        self,
+        job: ClaimedJob,
+        declaration: Declaration,
+        *,
+        max_attempts: int | None,
+        timeout: float | None,
+        worker: str,
+        claimed: float,
+        told: Callable[[Attempt], None] = _ignore,
+        save: Callable[[Context], None] = _ignore,
+    ) -> None:
+        self.job = job
+        self.declaration = declaration
+        self.max_attempts = max_attempts  # the effective one
+        self.timeout = timeout  # seconds, the effective one
+        self.worker = worker
+        self.claimed = claimed  # time.monotonic() when the claim came back
+        self.told = told  # it has something to tell
+        self.save = save  # its metadata
+        self._lock = threading.Lock()
 
     @property
     def deadline(self) -> float | None:
@@ -105,8 +120,9 @@ class Attempt:
         if self.asked is Asked.CANCEL:
             return CANCELLED
         expires_in = self.job.expires_in
-        late = expires_in is not None and time.monotonic() - self.claimed >= expires_in
-        return EXPIRED if late else None
+        if expires_in is None or time.monotonic() - self.claimed < expires_in:
+            return None
+        return EXPIRED
 
     def begin(self) -> Any:
         """Start; returns what to call the handler with.
@@ -126,15 +142,6 @@ class Attempt:
             if self.context is None:
                 self.context = _context_of(self)
             return self.context
-
-    def end(self, value: Any) -> str:
-        """The handler returned this: its JSON text. Raises Fail if it has none."""
-        if value is None:
-            return "null"
-        try:
-            return result_to_json(value, limit=conf.max_result_bytes)
-        except TypeError as error:
-            raise Fail(str(error)) from error
 
     def interrupt(self, why: Asked) -> bool:
         """Tell the handler to stop, by an exception; False if it is over.
@@ -213,32 +220,25 @@ class Attempt:
         return self.finish()
 
     def _conclude(self) -> Finished:
-        if isinstance(self.error, Vanished):
-            raise self.error
-        now = time.monotonic()
-        outcome = Outcome(verb=Verb.SUCCEED, result=self.result)
-        if self.error is not None:
-            self.error = named(self.error, self.asked, self.timeout)
-            try:
-                outcome = self._outcome(self.error)
-            except Exception as wrong:  # such as a Snooze without its wait
-                outcome = self._outcome(wrong)
+        now, job = time.monotonic(), self.job
         ran = now - self.started
-        finished = Finished(self.job.id, self.job.fence, outcome, ran, now)
-        if self.context is not None and outcome.end is not None:
-            finished.log_tail = self.context.report.tail()
-        return finished
+        if self.error is not None:
+            outcome = self._outcome(self.error)
+            tail = "" if self.context is None else self.context.report.tail()
+            return Finished(job.id, job.fence, outcome, ran, now, tail)
+        outcome = SUCCEEDED
+        if self.result != NO_RESULT:
+            outcome = Outcome(verb=Verb.SUCCEED, result=self.result)
+        return Finished(job.id, job.fence, outcome, ran, now)
 
     def _outcome(self, error: BaseException) -> Outcome:
-        return outcome_of(
-            error,
-            job_type=self.job.job_type,
-            policy=self.declaration.policy,
-            attempt=self.job.attempts,
-            max_attempts=self.max_attempts,
-            asked=self.asked,
-            secrets=self.secrets(),
-        )
+        if isinstance(error, Vanished):
+            raise error
+        self.error = named(error, self.asked, self.timeout)
+        try:
+            return _outcome_of(self, self.error)
+        except Exception as wrong:  # such as a Snooze without its wait
+            return _outcome_of(self, wrong)
 
     def secrets(self) -> set[str]:
         """The texts in its data that must not be shown."""
@@ -254,6 +254,18 @@ def _cancel(attempt: Attempt) -> None:
     written, which nothing cancels."""
     if attempt.task is not None and not attempt.over:
         attempt.task.cancel()
+
+
+def _outcome_of(attempt: Attempt, error: BaseException) -> Outcome:
+    return outcome_of(
+        error,
+        job_type=attempt.job.job_type,
+        policy=attempt.declaration.policy,
+        attempt=attempt.job.attempts,
+        max_attempts=attempt.max_attempts,
+        asked=attempt.asked,
+        secrets=attempt.secrets(),
+    )
 
 
 def _signal_of(attempt: Attempt) -> Signal:
@@ -295,17 +307,27 @@ def _context_of(attempt: Attempt) -> Context:
     )
 
 
+def result_of(value: Any) -> str:
+    """The JSON text of what a handler returned. Raises Fail if it has none."""
+    if value is None:
+        return NO_RESULT
+    try:
+        return result_to_json(value, limit=conf.max_result_bytes)
+    except TypeError as error:
+        raise Fail(str(error)) from error
+
+
 def run(attempt: Attempt) -> Finished:
     """Run a sync handler in this thread; whatever it raises is its outcome.
 
     No worker and no database is needed: an Attempt made of plain values will do.
     """
-    if attempt.unwanted:
-        return attempt.finish_unstarted(attempt.unwanted)
+    if unwanted := attempt.unwanted:
+        return attempt.finish_unstarted(unwanted)
     attempt.thread = threading.get_ident()
     try:
         try:
-            attempt.result = attempt.end(call(attempt))
+            attempt.result = result_of(call(attempt))
         except BaseException as error:
             attempt.error = error
         attempt.leave()
@@ -328,16 +350,17 @@ def call(attempt: Attempt) -> Any:
     chain = chain_of(declaration)
     if chain is not None:
         return chain(attempt.here())
-    first = (attempt.here(),) if declaration.policy.takes_context else ()
-    return declaration.function(*first, **data)
+    if declaration.policy.takes_context:
+        return declaration.function(attempt.here(), **data)
+    return declaration.function(**data)
 
 
 async def arun(attempt: Attempt) -> Finished:
     """Run an async handler in this task; whatever it raises is its outcome."""
-    if attempt.unwanted:
-        return attempt.finish_unstarted(attempt.unwanted)
+    if unwanted := attempt.unwanted:
+        return attempt.finish_unstarted(unwanted)
     try:
-        attempt.result = attempt.end(await acall(attempt))
+        attempt.result = result_of(await acall(attempt))
     except BaseException as error:
         attempt.error = error
     attempt.leave()
@@ -356,5 +379,6 @@ async def acall(attempt: Attempt) -> Any:
     chain = chain_of(declaration)
     if chain is not None:
         return await chain(attempt.here())
-    first = (attempt.here(),) if declaration.policy.takes_context else ()
-    return await declaration.function(*first, **data)
+    if declaration.policy.takes_context:
+        return await declaration.function(attempt.here(), **data)
+    return await declaration.function(**data)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from operator import attrgetter
 from typing import Final
-from uuid import UUID
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import claim, release
@@ -20,7 +20,7 @@ from django_jobqueue.workers.policies import Policies
 
 logger = logging.getLogger(__name__)
 
-POSITION: Final = attrgetter("run_after", "id")  # in a lane
+POSITION: Final = attrgetter("due", "id.int")  # in a lane
 LIMIT_RETRY: Final = 1.0  # seconds until a type at its limit is asked for again
 
 
@@ -40,7 +40,7 @@ class Claimer:
         policies: Policies,
         queues: Sequence[str] | None,
         make: Callable[[ClaimedJob, float], Attempt],
-        held: dict[UUID, Attempt],
+        held: set[Attempt],
     ) -> None:
         self.lanes = Lanes()
         self.limited_until: dict[str, float] = {}  # types at their limit
@@ -73,18 +73,26 @@ class Claimer:
         ``sweep`` ignores how far the lanes are claimed. Returns the number of jobs, and
         whether there may be more than there was room for.
         """
-        room = executor.free
-        if not room:
-            if not executor.low or executor.buffered > executor.low:
-                return 0, True
-            room = 1  # a probe, so that a more urgent lane is not overlooked
+        if not executor.wants_more:
+            return 0, True
         ordered = self.lanes.in_turn(lambda lane: self.runs(lane, executor))
-        taken, stop = self._fill_slots(executor, ordered, room, sweep)
+        taken = 0
+        short = [] if executor.free else self._short_lanes(executor, ordered)
+        if short and short == self._open_lanes(ordered):
+            taken, stop = self._fill_ahead(executor, short, sweep)
+            if stop is not None:
+                return taken, True
+            ordered = ordered[len(short) :]
+        # Without a free slot a probe, so that a more urgent lane is not overlooked.
+        room = executor.free or 1
+        got, stop = self._fill_slots(executor, ordered, room, sweep)
+        taken += got
         executor.low = 0
         if stop is None:
             return taken, False
-        if not self._policies.is_careful(stop.lane.job_type):
-            taken += self._fill_ahead(executor, ordered, stop, sweep)
+        short = self._short_lanes(executor, ordered[ordered.index(stop) :])
+        if short:
+            taken += self._fill_ahead(executor, short, sweep)[0]
         return taken, True
 
     def take_alone(self) -> Attempt | None:
@@ -96,15 +104,15 @@ class Claimer:
             )
         )
         made = [self._make(job, now) for job in jobs]
-        self._held.update((attempt.job.id, attempt) for attempt in made)
+        self._held.update(made)
         return made[0] if made else None
 
     def give_back(self, attempts: Iterable[Attempt]) -> None:
         """Release jobs that were claimed and not started."""
-        jobs = [attempt.job for attempt in attempts]
-        for job in jobs:
-            self._held.pop(job.id, None)
-        if jobs:
+        given = list(attempts)
+        self._held.difference_update(given)
+        if given:
+            jobs = [attempt.job for attempt in given]
             self.in_doubt = True  # if this fails, they are found by their absence
             ids, fences = [job.id for job in jobs], [job.fence for job in jobs]
             release.release(self._connection, self._worker, ids, fences)
@@ -113,7 +121,8 @@ class Claimer:
     def settle_doubt(self) -> None:
         """Release what a lost answer left claimed in our name."""
         if self.in_doubt:
-            lost = release.recover(self._connection, self._worker, list(self._held))
+            ours = [attempt.job.id for attempt in list(self._held)]
+            lost = release.recover(self._connection, self._worker, ours)
             self.in_doubt = False
             if lost:
                 logger.info("%d jobs that were claimed unheard were given back", lost)
@@ -137,30 +146,30 @@ class Claimer:
         return taken, None
 
     def _fill_ahead(
-        self, executor: Executor, ordered: list[Known], stop: Known, sweep: bool
-    ) -> int:
-        """Claim more, from where the claim stopped, as long as the jobs are short."""
-        pace = executor.pace
-        ahead = pace.ahead(stop.lane.job_type, executor.slots)
+        self, executor: Executor, short: list[Known], sweep: bool
+    ) -> tuple[int, Known | None]:
+        """Claim ahead of free slots from these lanes, whose jobs are short; returns as
+        for slots."""
+        due = [known for known in short if known.due] or short
+        ahead = min(
+            executor.pace.ahead(known.lane.job_type, executor.slots) for known in due
+        )
         executor.low = ahead // 2
         wanted = ahead - executor.buffered
         if wanted <= 0:
-            return 0
-        part: list[Known] = []
-        for known in self._open_lanes(ordered[ordered.index(stop) :]):
-            if not pace.is_short(known.lane.job_type):
-                break
-            part.append(known)
-        return self._take_open(executor, part, wanted, sweep)[0]
+            return 0, due[0]
+        return self._take_open(executor, short, wanted, sweep)
 
     def _open_lanes(self, ordered: list[Known]) -> list[Known]:
         """The first lanes, up to one that must be claimed by itself."""
-        part: list[Known] = []
-        for known in ordered:
-            if self._policies.is_careful(known.lane.job_type):
-                break
-            part.append(known)
-        return part
+        is_careful = self._policies.is_careful
+        return list(takewhile(lambda k: not is_careful(k.lane.job_type), ordered))
+
+    def _short_lanes(self, executor: Executor, ordered: list[Known]) -> list[Known]:
+        """The first of the open ones, up to one whose jobs are not short."""
+        is_short = executor.pace.is_short
+        open_ = self._open_lanes(ordered)
+        return list(takewhile(lambda k: is_short(k.lane.job_type), open_))
 
     def _take_open(
         self, executor: Executor, part: list[Known], room: int, sweep: bool
@@ -212,6 +221,6 @@ class Claimer:
             order = {known.lane: index for index, known in enumerate(part)}
             jobs.sort(key=lambda job: order[job.lane])
         attempts = [self._make(job, now) for job in jobs]
-        self._held.update((attempt.job.id, attempt) for attempt in attempts)
+        self._held.update(attempts)
         executor.put(attempts)
         return len(jobs), self.lanes.claimed(part, jobs, full=full, swept=swept)

@@ -18,14 +18,14 @@ from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store import finish
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.finish import Finished, Holder
-from django_jobqueue.workers.announcer import tell_end
+from django_jobqueue.workers.announcer import anybody_hears_ends, tell_end
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.loop import FOREVER, Loop
 from django_jobqueue.workers.tally import Tally
 
 logger = logging.getLogger(__name__)
 
-BATCH: Final = 200
+BATCH: Final = 1_000  # jobs; 500 take 7 % longer for each, 200 take 20 %
 GATHER: Final = 0.005  # seconds that a burst may gather
 TALLY_EVERY: Final = 10.0  # seconds
 
@@ -122,29 +122,35 @@ class Completer(Loop):
 
     def _write(self) -> None:
         items = self._writing
-        written = [item for item in items if not item[0].settled]
-        succeeded = [f for _, f in written if f.outcome.verb is Verb.SUCCEED]
-        others = [f for _, f in written if f.outcome.verb is not Verb.SUCCEED]
+        unsettled = [finished for attempt, finished in items if not attempt.settled]
+        succeeded = [f for f in unsettled if f.outcome.verb is Verb.SUCCEED]
+        others = [f for f in unsettled if f.outcome.verb is not Verb.SUCCEED]
         try:
-            self._write_reports([attempt for attempt, _ in items if attempt.is_telling])
+            self._write_reports([a for a, _ in items if a.context and a.is_telling])
             refused = self._send(finish.succeed, succeeded)
             refused |= self._send(finish.end, others)
         except StoreUnavailable:
             self._doubtful = True
             raise
         self._writing = []
+        self._account_for(items, refused)
+        self._doubtful = False
+        self._finished([attempt for attempt, _ in items])
+
+    def _account_for(self, items: list[Item], refused: set[UUID]) -> None:
+        """Count what is written, and tell of it."""
+        is_heard, add = anybody_hears_ends(), self._tally.add
         for attempt, finished in items:
-            if finished.id not in refused:
-                self._tally.add(attempt, finished)
-                tell_end(attempt, finished)
+            if not refused or finished.id not in refused:
+                add(attempt, finished)
+                if is_heard:
+                    tell_end(attempt, finished)
             elif not self._doubtful:
                 logger.info(
                     "Job %s was rescued while it ran here; its outcome (%s) is dropped",
                     finished.id,
                     finished.outcome.verb.value,
                 )
-        self._doubtful = False
-        self._finished([attempt for attempt, _ in items])
 
     def _write_reports(self, telling: list[Attempt]) -> None:
         """Before the jobs are finished, so that whoever sees a job's end sees what it

@@ -24,9 +24,14 @@ RESET: Final = (
 )
 
 
-# What is known of this thread: whether handlers run in it, and have connected to a
-# database.
-_here = threading.local()
+class _Here(threading.local):
+    """What is known of this thread."""
+
+    is_handlers = False  # handlers run in it
+    connected = False  # and have connected to a database
+
+
+_here = _Here()
 
 
 class _Used:
@@ -56,7 +61,7 @@ def before_job() -> None:
     """Close connections of this thread that the server has closed meanwhile, so that
     the handler gets a new one instead of an error."""
     _here.is_handlers = True
-    if not getattr(_here, "connected", False):
+    if not _here.connected:
         return
     for wrapper in connections.all(initialized_only=True):
         if wrapper.connection is not None and _is_cut(wrapper):
@@ -65,7 +70,7 @@ def before_job() -> None:
 
 def after_job() -> None:
     """Leave every connection of this thread as a job expects to find it."""
-    if not getattr(_here, "connected", False):
+    if not _here.connected:
         return
     if settings.DEBUG:
         reset_queries()
@@ -129,7 +134,7 @@ def _drop(wrapper: BaseDatabaseWrapper) -> None:
 
 
 def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
-    if not getattr(_here, "is_handlers", False):
+    if not _here.is_handlers:
         return
     _here.connected = True
     settings_dict = connection.settings_dict

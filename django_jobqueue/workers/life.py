@@ -182,7 +182,7 @@ class Life:
 
     def _write_dump(self, worker: Worker) -> None:
         """What is unfinished, for people; the jobs themselves stay in the database."""
-        unfinished = [_describe(attempt) for attempt in list(worker.held.values())]
+        unfinished = [_describe(attempt) for attempt in list(worker.held)]
         self._dump.add(str(os.getpid()), unfinished)
 
 

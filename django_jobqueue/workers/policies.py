@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from django_jobqueue.policy import attempts_in_force
 from django_jobqueue.registry import Declaration
@@ -12,13 +13,22 @@ from django_jobqueue.store.rows import ClaimedJob, Overrides
 NOTHING = Overrides(None, None, None, None)
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which attempts at a job type are made, now."""
+
+    declaration: Declaration
+    max_attempts: int | None  # of a job that says nothing itself; None is without end
+    timeout: float | None  # seconds; None is without end
+
+
 class Policies:
     """The job types that this worker runs, with their effective policies."""
 
     def __init__(self, declarations: Iterable[Declaration]) -> None:
         self._declared = {d.name: d for d in declarations}
         self._overrides: Mapping[str, Overrides] = {}
-        self._timeouts: dict[str, float | None] = {}
+        self._terms: dict[str, Terms] = {}
 
     @property
     def names(self) -> list[str]:
@@ -28,15 +38,12 @@ class Policies:
     def update(self, overrides: Mapping[str, Overrides]) -> None:
         """Take what operators say now."""
         self._overrides = overrides
-        self._timeouts = {}
+        self._terms = {}
 
     def learn(self, declaration: Declaration) -> None:
         """Run jobs of this type, too."""
         self._declared[declaration.name] = declaration
-
-    def declaration(self, job_type: str) -> Declaration:
-        """The handler of this job type."""
-        return self._declared[job_type]
+        self._terms = {}
 
     def runs(self, job_type: str, *, is_async: bool) -> bool:
         """Whether this job type has a handler here, of this kind."""
@@ -55,21 +62,30 @@ class Policies:
         policy = self._declared[job_type].policy
         return policy.delivery == Delivery.AT_MOST_ONCE or self.is_limited(job_type)
 
+    def terms(self, job_type: str) -> Terms:
+        """On which an attempt at this job type is made now."""
+        terms = self._terms.get(job_type)
+        if terms is None:
+            terms = self._terms[job_type] = self._terms_of(job_type)
+        return terms
+
     def max_attempts(self, job: ClaimedJob) -> int | None:
         """How many attempts this job has; None is without end."""
-        declared = self._declared[job.job_type].policy
-        return attempts_in_force(
-            declared.delivery,
-            job.max_attempts,
-            declared.attempts_allowed,
-            self._overrides.get(job.job_type, NOTHING).max_attempts,
-        )
+        terms = self.terms(job.job_type)
+        if job.max_attempts is None:
+            return terms.max_attempts
+        delivery = terms.declaration.policy.delivery
+        return attempts_in_force(delivery, job.max_attempts, None, None)
 
-    def timeout(self, job_type: str) -> float | None:
-        """How many seconds an attempt may run; None is without end."""
-        if job_type not in self._timeouts:
-            override = self._overrides.get(job_type, NOTHING).timeout
-            allowed = self._declared[job_type].policy.time_allowed
-            chosen = allowed if override is None else override
-            self._timeouts[job_type] = (chosen and chosen.total_seconds()) or None
-        return self._timeouts[job_type]
+    def _terms_of(self, job_type: str) -> Terms:
+        declaration = self._declared[job_type]
+        policy = declaration.policy
+        override = self._overrides.get(job_type, NOTHING)
+        allowed = policy.time_allowed if override.timeout is None else override.timeout
+        return Terms(
+            declaration,
+            attempts_in_force(
+                policy.delivery, None, policy.attempts_allowed, override.max_attempts
+            ),
+            (allowed and allowed.total_seconds()) or None,
+        )

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
 from django.dispatch import Signal
 
@@ -64,7 +63,7 @@ class Worker:
         self.plan = plan
         self.id = 0
         self.name = plan.name or identity.name_of(os.getpid())
-        self.held: dict[UUID, Attempt] = {}
+        self.held: set[Attempt] = set()
         self.hung: list[Attempt] = []
         self.policies = Policies(registry)
         self.executors: list[Executor] = []
@@ -158,8 +157,7 @@ class Worker:
     @property
     def only_hung_are_left(self) -> bool:
         """Whether whatever it still holds will never end by itself."""
-        hung = {attempt.job.id for attempt in self.hung}
-        return bool(hung) and set(self.held) <= hung
+        return bool(self.hung) and self.held <= set(self.hung)
 
     def record_hung(self) -> None:
         """Record the attempts that hang as timed out; this process is about to end."""
@@ -174,8 +172,7 @@ class Worker:
 
     def _written(self, done: Sequence[Attempt]) -> None:
         self.dispatcher.ended(done)  # first, so that it is never idle for a moment
-        for attempt in done:
-            self.held.pop(attempt.job.id, None)
+        self.held.difference_update(done)
 
     def _give_up(self, hung: list[Attempt]) -> None:
         for attempt in hung:
@@ -202,16 +199,17 @@ class Worker:
 
     def cancel(self, id: str) -> None:
         """An operator cancels a job that may be running here."""
-        attempt = self.held.get(UUID(id))
-        if attempt is not None:
-            attempt.interrupt(Asked.CANCEL)
+        for attempt in list(self.held):
+            if str(attempt.job.id) == id:
+                attempt.interrupt(Asked.CANCEL)
 
     def _make(self, job: ClaimedJob, now: float) -> Attempt:
+        terms = self.policies.terms(job.job_type)
         return Attempt(
-            job=job,
-            declaration=self.policies.declaration(job.job_type),
+            job,
+            terms.declaration,
             max_attempts=self.policies.max_attempts(job),
-            timeout=self.policies.timeout(job.job_type),
+            timeout=terms.timeout,
             worker=self.name,
             claimed=now,
             told=self.reporter.told,
@@ -234,7 +232,7 @@ class Worker:
             connection,
             claimer,
             policies=self.policies,
-            cancelled=Cancelled(lambda: list(self.held.values()), self.cancel),
+            cancelled=Cancelled(lambda: list(self.held), self.cancel),
             heard=lambda: self.plan.listen and self.listener.hears,
         )
 

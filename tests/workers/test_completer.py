@@ -98,7 +98,7 @@ def test_the_outcome_of_a_rescued_job_changes_nothing(
     assert (job.status, job.crashes, job.attempts) == ("queued", 1, 0)
     assert archived() == []
     assert worker.worker.completer.is_done
-    assert worker.worker.held == {}
+    assert not worker.worker.held
 
 
 def test_an_outcome_is_kept_until_the_database_is_back(

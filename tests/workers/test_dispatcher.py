@@ -278,7 +278,7 @@ def test_jobs_of_a_claim_without_an_answer_are_given_back(
     claimer.settle_doubt()
     assert {(job.id, job.status) for job in queued()} == {
         (lost.id, "queued"),
-        (next(iter(worker.worker.held)), "running"),
+        (next(iter(worker.worker.held)).job.id, "running"),
     }
     worker.work()
     assert len(archived(status="succeeded", attempts=1)) == 2

@@ -84,4 +84,4 @@ def test_connections_of_other_threads_live_as_long_as_the_project_says() -> None
 def test_a_thread_that_never_connected_has_nothing_to_clean() -> None:
     hygiene._here.__dict__.clear()
     hygiene.after_job()
-    assert not hasattr(hygiene._here, "connected")
+    assert not hygiene._here.connected

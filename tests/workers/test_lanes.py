@@ -28,8 +28,8 @@ def job(lane: Lane, second: int) -> ClaimedJob:
         None,
         0,
         1,
-        due,
-        due,
+        due.timestamp(),
+        due.timestamp(),
         0.0,
         None,
     )

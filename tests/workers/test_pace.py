@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.test import override_settings
 
-from django_jobqueue.workers.pace import MOST_AHEAD, SAMPLES, Pace
+from django_jobqueue.workers.pace import MOST_AHEAD, OVERHEAD, SAMPLES, Pace
 
 
 def pace_of(seconds: float, runs: int = SAMPLES) -> Pace:
@@ -26,6 +26,8 @@ def test_long_jobs_are_never_claimed_ahead() -> None:
 def test_so_many_are_claimed_as_the_slots_do_in_the_time() -> None:
     with override_settings(JOBQUEUE={"PREFETCH": 0.05}):
         assert pace_of(0.002).ahead("mail", 4) == 100
+        assert pace_of(0.000001).ahead("mail", 4) == 0.05 / OVERHEAD
+    with override_settings(JOBQUEUE={"PREFETCH": 60}):
         assert pace_of(0.000001).ahead("mail", 4) == MOST_AHEAD
 
 

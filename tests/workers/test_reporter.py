@@ -218,7 +218,7 @@ def test_a_worker_that_lost_its_lease_saves_no_metadata(worker: HandDriven) -> N
     id = jobs.tell.enqueue(lines=1).id
     worker.claim()
     worker.run()
-    (attempt,) = worker.worker.held.values()
+    (attempt,) = worker.worker.held
     (row,) = queued(id=id)
     row.fence += 1
     row.save()

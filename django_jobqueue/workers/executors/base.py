@@ -55,6 +55,11 @@ class Executor:
         return max(0, self.slots - len(self._running) - len(self._buffer))
 
     @property
+    def wants_more(self) -> bool:
+        """Whether a slot has nothing to do, or what waits is running low."""
+        return bool(self.free or (self.low and self.buffered <= self.low))
+
+    @property
     def running(self) -> list[Attempt]:
         """Attempts that are in a slot."""
         while True:
