@@ -22,9 +22,10 @@ import psycopg
 from benchmarks.apps import django_jobqueue_app as app
 from benchmarks.apps.jobs import work
 from django_jobqueue.outcomes import Outcome, Verb
-from django_jobqueue.store.claim import LaneMark, claim
+from django_jobqueue.store.claim import claim
 from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
 from django_jobqueue.store.finish import Finished, Holder, succeed
+from django_jobqueue.store.marks import LaneMark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 
 PURPOSE: Final = "benchmark"
@@ -87,7 +88,7 @@ def _claimed(db: OwnConnection, batch: int) -> Iterator[list[ClaimedJob]]:
     lane = LaneMark(Lane("default", 0, work.name))
     while jobs := claim(db, WORKER, [lane], batch):
         mark = max((job.run_after, job.id) for job in jobs)
-        lane = LaneMark(lane.lane, mark)
+        lane = LaneMark(lane.lane, mark, mark)
         yield jobs
 
 

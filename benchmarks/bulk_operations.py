@@ -168,12 +168,12 @@ def claim_others(over: threading.Event, seconds: list[float]) -> None:
     """Enqueue and claim jobs of another type, one at a time, as a worker does."""
     from django_jobqueue import enqueue
     from django_jobqueue.store import claim
-    from django_jobqueue.store.claim import START, LaneMark
     from django_jobqueue.store.connection import PINNED, OwnConnection
+    from django_jobqueue.store.marks import LaneMark
     from django_jobqueue.store.rows import Lane
 
     own = OwnConnection("bench", plans=PINNED)
-    lane = LaneMark(Lane("default", 0, OTHER), START)
+    lane = LaneMark(Lane("default", 0, OTHER))
     while not over.is_set():
         enqueue(OTHER)
         began = time.perf_counter()

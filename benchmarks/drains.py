@@ -13,6 +13,7 @@ from benchmarks.systems.base import Load
 
 LONGEST: Final = 90.0  # seconds
 RECORDING: Final = 20.0  # seconds from the last handler to the last record
+ERROR: Final = 0.02  # of the time of a drain
 FLUSH: Final = 0.3  # seconds until an ended backend's counters are there
 
 
@@ -98,9 +99,15 @@ def run_out(trial: Trial, workers: Workers, records: int, longest: float) -> boo
 
     Returns whether it came to that.
     """
+    began = time.monotonic()
+    if not until(lambda: len(trial.journal) >= records, longest, workers=workers):
+        return False
     return until(
-        lambda: len(trial.journal) >= records, longest, workers=workers
-    ) and until(lambda: trial.running() == 0, RECORDING, workers=workers)
+        lambda: trial.running() == 0,
+        RECORDING,
+        workers=workers,
+        at_least_every=(time.monotonic() - began) * ERROR,
+    )
 
 
 def _check(trial: Trial, already: int, kept_before: int, jobs: int | None) -> int:

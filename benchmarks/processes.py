@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,6 +138,7 @@ def until(
     *,
     workers: Workers | None = None,
     every: float = 0.01,
+    at_least_every: float = inf,
 ) -> bool:
     """Whether the condition came to hold in this many seconds.
 
@@ -154,7 +156,7 @@ def until(
             return False
         if workers is not None:
             workers.check()
-        time.sleep(max(every, RESTS * (now - began)))
+        time.sleep(max(every, min(at_least_every, RESTS * (now - began))))
 
 
 def wait_for(

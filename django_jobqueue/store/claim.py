@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
-from uuid import UUID
 
+from django_jobqueue.store import marks
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.rows import ClaimedJob, Lane
-
-Mark = tuple[datetime, UUID]
-
-START: Final[Mark] = (datetime(1, 1, 2, tzinfo=UTC), UUID(int=0))
-FRESH: Final = timedelta(seconds=2)
+from django_jobqueue.store.marks import FROM_MARK, LANES, LaneMark
+from django_jobqueue.store.rows import ClaimedJob
 
 # A type without a limit that is not paused, in a queue that is not paused. Scalar
 # subqueries, not joins, so that the order of the lanes is kept.
@@ -37,35 +31,24 @@ _UNLIMITED = """
 # touched, and LIMIT ends it. `ctid = ANY(ARRAY(...))` is evaluated once; `id IN
 # (subselect)` may lock more rows than the LIMIT (5,000 instead of 10, seen on 15, 16,
 # 18).
-#
-# A mark is the position of the last claim in its lane: the scan starts there, because
-# under an old snapshot the dead entries before it cannot be cleaned (265 ms a claim at
-# a million of them, 0.6 ms from the mark). Rows younger than two seconds are always
-# looked at: their transactions may commit late.
-_PICK = """
+_PICK = f"""
        SELECT picked.ctid
-         FROM unnest(%(queues)s::text[], %(priorities)s::smallint[],
-                     %(job_types)s::text[], %(mark_times)s::timestamptz[],
-                     %(mark_ids)s::uuid[])
-              AS lane (queue, priority, job_type, mark_time, mark_id),
+         FROM {LANES},
               LATERAL (
-                SELECT ready.ctid
-                  FROM jobqueue_queuedjob AS ready
-                 WHERE ready.status = 'queued' AND NOT ready.alone
-                   AND ready.queue = lane.queue AND ready.priority = lane.priority
-                   AND ready.job_type = lane.job_type
-                   AND ready.run_after <= statement_timestamp()
-                   AND (ready.run_after, ready.id)
-                       > (least(lane.mark_time,
-                                statement_timestamp() - %(fresh)s::interval),
-                          lane.mark_id)
-                   AND (ready.expires_at IS NULL
-                        OR ready.expires_at > statement_timestamp())
-                 ORDER BY ready.run_after, ready.id
+                SELECT job.ctid
+                  FROM jobqueue_queuedjob AS job
+                 WHERE job.status = 'queued' AND NOT job.alone
+                   AND job.queue = lane.queue AND job.priority = lane.priority
+                   AND job.job_type = lane.job_type
+                   AND job.run_after <= statement_timestamp()
+                   AND {FROM_MARK}
+                   AND (job.expires_at IS NULL
+                        OR job.expires_at > statement_timestamp())
+                 ORDER BY job.run_after, job.id
                  LIMIT %(limit)s
                    FOR UPDATE SKIP LOCKED) AS picked
-        WHERE {condition}
-        LIMIT {limit}
+        WHERE {{condition}}
+        LIMIT {{limit}}
 """
 
 # The same for the few jobs that run in a process of their own; few, so no lanes.
@@ -131,14 +114,6 @@ SELECT DISTINCT job.job_type
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LaneMark:
-    """A lane, and where in it the claim starts."""
-
-    lane: Lane
-    mark: Mark = START
-
-
 def claim(
     db: Database, worker: int, lanes: Sequence[LaneMark], limit: int
 ) -> list[ClaimedJob]:
@@ -146,7 +121,7 @@ def claim(
 
     Lanes of paused and of limited job types give nothing.
     """
-    rows = db.fetch(CLAIM, {**_lane_params(lanes), "worker": worker, "limit": limit})
+    rows = db.fetch(CLAIM, {**marks.params(lanes), "worker": worker, "limit": limit})
     return [ClaimedJob._make(row) for row in rows]
 
 
@@ -155,7 +130,7 @@ def claim_limited(
 ) -> list[ClaimedJob]:
     """Claim from lanes that are all of one job type, within its concurrency."""
     params = {
-        **_lane_params(lanes),
+        **marks.params(lanes),
         "worker": worker,
         "limit": limit,
         "job_type": lanes[0].lane.job_type,
@@ -178,14 +153,3 @@ def claim_alone(
         if rows:
             return [ClaimedJob._make(row) for row in rows]
     return []
-
-
-def _lane_params(lanes: Sequence[LaneMark]) -> dict[str, Any]:
-    return {
-        "queues": [m.lane.queue for m in lanes],
-        "priorities": [m.lane.priority for m in lanes],
-        "job_types": [m.lane.job_type for m in lanes],
-        "mark_times": [m.mark[0] for m in lanes],
-        "mark_ids": [m.mark[1] for m in lanes],
-        "fresh": FRESH,
-    }

@@ -1,12 +1,13 @@
-"""A look at the lanes: which have jobs, and when the first of each is due."""
+"""A look at the lanes: which have jobs, where each begins, and when that is due."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
+from django_jobqueue.store import marks
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.marks import FROM_MARK, LANES, START, LaneMark, Mark
 from django_jobqueue.store.rows import Lane
 
 # Before and after every lane. The columns have the collation "C", so the index has
@@ -42,10 +43,10 @@ _RANGES: Final = (
                AND job.job_type < gap.to_type""",
 )
 _FIRST_IN_RANGE: Final = """
-            (SELECT job.queue, job.priority, job.job_type
+            (SELECT job.queue, job.priority, job.job_type, job.run_after, job.id
                FROM jobqueue_queuedjob AS job
               WHERE job.status = 'queued' AND NOT job.alone AND {range}
-              ORDER BY job.queue, job.priority, job.job_type
+              ORDER BY job.queue, job.priority, job.job_type, job.run_after, job.id
               LIMIT 1)"""
 _NEXT: Final = "\n            UNION ALL".join(
     _FIRST_IN_RANGE.format(range=range) for range in _RANGES
@@ -53,8 +54,8 @@ _NEXT: Final = "\n            UNION ALL".join(
 
 # Looks only into the gaps between the lanes already known, both ends open: one probe a
 # gap, and one for each new lane.
-FIND_LANES: Final = f"""
-SELECT found.queue, found.priority, found.job_type
+_NEW: Final = f"""
+SELECT found.*
   FROM unnest(%(from_queue)s::text[], %(from_priority)s::smallint[],
               %(from_type)s::text[], %(to_queue)s::text[], %(to_priority)s::smallint[],
               %(to_type)s::text[])
@@ -62,37 +63,42 @@ SELECT found.queue, found.priority, found.job_type
        LATERAL (
          WITH RECURSIVE lane AS (
            SELECT gap.from_queue COLLATE "C" AS queue, gap.from_priority AS priority,
-                  gap.from_type COLLATE "C" AS job_type, false AS is_found
+                  gap.from_type COLLATE "C" AS job_type,
+                  NULL::timestamptz AS run_after, NULL::uuid AS id
            UNION ALL
-           SELECT step.queue, step.priority, step.job_type, true
+           SELECT step.*
              FROM lane,
                   LATERAL ({_NEXT}
                    LIMIT 1) AS step)
-         SELECT lane.queue, lane.priority, lane.job_type FROM lane WHERE is_found
+         SELECT * FROM lane WHERE id IS NOT NULL
        ) AS found
 """
 
-# When the first job of each known lane is due: one index entry each.
-HEADS: Final = """
-SELECT lane.queue, lane.priority, lane.job_type,
-       extract(epoch FROM head.run_after - clock_timestamp())::float8
-  FROM unnest(%(queues)s::text[], %(priorities)s::smallint[], %(job_types)s::text[])
-       AS lane (queue, priority, job_type),
-       LATERAL (
-         SELECT job.run_after
+# The first job of each known lane: one index entry each, from the mark on.
+_KNOWN: Final = f"""
+SELECT lane.queue, lane.priority, lane.job_type, head.run_after, head.id
+  FROM {LANES}
+  LEFT JOIN LATERAL (
+         SELECT job.run_after, job.id
            FROM jobqueue_queuedjob AS job
           WHERE job.status = 'queued' AND NOT job.alone
             AND job.queue = lane.queue AND job.priority = lane.priority
             AND job.job_type = lane.job_type
+            AND {FROM_MARK}
           ORDER BY job.run_after, job.id
-          LIMIT 1) AS head
+          LIMIT 1) AS head ON true
 """
 
+# The last two columns are a mark: before it nothing waits. No moment that is not over
+# is one: a job may still come before it.
 LOOK: Final = f"""
-SELECT queue, priority, job_type, NULL::float8 FROM ({FIND_LANES}) AS found
-UNION ALL
-SELECT queue, priority, job_type, due_in
-  FROM ({HEADS}) AS heads (queue, priority, job_type, due_in)
+SELECT queue, priority, job_type,
+       extract(epoch FROM run_after - clock_timestamp())::float8,
+       least(run_after, statement_timestamp()),
+       CASE WHEN run_after <= statement_timestamp() THEN id
+            ELSE '{START[1]}'::uuid END
+  FROM ({_NEW}
+        UNION ALL {_KNOWN}) AS head
 """
 
 # One index probe a queue, however many lanes it has.
@@ -115,38 +121,46 @@ SELECT queue FROM lane WHERE queue IS NOT NULL
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What there is to do: lanes not known before, and when each known one is due."""
+class Head(NamedTuple):
+    """Where a lane begins."""
 
-    new: list[Lane]
-    due_in: dict[Lane, float]  # seconds; not positive: due now; empty lanes are missing
+    lane: Lane
+    due_in: float | None  # seconds until its first job is due; None if it is empty
+    mark: Mark  # nothing waits before it
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is a job to run now."""
+        return self.due_in is not None and self.due_in <= 0
 
 
-def look(db: Database, known: Sequence[Lane]) -> Look:
-    """Look at all lanes, in one statement."""
-    ordered = sorted(known)
-    lower, upper = [FIRST, *ordered], [*ordered, LAST]
-    rows = db.fetch(
-        LOOK,
-        {
-            "from_queue": [lane.queue for lane in lower],
-            "from_priority": [lane.priority for lane in lower],
-            "from_type": [lane.job_type for lane in lower],
-            "to_queue": [lane.queue for lane in upper],
-            "to_priority": [lane.priority for lane in upper],
-            "to_type": [lane.job_type for lane in upper],
-            "queues": [lane.queue for lane in ordered],
-            "priorities": [lane.priority for lane in ordered],
-            "job_types": [lane.job_type for lane in ordered],
-        },
-    )
-    return Look(
-        new=[Lane(q, p, t) for q, p, t, seconds in rows if seconds is None],
-        due_in={Lane(q, p, t): s for q, p, t, s in rows if s is not None},
-    )
+def look(db: Database, known: Sequence[LaneMark]) -> list[Head]:
+    """Look at all lanes, at the known ones from their marks on, in one statement.
+
+    A known lane that is empty is among the heads as well.
+    """
+    return [
+        Head(Lane(queue, priority, job_type), due_in, (moment, id))
+        for queue, priority, job_type, due_in, moment, id in db.fetch(
+            LOOK, _params(known)
+        )
+    ]
 
 
 def queues(db: Database) -> list[str]:
     """The queues that jobs wait in."""
     return [queue for (queue,) in db.fetch(QUEUES)]
+
+
+def _params(known: Sequence[LaneMark]) -> dict[str, Any]:
+    ordered = sorted(mark.lane for mark in known)
+    lower, upper = [FIRST, *ordered], [*ordered, LAST]
+    return {
+        "from_queue": [lane.queue for lane in lower],
+        "from_priority": [lane.priority for lane in lower],
+        "from_type": [lane.job_type for lane in lower],
+        "to_queue": [lane.queue for lane in upper],
+        "to_priority": [lane.priority for lane in upper],
+        "to_type": [lane.job_type for lane in upper],
+        **marks.params(known),
+    }

@@ -255,7 +255,7 @@ def _waiting(db: Database) -> list[tuple[Any, ...]]:
 
 
 def _lane_depths(db: Database) -> list[tuple[Any, ...]]:
-    lanes = look(db, []).new
+    lanes = [head.lane for head in look(db, [])]
     params = {
         "queues": [lane.queue for lane in lanes],
         "priorities": [lane.priority for lane in lanes],

@@ -17,10 +17,10 @@ from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.registry import registry
 from django_jobqueue.store import claim, expire, finish, job_types, lanes, workers
-from django_jobqueue.store.claim import LaneMark
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.find import find
 from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.store.marks import LaneMark
 from django_jobqueue.store.rescue import rescue
 from django_jobqueue.store.rows import ClaimedJob, Job, Lane
 from django_jobqueue.testing.faults import CRASHED, LAPSED, Running, running
@@ -70,7 +70,6 @@ class InlineWorker:
         self._queues = queues
         self._policies = Policies(registry)
         self._names = set(self._policies.names)
-        self._lanes: list[Lane] = []  # that had jobs to run here
         self._holder: Holder | None = None  # there is a row of this worker
         self._name = identity.name_of(os.getpid())
         self._reporter = Reporter(self._name, OwnConnection("drain"))
@@ -142,12 +141,11 @@ class InlineWorker:
 
     def _look(self) -> dict[Lane, float]:
         """Seconds until the first job of each lane is due that may run here."""
-        look = lanes.look(self.db, self._lanes)
-        new = [lane for lane in look.new if self._runs(lane)]
-        if new:
-            self._lanes += new
-            look = lanes.look(self.db, self._lanes)
-        return {lane: s for lane, s in look.due_in.items() if self._runs(lane)}
+        return {
+            head.lane: head.due_in
+            for head in lanes.look(self.db, [])
+            if head.due_in is not None and self._runs(head.lane)
+        }
 
     def _runs(self, lane: Lane) -> bool:
         if self._queues is not None and lane.queue not in self._queues:

@@ -15,7 +15,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.executors.base import Executor
-from django_jobqueue.workers.lanes import Known, Lanes, marks
+from django_jobqueue.workers.lanes import Known, Lanes
 from django_jobqueue.workers.policies import Policies
 
 logger = logging.getLogger(__name__)
@@ -67,11 +67,11 @@ class Claimer:
             return False
         return self._policies.runs(lane.job_type, is_async=executor.is_async)
 
-    def fill(self, executor: Executor, *, sweep: bool) -> tuple[int, bool]:
+    def fill(self, executor: Executor) -> tuple[int, bool]:
         """Claim for the free slots, then ahead of them.
 
-        ``sweep`` ignores how far the lanes are claimed. Returns the number of jobs, and
-        whether there may be more than there was room for.
+        Returns the number of jobs, and whether there may be more than there was room
+        for.
         """
         if not executor.wants_more:
             return 0, True
@@ -79,20 +79,20 @@ class Claimer:
         taken = 0
         short = [] if executor.free else self._short_lanes(executor, ordered)
         if short and short == self._open_lanes(ordered):
-            taken, stop = self._fill_ahead(executor, short, sweep)
+            taken, stop = self._fill_ahead(executor, short)
             if stop is not None:
                 return taken, True
             ordered = ordered[len(short) :]
         # Without a free slot a probe, so that a more urgent lane is not overlooked.
         room = executor.free or 1
-        got, stop = self._fill_slots(executor, ordered, room, sweep)
+        got, stop = self._fill_slots(executor, ordered, room)
         taken += got
         executor.low = 0
         if stop is None:
             return taken, False
         short = self._short_lanes(executor, ordered[ordered.index(stop) :])
         if short:
-            taken += self._fill_ahead(executor, short, sweep)[0]
+            taken += self._fill_ahead(executor, short)[0]
         return taken, True
 
     def take_alone(self) -> Attempt | None:
@@ -128,17 +128,17 @@ class Claimer:
                 logger.info("%d jobs that were claimed unheard were given back", lost)
 
     def _fill_slots(
-        self, executor: Executor, ordered: list[Known], room: int, sweep: bool
+        self, executor: Executor, ordered: list[Known], room: int
     ) -> tuple[int, Known | None]:
         """Claim for free slots; returns how many, and the lane where room ran out."""
         taken = 0
         while ordered and room > 0:
             if self._policies.is_careful(ordered[0].lane.job_type):
                 part = ordered[:1]
-                got, stop = self._take_careful(executor, part[0], sweep)
+                got, stop = self._take_careful(executor, part[0])
             else:
                 part = self._open_lanes(ordered)
-                got, stop = self._take_open(executor, part, room, sweep)
+                got, stop = self._take_open(executor, part, room)
             taken, room = taken + got, room - got
             if stop is not None:
                 return taken, stop
@@ -146,7 +146,7 @@ class Claimer:
         return taken, None
 
     def _fill_ahead(
-        self, executor: Executor, short: list[Known], sweep: bool
+        self, executor: Executor, short: list[Known]
     ) -> tuple[int, Known | None]:
         """Claim ahead of free slots from these lanes, whose jobs are short; returns as
         for slots."""
@@ -158,7 +158,7 @@ class Claimer:
         wanted = ahead - executor.buffered
         if wanted <= 0:
             return 0, due[0]
-        return self._take_open(executor, short, wanted, sweep)
+        return self._take_open(executor, short, wanted)
 
     def _open_lanes(self, ordered: list[Known]) -> list[Known]:
         """The first lanes, up to one that must be claimed by itself."""
@@ -172,16 +172,16 @@ class Claimer:
         return list(takewhile(lambda k: is_short(k.lane.job_type), open_))
 
     def _take_open(
-        self, executor: Executor, part: list[Known], room: int, sweep: bool
+        self, executor: Executor, part: list[Known], room: int
     ) -> tuple[int, Known | None]:
-        lanes = marks(part, sweep=sweep)
+        lanes = [known.start for known in part]
         jobs = self._ask(
             lambda: claim.claim(self._connection, self._worker, lanes, room)
         )
-        return self._took(executor, part, jobs, full=len(jobs) >= room, swept=sweep)
+        return self._took(executor, part, jobs, full=len(jobs) >= room)
 
     def _take_careful(
-        self, executor: Executor, known: Known, sweep: bool
+        self, executor: Executor, known: Known
     ) -> tuple[int, Known | None]:
         """Claim from a lane whose jobs must find a free slot."""
         job_type, free = known.lane.job_type, executor.free
@@ -189,14 +189,14 @@ class Claimer:
             return 0, None
         if not free:
             return 0, known if known.due else None  # nothing ahead of it, until it fits
-        lane = marks([known], sweep=sweep)
+        lane = [known.start]
         limited = self._policies.is_limited(job_type)
         verb = claim.claim_limited if limited else claim.claim
         jobs = self._ask(lambda: verb(self._connection, self._worker, lane, free))
         full = len(jobs) >= free
         if limited and not full:
             self.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
-        return self._took(executor, [known], jobs, full=full, swept=sweep)
+        return self._took(executor, [known], jobs, full=full)
 
     def _ask(self, verb: Callable[[], list[ClaimedJob]]) -> list[ClaimedJob]:
         """Claim; if the answer is lost, remember that there may be jobs of ours."""
@@ -213,7 +213,6 @@ class Claimer:
         jobs: list[ClaimedJob],
         *,
         full: bool,
-        swept: bool,
     ) -> tuple[int, Known | None]:
         now = time.monotonic()
         jobs.sort(key=POSITION)
@@ -223,4 +222,4 @@ class Claimer:
         attempts = [self._make(job, now) for job in jobs]
         self._held.update(attempts)
         executor.put(attempts)
-        return len(jobs), self.lanes.claimed(part, jobs, full=full, swept=swept)
+        return len(jobs), self.lanes.claimed(part, jobs, full=full)

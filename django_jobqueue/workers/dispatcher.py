@@ -10,13 +10,12 @@ from typing import Final
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.registry import registry
-from django_jobqueue.store import lanes
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.cancelled import Cancelled
 from django_jobqueue.workers.claimer import LIMIT_RETRY, Claimer
 from django_jobqueue.workers.executors.base import Executor
+from django_jobqueue.workers.lookout import Lookout
 from django_jobqueue.workers.loop import FOREVER, Loop
 from django_jobqueue.workers.policies import Policies
 from django_jobqueue.workers.policy_reader import PolicyReader
@@ -25,8 +24,6 @@ from django_jobqueue.workers.rests import Rests, Sign
 logger = logging.getLogger(__name__)
 
 POLL_UNHEARD: Final = 1.0  # seconds; the longest rest without LISTEN
-LOOK_EVERY: Final = 1.0  # seconds, while busy
-SHARE_OF_LOOKS: Final = 20  # looks that take long are made this much rarer
 BUSY_AFTER: Final = 1.0  # seconds of full claims after which no notification is wanted
 STALE: Final = 0.5  # seconds that a job may wait in the buffer before it is given back
 NUDGE: Final = 0.02  # seconds between looks whether the buffer moves
@@ -53,6 +50,7 @@ class Dispatcher(Loop):
         self._sign = Sign(worker, connection)
         self._connection = connection
         self._claimer = claimer
+        self._lookout = Lookout(connection, claimer.lanes)
         self._reader = PolicyReader(worker, connection, policies, registry)
         self._cancelled = cancelled
         self._heard = heard  # whether notifications arrive
@@ -61,11 +59,9 @@ class Dispatcher(Loop):
         self._idle_at: int | None = None  # the same, as an idle round began
         self._open = True
         self._hungry = True  # there may be more to claim
-        self._news = self._sweep = self._reload = True
+        self._news = self._reload = True
         self._rests = Rests()
-        self._due_in: float | None = None  # seconds until the first future job is due
         self._full_since: float | None = None
-        self._next_look = 0.0
         self._next_reload = 0.0
 
     # What others tell it, from any thread.
@@ -74,7 +70,7 @@ class Dispatcher(Loop):
         """There are new jobs; ``behind``: perhaps where a claim has passed already."""
         self._news = True
         if behind:
-            self._sweep = True
+            self._lookout.ask_behind()
         self.wake()
 
     def policies_changed(self) -> None:
@@ -122,11 +118,11 @@ class Dispatcher(Loop):
         if not self._open:
             self._sign.put(False)
             return FOREVER
-        taken = 0
-        if self._hungry or self._news:
+        news = self._news
+        if news:
             self._news = False
-            taken = self._claim()
-        if self._should_look(taken) and self._look():
+        taken = self._claim() if news or self._hungry else 0
+        if self._should_look(taken, news=news) and self._look():
             taken += self._claim()
         if not taken and not self._hungry:
             self._idle_at = ends
@@ -165,38 +161,24 @@ class Dispatcher(Loop):
 
     def _claim(self) -> int:
         """Claim for each executor; return how many jobs there were."""
-        began, sweep = time.monotonic(), self._sweep
-        self._sweep = self._hungry = False
+        began, self._hungry = time.monotonic(), False
         taken = 0
         for executor in self.executors:
-            got, more = self._claimer.fill(executor, sweep=sweep)
+            got, more = self._claimer.fill(executor)
             taken += got
             self._hungry = self._hungry or more
         self._full_since = (self._full_since or began) if self._hungry else None
         return taken
 
-    def _should_look(self, taken: int) -> bool:
-        if time.monotonic() >= self._next_look:
+    def _should_look(self, taken: int, *, news: bool) -> bool:
+        if self._lookout.is_due:
             return self._has_room or bool(taken)
-        return not taken and self._has_room
+        return not taken and self._has_room and (news or not self._hungry)
 
     def _look(self) -> bool:
-        """Look which lanes have jobs now; True if there is something to claim."""
-        began = time.monotonic()
-        known = self._claimer.lanes
-        look = lanes.look(self._connection, list(known))
-        known.add(look.new)
-        due = [lane for lane, seconds in look.due_in.items() if seconds <= 0] + look.new
-        known.due(due)
-        later = [seconds for seconds in look.due_in.values() if seconds > 0]
-        self._due_in = min(later, default=None)
-        now = time.monotonic()
-        self._next_look = now + max(LOOK_EVERY, (now - began) * SHARE_OF_LOOKS)
-        self._sweep = True
-        return any(self._is_runnable(lane) for lane in due)
-
-    def _is_runnable(self, lane: Lane) -> bool:
-        return any(self._claimer.runs(lane, executor) for executor in self.executors)
+        """Look around; True if there is something to claim."""
+        due = self._lookout.look()
+        return any(self._claimer.runs(lane, e) for lane in due for e in self.executors)
 
     @property
     def _has_room(self) -> bool:
@@ -217,9 +199,7 @@ class Dispatcher(Loop):
             longest = min(longest, POLL_UNHEARD)
         if self._claimer.limited_until:
             longest = min(longest, LIMIT_RETRY)
-        if self._due_in is not None:
-            longest = min(longest, max(0.001, self._due_in))
-        return self._rests.next(longest)
+        return self._rests.next(min(longest, self._lookout.longest_rest))
 
     def _rest_hungry(self) -> float:
         """There is more to claim; an executor that has room for it wakes us."""
@@ -230,5 +210,5 @@ class Dispatcher(Loop):
         if any(executor.buffered for executor in self.executors):
             return NUDGE
         if self._has_room:
-            return max(0.0, self._next_look - time.monotonic())
+            return max(0.0, self._lookout.next_at - time.monotonic())
         return conf.poll_interval

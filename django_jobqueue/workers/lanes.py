@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from django_jobqueue.store.claim import START, LaneMark, Mark
+from django_jobqueue.store.lanes import Head
+from django_jobqueue.store.marks import START, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
+
+BACK: Final = 2_000  # jobs
 
 
 @dataclass(slots=True)
@@ -14,9 +18,26 @@ class Known:
     """A lane that had jobs."""
 
     lane: Lane
-    mark: Mark = START  # the position of the last claim
+    mark: Mark = START  # the position of the last claim, or of the first job
     due: bool = True  # believed to have jobs to run now
     served: int = 0  # when it last gave a job, as a count
+    _back: Mark = START  # the mark as it was at least so many jobs ago
+    _turn: Mark = START  # and less than that
+    _passed: int = 0  # jobs since then
+
+    def put(self, mark: Mark, jobs: int = 0) -> None:
+        """Move the mark, past so many jobs."""
+        if self.mark == START:
+            self._back = self._turn = mark
+        self.mark = mark
+        self._passed += jobs
+        if self._passed >= BACK:
+            self._back, self._turn, self._passed = self._turn, mark, 0
+
+    @property
+    def start(self) -> LaneMark:
+        """Where a scan starts."""
+        return LaneMark(self.lane, self.mark, min(self._back, self.mark))
 
 
 class Lanes:
@@ -27,16 +48,18 @@ class Lanes:
         self._known: dict[Lane, Known] = {}
         self._served = 0
 
-    def __iter__(self) -> Iterator[Lane]:
-        return iter(self._known)
+    def marks(self, *, sweep: bool) -> list[LaneMark]:
+        """All lanes as a look takes them: from their marks on, or a whole sweep."""
+        if sweep:
+            return [LaneMark(lane) for lane in self._known]
+        return [known.start for known in self._known.values()]
 
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def add(self, lanes: Iterable[Lane]) -> None:
-        """Take note of lanes that have jobs."""
-        for lane in lanes:
-            self._known.setdefault(lane, Known(lane)).due = True
+    def looked(self, heads: Iterable[Head]) -> None:
+        """Learn from a look at all lanes: which are due, and where each begins."""
+        for head in heads:
+            known = self._known.setdefault(head.lane, Known(head.lane))
+            known.due = head.is_due
+            known.put(head.mark)
 
     def in_turn(self, wanted: Callable[[Lane], bool]) -> list[Known]:
         """The wanted lanes in the order of a claim: by priority, greatest first; within
@@ -47,44 +70,34 @@ class Lanes:
         return chosen
 
     def claimed(
-        self,
-        asked: Sequence[Known],
-        jobs: Sequence[ClaimedJob],
-        *,
-        full: bool,
-        swept: bool,
+        self, asked: Sequence[Known], jobs: Sequence[ClaimedJob], *, full: bool
     ) -> Known | None:
         """Learn from a claim on these lanes, in this order; return where it stopped.
 
         The jobs are in the order of their lanes and their positions there.
 
         ``full``: it was ended by its limit, so the last lane that gave a job may have
-        more. ``swept``: it ignored the marks.
+        more.
         """
-        last = {job.lane: job for job in (jobs if len(asked) > 1 else jobs[-1:])}
-        gave = [index for index, known in enumerate(asked) if known.lane in last]
+        if len(asked) > 1:
+            ends = {job.lane: number for number, job in enumerate(jobs, 1)}
+        else:
+            ends = {known.lane: len(jobs) for known in asked if jobs}
+        gave = [index for index, known in enumerate(asked) if known.lane in ends]
         stop = gave[-1] if full and gave else len(asked)
+        begin = 0
         for index, known in enumerate(asked):
             if index < stop:
                 known.due = False
-            if known.lane in last:
+            if known.lane in ends:
+                end = ends[known.lane]
                 self._served += 1
                 known.served = self._served
-                mark = (last[known.lane].run_after, last[known.lane].id)
-                exhausted = swept and index < stop
-                known.mark = max(known.mark, mark) if exhausted else mark
+                mark = (jobs[end - 1].run_after, jobs[end - 1].id)
+                exhausted = index < stop
+                known.put(max(known.mark, mark) if exhausted else mark, end - begin)
+                begin = end
         if stop == len(asked):
             return None
         asked[stop].due = True
         return asked[stop]
-
-    def due(self, lanes: Iterable[Lane]) -> None:
-        """Believe what a look told: these lanes have jobs to run now, others not."""
-        found = set(lanes)
-        for lane, known in self._known.items():
-            known.due = lane in found
-
-
-def marks(lanes: Iterable[Known], *, sweep: bool) -> list[LaneMark]:
-    """The lanes as the claim takes them; a sweep starts at the beginning of each."""
-    return [LaneMark(k.lane, START if sweep else k.mark) for k in lanes]

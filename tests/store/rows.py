@@ -12,8 +12,8 @@ from django.utils import timezone
 from django_jobqueue.ids import new_id
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store import claim, workers
-from django_jobqueue.store.claim import LaneMark
 from django_jobqueue.store.connection import Database, OwnConnection
+from django_jobqueue.store.marks import LaneMark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.store.workers import NewWorker
 

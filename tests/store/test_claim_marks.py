@@ -1,4 +1,4 @@
-"""Claim from a mark: what lies before it, what is too young for it, and the sweep."""
+"""Claim from a mark: what lies before it, and what is too young for it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from django_jobqueue.store import claim
-from django_jobqueue.store.claim import FRESH, START, LaneMark
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.marks import FRESH, START, LaneMark
 from tests.store.rows import ADD, ago, claimed, ids, lane, make
 
 HIGHEST = UUID(int=2**128 - 1)
@@ -19,7 +19,7 @@ def from_mark(seconds_ago: float, id: UUID = HIGHEST) -> LaneMark:
     return LaneMark(lane().lane, (ago(seconds_ago), id))
 
 
-def test_a_claim_starts_behind_its_mark(own: OwnConnection, holder: int) -> None:
+def test_a_claim_starts_at_its_mark(own: OwnConnection, holder: int) -> None:
     make(run_after=ago(100))
     behind = make(run_after=ago(50))
 
@@ -31,13 +31,11 @@ def test_a_mark_is_a_moment_and_an_id(own: OwnConnection, holder: int) -> None:
     first, second, third = sorted(make(run_after=moment) for _ in range(3))
     mark = LaneMark(lane().lane, (moment, second))
 
-    assert ids(claim.claim(own, holder, [mark], 10)) == {third}
+    assert ids(claim.claim(own, holder, [mark], 10)) == {second, third}
     assert first != second
 
 
-def test_a_sweep_sees_what_lies_before_the_mark(
-    own: OwnConnection, holder: int
-) -> None:
+def test_without_a_mark_a_claim_sees_all(own: OwnConnection, holder: int) -> None:
     made = {make(run_after=ago(100)), make(run_after=ago(50))}
 
     assert ids(claim.claim(own, holder, [lane()], 10)) == made
@@ -60,6 +58,27 @@ def test_a_job_younger_than_two_seconds_is_seen_whatever_the_mark(
     young = make(run_after=ago(0))
 
     assert ids(claim.claim(own, holder, [from_mark(mark_at)], 10)) == {young}
+
+
+def test_a_claim_does_not_look_for_young_jobs_farther_back_than_it_is_told(
+    own: OwnConnection, holder: int
+) -> None:
+    moment = ago(1)
+    far, near, last = sorted(make(run_after=moment) for _ in range(3))
+    assert far != near
+    mark = LaneMark(lane().lane, (moment, last), back=(moment, near))
+
+    assert ids(claim.claim(own, holder, [mark], 10)) == {near, last}
+
+
+def test_a_claim_does_not_look_for_old_jobs_as_far_back_as_it_is_told(
+    own: OwnConnection, holder: int
+) -> None:
+    make(run_after=ago(100))
+    seen = make(run_after=ago(50))
+    mark = LaneMark(lane().lane, (ago(75), HIGHEST), back=(ago(200), HIGHEST))
+
+    assert ids(claim.claim(own, holder, [mark], 10)) == {seen}
 
 
 def test_the_position_of_the_last_claim_is_a_mark_that_hides_only_what_was_claimed(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from django_jobqueue.store import lanes
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.lanes import Head
+from django_jobqueue.store.marks import LaneMark
 from django_jobqueue.store.rows import Lane
-from tests.store.rows import ADD, ago, claimed, job_type, make, make_many
+from tests.store.rows import ADD, ago, claimed, job_type, lane, make, make_many
 
 PLACES = [
     Lane("a", -100, ADD),
@@ -28,66 +32,111 @@ PLACES = [
 
 def fill(*places: Lane, **columns: object) -> None:
     """Insert a job into each of these lanes."""
-    for lane in places:
-        job_type(lane.job_type)
-        make(lane.job_type, queue=lane.queue, priority=lane.priority, **columns)
+    for place in places:
+        job_type(place.job_type)
+        make(place.job_type, queue=place.queue, priority=place.priority, **columns)
+
+
+def known(*places: Lane) -> list[LaneMark]:
+    """These lanes, with no mark."""
+    return [LaneMark(place) for place in places]
+
+
+def found(heads: list[Head]) -> list[Lane]:
+    """The lanes of these heads that have jobs, in order."""
+    return sorted(head.lane for head in heads if head.due_in is not None)
 
 
 def test_an_empty_queue_has_no_lanes(own: OwnConnection) -> None:
-    assert lanes.look(own, []) == lanes.Look([], {})
-    assert lanes.look(own, PLACES) == lanes.Look([], {})
+    assert lanes.look(own, []) == []
+    assert found(lanes.look(own, known(*PLACES))) == []
 
 
-def test_every_lane_that_has_a_job_is_found(own: OwnConnection) -> None:
+def test_every_lane_that_has_a_job_is_found_once(own: OwnConnection) -> None:
     fill(*PLACES, *PLACES)
 
-    look = lanes.look(own, [])
-
-    assert sorted(look.new) == sorted(PLACES)
-    assert look.due_in == {}
+    assert found(lanes.look(own, [])) == sorted(PLACES)
 
 
 @pytest.mark.parametrize("number", range(len(PLACES)))
-def test_a_lane_is_new_whatever_lanes_around_it_are_known(
+def test_a_lane_is_found_whatever_lanes_around_it_are_known(
     own: OwnConnection, number: int
 ) -> None:
     fill(*PLACES)
-    known = PLACES[:number] + PLACES[number + 1 :]
+    others = PLACES[:number] + PLACES[number + 1 :]
 
-    look = lanes.look(own, known)
-
-    assert look.new == [PLACES[number]]
-    assert set(look.due_in) == set(known)
+    assert found(lanes.look(own, known(*others))) == sorted(PLACES)
 
 
 def test_several_new_lanes_of_one_gap_are_found_together(own: OwnConnection) -> None:
     fill(*PLACES)
-    known = sorted(PLACES)[::4]
 
-    look = lanes.look(own, known)
+    heads = lanes.look(own, known(*sorted(PLACES)[::4]))
 
-    assert sorted(look.new + known) == sorted(PLACES)
+    assert found(heads) == sorted(PLACES)
 
 
-def test_known_lanes_are_not_new(own: OwnConnection) -> None:
+def test_known_lanes_are_found_in_any_order(own: OwnConnection) -> None:
     fill(*PLACES)
 
-    look = lanes.look(own, list(reversed(PLACES)))
-
-    assert look.new == []
-    assert set(look.due_in) == set(PLACES)
+    assert found(lanes.look(own, known(*reversed(PLACES)))) == sorted(PLACES)
 
 
-def test_a_look_tells_when_the_first_job_of_a_lane_is_due(own: OwnConnection) -> None:
-    due, later, empty = Lane("due", 0, ADD), Lane("later", 0, ADD), Lane("no", 0, ADD)
+@pytest.mark.parametrize("are_known", [True, False])
+def test_a_look_tells_when_the_first_job_of_a_lane_is_due(
+    own: OwnConnection, are_known: bool
+) -> None:
+    due, later = Lane("due", 0, ADD), Lane("later", 0, ADD)
     fill(due, run_after=ago(100))
     fill(due, later, run_after=ago(-600))
 
-    look = lanes.look(own, [due, later, empty])
+    heads = lanes.look(own, known(due, later) if are_known else [])
 
-    assert set(look.due_in) == {due, later}
-    assert -130 < look.due_in[due] <= -100
-    assert 570 < look.due_in[later] <= 600
+    first, second = sorted(heads)
+    assert (first.lane, first.is_due) == (due, True)
+    assert (second.lane, second.is_due) == (later, False)
+    assert first.due_in is not None
+    assert -130 < first.due_in <= -100
+    assert second.due_in is not None
+    assert 570 < second.due_in <= 600
+
+
+@pytest.mark.parametrize("are_known", [True, False])
+def test_a_look_tells_where_a_lane_begins(own: OwnConnection, are_known: bool) -> None:
+    moment = ago(100)
+    first, _ = sorted(make(run_after=moment) for _ in range(2))
+    make(run_after=ago(50))
+
+    (head,) = lanes.look(own, [lane()] if are_known else [])
+
+    assert head.mark == (moment, first)
+
+
+def test_a_lane_whose_jobs_are_not_due_begins_now_and_not_at_the_first(
+    own: OwnConnection,
+) -> None:
+    before = ago(0)
+    make(run_after=ago(-600))
+    empty = Lane("empty", 0, ADD)
+
+    heads = lanes.look(own, [lane(), LaneMark(empty)])
+
+    assert {head.lane: head.is_due for head in heads} == {
+        lane().lane: False,
+        empty: False,
+    }
+    for head in heads:
+        assert before <= head.mark[0] <= ago(0)
+        assert head.mark[1] == UUID(int=0)
+
+
+def test_a_look_starts_at_the_mark(own: OwnConnection) -> None:
+    make(run_after=ago(100))
+    seen = make(run_after=ago(50))
+
+    (head,) = lanes.look(own, [LaneMark(lane().lane, (ago(75), UUID(int=0)))])
+
+    assert head.mark[1] == seen
 
 
 def test_running_and_lonely_jobs_make_no_lane(own: OwnConnection, holder: int) -> None:
@@ -95,13 +144,13 @@ def test_running_and_lonely_jobs_make_no_lane(own: OwnConnection, holder: int) -
     make()
     claimed(own, holder)
 
-    assert lanes.look(own, []).new == []
+    assert lanes.look(own, []) == []
 
 
 def test_a_lane_with_many_jobs_is_found_once(own: OwnConnection) -> None:
     make_many(500)
 
-    assert lanes.look(own, []).new == [Lane("default", 0, ADD)]
+    assert found(lanes.look(own, [])) == [Lane("default", 0, ADD)]
 
 
 def test_the_queues_of_all_lanes_are_found_once(own: OwnConnection) -> None:

@@ -14,9 +14,9 @@ import pytest
 from django.db import connection
 
 from django_jobqueue.models import JobType
-from django_jobqueue.store import claim, finish, lanes, release
-from django_jobqueue.store.claim import LaneMark
+from django_jobqueue.store import claim, finish, lanes, marks, release
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.marks import LaneMark
 from tests.store.meanwhile import open_transaction
 from tests.store.plans import Plan, plan_of
 from tests.store.rows import ADD, LIMITED, claimed, job_type, lane, make
@@ -68,7 +68,7 @@ def fill(
 
 def params(worker: int, *lanes: LaneMark, limit: int = 10) -> dict[str, Any]:
     """The parameters of a claim."""
-    given = claim._lane_params(list(lanes) or [lane()])
+    given = marks.params(lanes or [lane()])
     return {**given, "worker": worker, "limit": limit}
 
 
@@ -137,7 +137,7 @@ def test_a_claim_within_a_limit_counts_what_runs_by_index(
     assert plan.rows() == 3  # one runs, so one more: picked, and found again
 
 
-def test_a_mark_spares_a_claim_the_entries_that_an_old_snapshot_keeps(
+def test_a_mark_spares_a_scan_the_entries_that_an_old_snapshot_keeps(
     own: OwnConnection, other: OwnConnection, holder: int
 ) -> None:
     fill()
@@ -149,11 +149,17 @@ def test_a_mark_spares_a_claim_the_entries_that_an_old_snapshot_keeps(
         make()
         mark = LaneMark(lane().lane, (last.run_after, last.id))
 
-        swept = plan_of(own, claim.CLAIM, params(holder, lane()))
+        (head,) = lanes.look(own, [lane()])
+        looked = plan_of(own, lanes.LOOK, lanes._params([mark]))
+        looked_in_vain = plan_of(own, lanes.LOOK, lanes._params([lane()]))
         marked = plan_of(own, claim.CLAIM, params(holder, mark))
+        claimed_in_vain = plan_of(own, claim.CLAIM, params(holder, lane()))
 
+    assert head.mark > mark.mark
+    assert looked.buffers < 100
     assert marked.buffers < 100
-    assert swept.buffers > 5 * marked.buffers
+    assert looked_in_vain.buffers > 5 * looked.buffers
+    assert claimed_in_vain.buffers > 5 * marked.buffers
 
 
 PLANNED = ["while empty", "after a truncation", "after the burst"]
@@ -228,20 +234,9 @@ def test_a_look_reads_one_entry_of_each_known_lane(
     names = [job_type(f"t{number}") for number in range(5)]
     for name in names:
         fill(name, count=BURST // 5)
-    known = [lane(name).lane for name in names]
-    lower, upper = [lanes.FIRST, *known], [*known, lanes.LAST]
+    known = [lane(name) for name in names]
 
-    plan = plan_of(
-        own,
-        lanes.LOOK,
-        {
-            **_columns("from", lower),
-            **_columns("to", upper),
-            "queues": [one.queue for one in known],
-            "priorities": [one.priority for one in known],
-            "job_types": [one.job_type for one in known],
-        },
-    )
+    plan = plan_of(own, lanes.LOOK, lanes._params(known))
 
     assert_index_scans(plan, READY)
     assert plan.rows() == 5
@@ -255,17 +250,7 @@ def test_a_look_that_knows_nothing_reads_one_entry_of_each_lane(
     for name in names:
         fill(name, count=BURST // 5)
 
-    plan = plan_of(
-        own,
-        lanes.LOOK,
-        {
-            **_columns("from", [lanes.FIRST]),
-            **_columns("to", [lanes.LAST]),
-            "queues": [],
-            "priorities": [],
-            "job_types": [],
-        },
-    )
+    plan = plan_of(own, lanes.LOOK, lanes._params([]))
 
     assert_index_scans(plan, READY)
     assert plan.rows() <= 10  # an average that PostgreSQL rounds, times the loops
@@ -301,14 +286,6 @@ def test_jobs_are_found_by_their_ids_also_when_statistics_know_of_no_worker(
 
     assert_index_scans(plan, PRIMARY)
     assert plan.rows() <= 600
-
-
-def _columns(side: str, ends: list[lanes.Lane]) -> dict[str, Any]:
-    return {
-        f"{side}_queue": [one.queue for one in ends],
-        f"{side}_priority": [one.priority for one in ends],
-        f"{side}_type": [one.job_type for one in ends],
-    }
 
 
 def _outcomes(holder: int) -> dict[str, Any]:

@@ -16,7 +16,9 @@ from django.utils import timezone
 from django_jobqueue import get_job
 from django_jobqueue.ids import new_id
 from django_jobqueue.models import JobType, QueuedJob, Worker
-from django_jobqueue.store import claim
+from django_jobqueue.store import claim, marks
+from django_jobqueue.store.marks import LaneMark
+from django_jobqueue.store.rows import Lane
 from django_jobqueue.testing import clock, clocks, drain
 from tests.conftest import archived, queued
 from tests.testing import jobs
@@ -154,12 +156,7 @@ def test_jobs_that_expire_or_are_paused_do_not_hold_up_the_time() -> None:
 def test_claims_use_the_same_indexes() -> None:
     def scans() -> set[str]:
         params = {
-            "queues": ["default"],
-            "priorities": [0],
-            "job_types": [jobs.greet.name],
-            "mark_times": [claim.START[0]],
-            "mark_ids": [claim.START[1]],
-            "fresh": claim.FRESH,
+            **marks.params([LaneMark(Lane("default", 0, jobs.greet.name))]),
             "limit": 1,
             "worker": 1,
         }

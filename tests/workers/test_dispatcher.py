@@ -270,7 +270,7 @@ def test_jobs_of_a_claim_without_an_answer_are_given_back(
     worker.run()  # held, its outcome not written yet
     lost = jobs.add.enqueue(2)
     claimer: Claimer = worker.worker.dispatcher._claimer
-    lanes = [claim.LaneMark(lane) for lane in claimer.lanes]
+    lanes = claimer.lanes.marks(sweep=True)
     assert [job.id for job in claim.claim(own, worker.worker.id, lanes, 9)] == [lost.id]
 
     claimer.in_doubt = True  # as after a lost connection

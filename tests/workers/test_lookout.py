@@ -1,0 +1,116 @@
+"""Looking around: when to sweep, and how long to rest."""
+
+from __future__ import annotations
+
+import logging
+import math
+from datetime import timedelta
+
+import pytest
+
+from django_jobqueue.models import QueuedJob
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.rows import Lane
+from django_jobqueue.workers import lookout
+from django_jobqueue.workers.lanes import Lanes
+from django_jobqueue.workers.lookout import SHARE, SLOW, Lookout, Sweeps
+from tests.sample import jobs
+
+ADDS = Lane("default", 0, jobs.add.name)
+OLD = "2020-01-01T00:00Z"
+
+
+class Time:
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """The clock of the lookout."""
+    clock = Time()
+    monkeypatch.setattr(lookout, "time", clock)
+    return clock
+
+
+def test_short_sweeps_are_made_as_often_as_there_is_a_look(time: Time) -> None:
+    sweeps = Sweeps()
+    for _ in range(100):
+        assert sweeps.may_begin()
+        sweeps.took(0.001)
+        time.now += 0.05
+
+
+def test_long_sweeps_get_a_small_share_of_the_time(time: Time) -> None:
+    sweeps, made = Sweeps(), 0
+    for _ in range(10_000):
+        if sweeps.may_begin():
+            sweeps.took(0.3)
+            made += 1
+        time.now += 0.05
+    assert made * 0.3 / 500 == pytest.approx(SHARE, rel=0.05)
+
+
+def test_nothing_is_saved_for_a_storm_of_sweeps(time: Time) -> None:
+    sweeps, made = Sweeps(), 0
+    time.now += 3_600
+    while sweeps.may_begin():
+        sweeps.took(0.01)
+        made += 1
+    assert made <= 11
+
+
+def test_slow_sweeps_are_told_once_in_a_while(
+    time: Time, caplog: pytest.LogCaptureFixture
+) -> None:
+    sweeps = Sweeps()
+    with caplog.at_level(logging.WARNING):
+        sweeps.took(SLOW / 2)
+        assert caplog.messages == []
+        for _ in range(3):
+            sweeps.took(2 * SLOW)
+            time.now += 60
+    (said,) = caplog.messages
+    assert "backend_xmin" in said
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_look_says_which_lanes_have_jobs_now(own: OwnConnection) -> None:
+    looks = Lookout(own, Lanes())
+    assert looks.look() == []
+    assert looks.longest_rest == math.inf
+
+    jobs.add.using(queue="later", run_after=timedelta(minutes=1)).enqueue(1)
+    jobs.add.enqueue(1)
+    assert looks.look() == [ADDS]
+    assert 50 < looks.longest_rest <= 60
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_job_behind_the_mark_is_found_when_there_is_time_for_a_sweep(
+    own: OwnConnection, time: Time
+) -> None:
+    looks = Lookout(own, Lanes())
+    looks.look()
+    jobs.add.enqueue(1)
+    assert looks.look() == [ADDS]
+    QueuedJob.objects.all().delete()
+    assert looks.look() == []  # so the lane begins now
+
+    jobs.add.enqueue(2)
+    QueuedJob.objects.update(run_after=OLD)
+    looks._sweeps.took(0.2)
+    looks.ask_behind()
+    assert not looks.is_due
+    assert looks.look() == []
+    assert looks.longest_rest == 1.0
+
+    time.now += 0.2 / SHARE
+    assert looks.is_due
+    assert looks.look() == [ADDS]
+    assert looks.longest_rest == math.inf
