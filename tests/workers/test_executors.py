@@ -153,6 +153,18 @@ def test_tiny_jobs_are_left_to_few_threads_until_they_get_stuck() -> None:
     assert executor.stop(20)
 
 
+def test_a_short_job_does_not_wait_for_one_that_runs() -> None:
+    scene = Scene(Threads)
+    executor = scene.executor
+    for _ in range(50):
+        executor.pace.ran("tests.job", 0.005)
+    for number in range(1, SLOTS + 1):
+        executor.put([scene.attempt()])
+        eventually(lambda wanted=number: scene.running == wanted)
+    scene.gate.set()
+    assert executor.stop(20)
+
+
 def test_an_end_that_cannot_be_handled_is_a_failure_and_costs_no_slot(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,9 +58,9 @@ class Threads(Executor):
         if not tiny:
             return len(attempts)
         mean = max(self.pace.mean(attempt.job.job_type) for attempt in tiny)
-        useful = min(len(tiny), 1 + int(mean / OVERHEAD))
+        useful = 1 + int(mean / OVERHEAD)  # with those that are at it
         at_it = sum(self.pace.is_short(a.job.job_type) for a in self.running)
-        return len(attempts) - len(tiny) + max(0, useful - at_it)
+        return len(attempts) - len(tiny) + min(len(tiny), max(0, useful - at_it))
 
     def _rouse(self, wanted: int) -> None:
         """Wake this many threads, or start them."""
