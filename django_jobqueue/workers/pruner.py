@@ -17,7 +17,7 @@ from django_jobqueue.workers.loop import Loop
 logger = logging.getLogger("django_jobqueue.pruner")
 
 SHARE: Final = 4  # it rests four times as long as a batch took
-GROUPS_EVERY: Final = 3_600.0  # seconds
+HOUR: Final = 3_600.0  # seconds
 
 
 class Pruner(Loop):
@@ -30,7 +30,8 @@ class Pruner(Loop):
         self._connection = connection
         self._pass: Iterator[int] | None = None
         self._pruned = 0
-        self._groups_at = time.monotonic() + GROUPS_EVERY
+        self._walks: dict[prune.Rule, prune.Walk] = {}
+        self._hour_ends = time.monotonic() + HOUR
 
     def tick(self) -> float:
         """Prune one batch."""
@@ -52,14 +53,19 @@ class Pruner(Loop):
         return (time.monotonic() - began) * SHARE
 
     def _batches(self) -> Iterator[int]:
-        for rule in prune.rules(self._connection, conf.retention):
-            yield from prune.prune(self._connection, rule)
+        hourly = time.monotonic() >= self._hour_ends
+        if hourly:  # what another transaction had locked, or committed late
+            self._hour_ends = time.monotonic() + HOUR
+            self._walks.clear()
+        rules = prune.rules(self._connection, conf.retention)
+        self._walks = {rule: self._walks.get(rule, prune.Walk()) for rule in rules}
+        for rule, walk in self._walks.items():
+            yield from prune.prune(self._connection, rule, walk)
         workers.forget(self._connection)
         while rollup.fold(self._connection):
             yield 0
         rollup.drop(self._connection)
         while failure_rollup.drop(self._connection):
             yield 0
-        if time.monotonic() >= self._groups_at:
-            self._groups_at = time.monotonic() + GROUPS_EVERY
+        if hourly:
             prune.forget_groups(self._connection)

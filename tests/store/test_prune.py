@@ -11,7 +11,7 @@ import pytest
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, JobType
 from django_jobqueue.store import prune
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.prune import Rule
+from django_jobqueue.store.prune import Rule, Walk
 from tests.store.meanwhile import open_transaction
 from tests.store.rows import ADD, ago, archive, make
 
@@ -162,6 +162,34 @@ def test_what_is_kept_is_walked_once_and_ends_no_pass(
 
     assert run(own, Rule(status="succeeded", keep=DAY)) == [0, 0, 1]
     assert left() == kept
+
+
+def test_who_goes_on_later_does_not_see_again_what_was_kept(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "BATCH", 2)
+    rule, walk = Rule(status="succeeded", keep=10 * DAY), Walk()
+    kept = {old("failed", 100 - n) for n in range(4)}
+    old("succeeded", 50)
+    assert list(prune.prune(own, rule, walk)) == [0, 0, 1]
+
+    behind = old("succeeded", 60)
+    old("succeeded", 40)
+    assert list(prune.prune(own, rule, walk)) == [1]
+    assert left() == {*kept, behind}
+
+    assert run(own, rule) == [0, 0, 1]
+    assert left() == kept
+
+
+def test_what_is_kept_is_not_locked(own: OwnConnection) -> None:
+    kept = old("failed", 50)
+    old("succeeded", 50)
+
+    assert run(own, Rule(status="succeeded", keep=DAY)) == [1]
+
+    rows = own.fetch("SELECT id, xmax::text FROM jobqueue_archivedjob", {})
+    assert rows == [(kept, "0")]
 
 
 def test_jobs_that_ended_at_the_same_moment_are_all_seen(

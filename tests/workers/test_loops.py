@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from django.test import override_settings
@@ -14,12 +15,12 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
-from django_jobqueue.workers.expirer import LONGEST, Expirer
+from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.listener import Listener, can_listen
 from django_jobqueue.workers.loop import AFTER_ERROR, Loop, LoopGroup
+from django_jobqueue.workers.prospects import LONGEST, Prospects
 from django_jobqueue.workers.pruner import Pruner
 from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import LONGEST as LONGEST_LOOK
 from django_jobqueue.workers.rescuer import Death, Rescuer
 from django_jobqueue.workers.roster import DESIRES, Roster
 from tests.conftest import HandDriven, archived, eventually, queued
@@ -168,11 +169,14 @@ def test_the_renewer_leaves_paused_processes_out_and_tells_of_lost_ones(
     assert (roster.seat(0).lost, roster.seat(1).lost) == (0, 1)
 
 
+def prospects_on(own: OwnConnection) -> Prospects:
+    return Prospects(own, job_types=["tests.sample.add"], queues=None)
+
+
 def rescuer_on(own: OwnConnection, said: list[object]) -> Rescuer:
     return Rescuer(
         own,
-        job_types=["tests.sample.add"],
-        queues=None,
+        prospects_on(own),
         alone=said.append,
         buried=said.append,
     )
@@ -239,7 +243,7 @@ def test_the_rescuer_is_patient_at_first_and_after_an_outage(
 def test_the_rescuer_rests_no_longer_than_a_lease_that_it_has_not_seen_yet(
     own: OwnConnection,
 ) -> None:
-    assert rescuer_on(own, []).tick() == LONGEST_LOOK
+    assert rescuer_on(own, []).tick() == LONGEST
     with override_settings(JOBQUEUE={"LEASE": 3.0}):
         assert rescuer_on(own, []).tick() == 3.0
 
@@ -265,7 +269,7 @@ def test_the_rescuer_tells_of_jobs_that_must_run_alone(own: OwnConnection) -> No
 
 
 def test_the_expirer_archives_what_nobody_claims(own: OwnConnection) -> None:
-    expirer = Expirer(own)
+    expirer = Expirer(own, prospects_on(own))
     assert expirer.tick() == LONGEST
     soon = timezone.now() + timedelta(seconds=2)
     jobs.add.using(expires_at=soon).enqueue(1)
@@ -274,6 +278,16 @@ def test_the_expirer_archives_what_nobody_claims(own: OwnConnection) -> None:
     assert expirer.tick() == 0.0
     (job,) = archived()
     assert (job.status, job.attempts, job.started_at) == ("expired", 0, None)
+
+
+def test_one_look_ahead_does_for_all_chores(own: OwnConnection) -> None:
+    prospects = prospects_on(own)
+    first, second = Counter(), Counter()
+    assert prospects.look(first).expiry is None
+    jobs.add.using(expires_at=timezone.now() + timedelta(seconds=60)).enqueue(1)
+    assert prospects.look(second).expiry is None
+    for look in (prospects.look(second), prospects.look(first, anew=True)):
+        assert look.expiry == pytest.approx(60, abs=5)
 
 
 def test_the_pruner_deletes_what_is_old_enough(
@@ -294,3 +308,29 @@ def test_the_pruner_deletes_what_is_old_enough(
     while pruner.tick() < 100:
         pass
     assert [job.id for job in archived()] == [kept.id]
+
+
+def test_the_pruner_looks_every_hour_for_what_it_has_passed(
+    own: OwnConnection, worker: HandDriven
+) -> None:
+    def archive_one(days: int) -> UUID:
+        jobs.add.enqueue(days)
+        worker.work()
+        (job,) = archived(finished_at__gt=timezone.now() - timedelta(days=1))
+        age = timezone.now() - timedelta(days=days)
+        ArchivedJob.objects.filter(id=job.id).update(finished_at=age)
+        return job.id
+
+    def prune() -> set[UUID]:
+        while pruner.tick() < 100:
+            pass
+        return set(ArchivedJob.objects.values_list("id", flat=True))
+
+    pruner = Pruner(own)
+    archive_one(days=10)
+    assert prune() == set()
+    late = archive_one(days=11)
+    archive_one(days=9)
+    assert prune() == {late}
+    pruner._hour_ends = 0.0
+    assert prune() == set()
