@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.store import arrays
 from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
 
@@ -200,10 +201,10 @@ def succeed(
         SUCCEED,
         {
             **_holder_params(holder),
-            "ids": _ids(finished),
-            "fences": _array([f.fence for f in finished]),
-            "ran": _array([int(f.ran * 1e6) for f in finished]),
-            "ago": _array([int((now - f.ended) * 1e6) for f in finished]),
+            "ids": arrays.of_ids([f.id for f in finished]),
+            "fences": arrays.of_numbers([f.fence for f in finished]),
+            "ran": arrays.of_numbers([int(f.ran * 1e6) for f in finished]),
+            "ago": arrays.of_numbers([int((now - f.ended) * 1e6) for f in finished]),
             "results": f"[{','.join([f.outcome.result or 'null' for f in finished])}]",
         },
     )
@@ -215,18 +216,10 @@ def end(
 ) -> set[UUID]:
     """Archive, retry, snooze or release these; return those whose fence was wrong."""
     outcomes = json.dumps([_outcome(f, now) for f in finished])
-    params = {**_holder_params(holder), "outcomes": outcomes, "ids": _ids(finished)}
+    ids = arrays.of_ids([f.id for f in finished])
+    params = {**_holder_params(holder), "outcomes": outcomes, "ids": ids}
     rows = db.fetch(END, params)
     return {id for (id,) in rows}
-
-
-def _ids(finished: Sequence[Finished]) -> str:
-    return f"{{{','.join([f'{f.id.int:032x}' for f in finished])}}}"
-
-
-def _array(numbers: list[int]) -> str:
-    """An array as PostgreSQL reads it; five times as fast as a list of values."""
-    return f"{{{','.join(map(str, numbers))}}}"
 
 
 def _holder_params(holder: Holder) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from django_jobqueue.store import arrays
 from django_jobqueue.store.rows import Lane
 
 Mark = tuple[datetime, UUID]
@@ -54,12 +55,12 @@ class LaneMark:
 def params(lanes: Sequence[LaneMark]) -> dict[str, Any]:
     """The parameters of the fragments above."""
     return {
-        "queues": [m.lane.queue for m in lanes],
-        "priorities": [m.lane.priority for m in lanes],
-        "job_types": [m.lane.job_type for m in lanes],
-        "mark_times": [m.mark[0] for m in lanes],
-        "mark_ids": [m.mark[1] for m in lanes],
-        "back_times": [m.back[0] for m in lanes],
-        "back_ids": [m.back[1] for m in lanes],
+        "queues": arrays.of_texts([m.lane.queue for m in lanes]),
+        "priorities": arrays.of_numbers([m.lane.priority for m in lanes]),
+        "job_types": arrays.of_texts([m.lane.job_type for m in lanes]),
+        "mark_times": arrays.of_moments([m.mark[0] for m in lanes]),
+        "mark_ids": arrays.of_ids([m.mark[1] for m in lanes]),
+        "back_times": arrays.of_moments([m.back[0] for m in lanes]),
+        "back_ids": arrays.of_ids([m.back[1] for m in lanes]),
         "fresh": FRESH,
     }

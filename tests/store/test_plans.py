@@ -14,7 +14,7 @@ import pytest
 from django.db import connection
 
 from django_jobqueue.models import JobType
-from django_jobqueue.store import claim, finish, lanes, marks, release
+from django_jobqueue.store import arrays, claim, finish, lanes, marks, release
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.marks import LaneMark
 from tests.store.meanwhile import open_transaction
@@ -295,8 +295,8 @@ def _outcomes(holder: int) -> dict[str, Any]:
 def _arrays(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
     return {
         "ids": [id for id, _ in rows],
-        "fences": finish._array([fence for _, fence in rows]),
-        "ran": finish._array([1] * len(rows)),
-        "ago": finish._array([0] * len(rows)),
+        "fences": arrays.of_numbers([fence for _, fence in rows]),
+        "ran": arrays.of_numbers([1] * len(rows)),
+        "ago": arrays.of_numbers([0] * len(rows)),
         "results": json.dumps([None] * len(rows)),
     }

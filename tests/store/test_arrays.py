@@ -1,0 +1,38 @@
+"""Arrays as text: PostgreSQL reads what was meant."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from uuid import UUID
+
+import pytest
+
+from django_jobqueue.store import arrays
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.marks import START
+
+TEXTS = ["plain", "", "NULL", 'a "b"', "back\\slash", "{a,b}", " é 日本 ", "\n\t"]
+MOMENTS = [
+    START[0],
+    datetime(2026, 11, 22, 3, 4, 5, 678_901, tzinfo=UTC),
+    datetime(2026, 7, 1, 12, tzinfo=timezone(timedelta(hours=5, minutes=45))),
+]
+IDS = [UUID(int=0), UUID(int=1), UUID("ffffffff-ffff-7fff-bfff-ffffffffffff")]
+NUMBERS = [0, -100, 2**62]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "values"),
+    [
+        ("text", arrays.of_texts(TEXTS), TEXTS),
+        ("timestamptz", arrays.of_moments(MOMENTS), MOMENTS),
+        ("uuid", arrays.of_ids(IDS), IDS),
+        ("bigint", arrays.of_numbers(NUMBERS), NUMBERS),
+        ("text", arrays.of_texts([]), []),
+        ("uuid", arrays.of_ids([]), []),
+    ],
+)
+def test_values_arrive_as_they_are(
+    own: OwnConnection, kind: str, text: str, values: list[object]
+) -> None:
+    assert own.fetch(f"SELECT %(array)s::{kind}[]", {"array": text}) == [(values,)]
