@@ -12,6 +12,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.keeper import find_dead, find_out_listen
 from django_jobqueue.workers.loop import LoopGroup
+from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.pruner import Pruner
 from django_jobqueue.workers.renewer import Renewer
 from django_jobqueue.workers.rescuer import Death, Rescuer
@@ -39,16 +40,19 @@ class EmbeddedKeeper:
         predecessors = self._get_ready()
         pooled = not self._roster.can_listen
         connection = OwnConnection("keeper", pooled=pooled)
+        prospects = Prospects(
+            connection, job_types=[d.name for d in registry], queues=self._queues
+        )
         self._rescuer = Rescuer(
             connection,
-            job_types=[d.name for d in registry],
-            queues=self._queues,
+            prospects,
             alone=self._say_alone,
             buried=lambda number: None,
         )
         self._renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
         self._chores = LoopGroup(
-            "keeper", [self._rescuer, Expirer(connection), Pruner(connection)]
+            "keeper",
+            [self._rescuer, Expirer(connection, prospects), Pruner(connection)],
         )
         for predecessor in predecessors:
             self._rescuer.report(predecessor)

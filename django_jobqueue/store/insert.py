@@ -17,7 +17,7 @@ from django_jobqueue.arguments import from_json
 from django_jobqueue.exceptions import AlreadyArchived
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
-from django_jobqueue.store.notify import ALWAYS, NOTIFY_IDLE, OUR_TURN
+from django_jobqueue.store.notify import ALWAYS, NOTIFY_IDLE, OUR_TURN, TURN
 from django_jobqueue.store.rows import Job
 
 # By the caller, the code, or what the row says of a handler that is not known here. A
@@ -317,10 +317,11 @@ def _look(job_type: str, queue: str, priority: int, *row: Any) -> Known:
         name: sql.Literal(value).as_string().replace("%", "%%")
         for name, value in values.items()
     }
-    notify = "" if row[-1] is None else NOTIFY_KNOWN
+    key = row[-1]
+    notify = "" if key is None else NOTIFY_KNOWN
     alone, within = (
         INSERT_KNOWN.format(**literals, notify=notify.format(turn=turn))
-        for turn in (OUR_TURN, ALWAYS)
+        for turn in (TURN.format(key=key), ALWAYS)
     )
     return Known(queue, priority, alone, within, since=time.monotonic())
 

@@ -16,12 +16,13 @@ NOTIFY: Final = "SELECT pg_notify('jobqueue', %(payload)s)"
 
 # Part of each INSERT. A commit with a notification takes a lock of the whole cluster
 # until it is on the disk (630 instead of 8,900 commits/s with 16 clients), so it is
-# sent only if some worker of the queue says that it is idle, and only if `{turn}`.
-# Duplicates within a transaction are dropped by PostgreSQL itself. NULL if nobody is
-# idle.
-NOTIFY_IDLE: Final = """
-       (SELECT CASE WHEN {turn} THEN pg_notify('jobqueue', 'q:' || queue)::text
-                    ELSE '' END
+# sent only if some worker of the queue says that it is idle, and it is `{turn}`.
+# Duplicates within a transaction are dropped by PostgreSQL itself. Returns NULL if
+# nobody is idle, else the key of the turns, for those who know already.
+KEY: Final = "hashtextextended('jobqueue ' || queue, 0)"
+NOTIFY_IDLE: Final = f"""
+       (SELECT CASE WHEN {{turn}} AND pg_notify('jobqueue', 'q:' || queue) IS NULL
+                    THEN 0 ELSE {KEY} END
          WHERE EXISTS (SELECT FROM jobqueue_worker AS worker
                         WHERE worker.listening
                           AND (worker.queues IS NULL OR worker.queues ? queue)))
@@ -31,10 +32,10 @@ NOTIFY_IDLE: Final = """
 # if two of them are about to notify of the same queue. The second of those commits
 # after the first, so later than whoever left it to them, and what it wakes finds all
 # their jobs. In a longer transaction each must notify: others cannot wait for its end.
-OUR_TURN: Final = """
-       (pg_try_advisory_xact_lock(hashtextextended('jobqueue ' || queue, 1))
-        OR pg_try_advisory_xact_lock(hashtextextended('jobqueue ' || queue, 2)))
+TURN: Final = """
+       (pg_try_advisory_xact_lock({key}) OR pg_try_advisory_xact_lock(~({key})))
 """
+OUR_TURN: Final = TURN.format(key=KEY)
 ALWAYS: Final = "true"
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.store import cancel
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.attempt import Attempt
+
+EVERY: Final = 5.0  # seconds
 
 
 class Cancelled:
@@ -24,7 +27,7 @@ class Cancelled:
         """Stop what was cancelled, unless the last look was a moment ago."""
         if now < self._next:
             return
-        self._next = now + conf.poll_interval
+        self._next = now + min(EVERY, conf.poll_interval)
         ids = [attempt.job.id for attempt in self._running()]
         if ids:
             for id in cancel.requested(connection, ids):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from django_jobqueue.store import expire
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.announcer import tell_expired
 from django_jobqueue.workers.loop import Loop
-
-LONGEST: Final = 10.0  # seconds between looks
+from django_jobqueue.workers.prospects import LONGEST, Prospects
 
 
 class Expirer(Loop):
@@ -17,13 +14,14 @@ class Expirer(Loop):
 
     name = "expirer"
 
-    def __init__(self, connection: OwnConnection) -> None:
+    def __init__(self, connection: OwnConnection, prospects: Prospects) -> None:
         super().__init__()
         self._connection = connection
+        self._prospects = prospects
 
     def tick(self) -> float:
         """Archive a batch of those that have expired."""
-        seconds = expire.next_expiry(self._connection)
+        seconds = self._prospects.look(self).expiry
         if seconds is None or seconds > 0:
             return LONGEST if seconds is None else min(seconds, LONGEST)
         found = expire.expire(self._connection)

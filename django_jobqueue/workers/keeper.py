@@ -26,6 +26,7 @@ from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.life import ENDED, ORPHANED
 from django_jobqueue.workers.listener import can_listen
 from django_jobqueue.workers.loop import LoopGroup
+from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.pruner import Pruner
 from django_jobqueue.workers.renewer import Renewer
 from django_jobqueue.workers.rescuer import Death, Rescuer
@@ -61,15 +62,17 @@ class Keeper:
             return ENDED
         pooled = not self._roster.can_listen
         connection = OwnConnection("keeper", pooled=pooled)
+        prospects = Prospects(
+            connection, job_types=[d.name for d in registry], queues=self._queues
+        )
         self._rescuer = Rescuer(
             connection,
-            job_types=[d.name for d in registry],
-            queues=self._queues,
+            prospects,
             alone=self._say_alone,
             buried=self._say_buried,
         )
         renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
-        loops = [self._rescuer, Expirer(connection), Pruner(connection)]
+        loops = [self._rescuer, Expirer(connection, prospects), Pruner(connection)]
         self._chores = LoopGroup("keeper", loops)
         for predecessor in self._predecessors:
             self._rescuer.report(predecessor)

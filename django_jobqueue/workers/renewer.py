@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
+from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
@@ -11,14 +13,21 @@ from django_jobqueue.store import workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers import identity
 from django_jobqueue.workers.loop import Loop
-from django_jobqueue.workers.roster import DESIRES, Roster
+from django_jobqueue.workers.roster import DESIRES, EASE, Roster, Seat
 
 logger = logging.getLogger(__name__)
+
+LOOK_EVERY: Final = 1.0  # seconds between looks at workers that have nothing to do
 
 
 class Renewer(Loop):
     """Somebody other than the handlers keeps the claims: a handler that holds the
-    interpreter lock does not look dead, and one that is dead is not kept alive."""
+    interpreter lock does not look dead, and one that is dead is not kept alive.
+
+    Leases are renewed every third of one. When none of the workers has had a job for as
+    long as a lease, they are renewed for longer and more seldom, until one has a job or
+    is asked for something. Where notifications are not heard nobody would tell of that.
+    """
 
     name = "renewer"
 
@@ -26,21 +35,41 @@ class Renewer(Loop):
         super().__init__()
         self._roster = roster
         self._connection = connection
+        self._busy_at = time.monotonic()
+        self._renewed: set[int] = set()
+        self._eased_until = 0.0  # time.monotonic()
+        self._is_asked = False
+
+    def wake(self) -> None:
+        """Renew now, and learn what is asked."""
+        self._is_asked = True
+        super().wake()
 
     def tick(self) -> float:
         """Renew all that the supervisor says are running."""
         seats = {s.worker: s for s in self._roster if s.worker and s.renewable}
         began = time.monotonic()
+        calm = self._is_calm(seats.values(), began)
+        is_eased = began < self._eased_until and seats.keys() <= self._renewed
+        if calm and is_eased and not self._is_asked:
+            return LOOK_EVERY
+        self._is_asked = False
+        self._eased_until = 0.0
         beats = [
             workers.Beat(s.worker, s.running, identity.rss(s.pid), bool(s.draining))
             for s in seats.values()
         ]
+        longer = conf.lease * EASE if calm else 0.0
         try:
-            renewed = workers.renew(self._connection, beats, conf.lease)
+            renewed = workers.renew(self._connection, beats, conf.lease + longer)
         except StoreUnavailable as error:
             error.retry_in = min(error.retry_in, conf.lease / 10)
             raise
+        self._renewed = set(renewed)
+        self._eased_until = began + longer
         self._roster.renewed_at = began
+        for seat in self._roster:
+            self._roster.write(seat.number, eased=calm and seat.worker in renewed)
         for worker, seat in seats.items():
             if worker not in renewed:
                 logger.error("Worker %s was given up by others", seat.pid)
@@ -51,7 +80,13 @@ class Renewer(Loop):
             if asked.desired in DESIRES:
                 desire = DESIRES.index(asked.desired)
                 self._roster.write(seat.number, desired=desire)
-        return conf.lease / 3
+        return LOOK_EVERY if calm else conf.lease / 3
+
+    def _is_calm(self, seats: Iterable[Seat], now: float) -> bool:
+        """Whether nobody has had anything to do for as long as a lease."""
+        if any(seat.held or seat.draining for seat in seats):
+            self._busy_at = now
+        return self._roster.can_listen and now - self._busy_at > conf.lease
 
     def close(self) -> None:
         """Let the connection go."""

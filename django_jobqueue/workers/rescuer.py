@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,10 +17,11 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rescue import Rescued, rescue
 from django_jobqueue.workers.announcer import tell_rescued
 from django_jobqueue.workers.loop import Loop
+from django_jobqueue.workers.prospects import LONGEST, Prospects
 
 logger = logging.getLogger("django_jobqueue.rescuer")
 
-LONGEST: Final = 10.0  # seconds between looks
+STRAYS_EVERY: Final = 4  # leases
 REMEMBERED: Final = 10_000  # unfinished jobs that are listed when all stop
 
 
@@ -49,17 +50,15 @@ class Rescuer(Loop):
     def __init__(
         self,
         connection: OwnConnection,
+        prospects: Prospects,
         *,
-        job_types: Sequence[str],
-        queues: Sequence[str] | None,
         alone: Callable[[bool], None],
         buried: Callable[[int], None],
     ) -> None:
         super().__init__()
         self.released: deque[Rescued] = deque(maxlen=REMEMBERED)  # for the dump
         self._connection = connection
-        self._job_types = job_types
-        self._queues = queues
+        self._prospects = prospects
         self._alone = alone
         self._buried = buried
         self._deaths: deque[Death] = deque()
@@ -92,14 +91,14 @@ class Rescuer(Loop):
         """Deal with the deaths reported, with lapsed leases, and with strays."""
         try:
             buried = self._bury()
-            self._give_up()
             self._sweep()
-            lapse, alone = workers.outlook(
-                self._connection, self._job_types, self._queues
-            )
+            ahead = self._prospects.look(self, anew=bool(buried))
+            if self._give_up(ahead.lapse):
+                ahead = self._prospects.look(self, anew=True)
         except StoreUnavailable:
             self._blind = True
             raise
+        lapse, alone = ahead.lapse, ahead.alone
         self._alone(alone is not None and alone <= 0)
         if buried:
             self._buried(buried)
@@ -136,23 +135,26 @@ class Rescuer(Loop):
             number = death.number
         return number
 
-    def _give_up(self) -> None:
+    def _give_up(self, lapse: float | None) -> bool:
+        """Give up whoever's lease has lapsed; whether there was somebody."""
         if self._blind:
             self._blind = False
             self._patient_until = time.monotonic() + conf.lease / 2
-        if time.monotonic() < self._patient_until:
-            return
-        for worker, name in workers.give_up(self._connection).items():
+        if lapse is None or lapse > 0 or time.monotonic() < self._patient_until:
+            return False
+        lost = workers.give_up(self._connection)
+        for worker, name in lost.items():
             reason = "its lease lapsed: host lost, cut off or paused"
             rescued = rescue(self._connection, [worker], crashed=True, reason=reason)
             logger.warning("Worker %s is given up", name)
             self._record(worker, rescued)
             self._tell(name, reason, rescued)
+        return bool(lost)
 
     def _sweep(self) -> None:
         if time.monotonic() < self._next_strays:
             return
-        self._next_strays = time.monotonic() + conf.lease
+        self._next_strays = time.monotonic() + conf.lease * STRAYS_EVERY
         strays = workers.strays(self._connection)
         if strays:
             reason = "its worker is gone"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _HEAD: Final = struct.Struct("=dqqqq")  # see the properties
-_SEAT: Final = struct.Struct("=14q")
+_SEAT: Final = struct.Struct("=15q")
 _FIELDS: Final = (
     "pid",  # supervisor: the process in this seat; 0 is none
     "renewable",  # supervisor: whether it runs, so that its lease is to be renewed
@@ -26,12 +26,14 @@ _FIELDS: Final = (
     "orderly",  # worker: it ends because it was told to, not because it died
     "calls",  # worker: how often it heard that an operator asks for something
     "condemned",  # worker: a handler hangs; it will end, and wants a successor
+    "eased",  # keeper: it had nothing to do, and its last renewal was for longer
     "lost",  # keeper: its lease was not renewed, because somebody rescued its jobs
     "desired",  # keeper: what an operator asks for, an index into DESIRES
     "inquiry",  # keeper: the number of the last question where it is now; 0 is none
 )
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
 FENCE_AT: Final = 0.85  # of a lease without renewal
+EASE: Final = 2  # leases by which the renewal of a worker that has no job is longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +52,19 @@ class Seat:
     orderly: int
     calls: int
     condemned: int
+    eased: int
     lost: int
     desired: int
     inquiry: int
 
-    def leased_at(self, renewed_at: float) -> float:
+    def leased_at(self, renewed_at: float, lease: float) -> float:
         """time.monotonic() from which its lease counts, after the last renewal."""
-        return max(renewed_at, self.registered / 1_000)
+        longer = lease * EASE if self.eased else 0.0
+        return max(renewed_at + longer, self.registered / 1_000)
 
     def is_overdue(self, renewed_at: float, now: float, lease: float) -> bool:
         """Whether its lease was not renewed for too long."""
-        return now - self.leased_at(renewed_at) > lease * FENCE_AT
+        return now - self.leased_at(renewed_at, lease) > lease * FENCE_AT
 
     def is_cut_off(self, renewed_at: float, now: float, lease: float) -> bool:
         """Whether others may start its jobs any moment."""

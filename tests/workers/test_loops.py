@@ -280,7 +280,10 @@ def test_the_expirer_archives_what_nobody_claims(own: OwnConnection) -> None:
     assert (job.status, job.attempts, job.started_at) == ("expired", 0, None)
 
 
-def test_one_look_ahead_does_for_all_chores(own: OwnConnection) -> None:
+def test_one_look_ahead_does_for_all_chores(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django_jobqueue.workers.prospects.FRESH", 3_600.0)
     prospects = prospects_on(own)
     first, second = Counter(), Counter()
     assert prospects.look(first).expiry is None

@@ -53,5 +53,14 @@ def test_a_lease_counts_from_its_renewal_or_its_registration() -> None:
     roster.write(0, pid=7, registered=5_000)
     roster.write(1, pid=8, registered=30_500)  # after an outage, before a renewal
     old, new = roster
-    assert old.leased_at(20.0) == 20.0
-    assert new.leased_at(20.0) == 30.5
+    assert old.leased_at(20.0, 15.0) == 20.0
+    assert new.leased_at(20.0, 15.0) == 30.5
+
+
+def test_a_lease_that_was_renewed_for_longer_counts_from_later() -> None:
+    roster = Roster(1)
+    roster.write(0, pid=7, registered=5_000, eased=1, held=1)
+    (seat,) = roster
+    assert seat.leased_at(20.0, 15.0) == 50.0
+    assert not seat.is_cut_off(20.0, 62.0, 15.0)
+    assert seat.is_cut_off(20.0, 63.0, 15.0)
