@@ -6,7 +6,7 @@ from django_jobqueue.store import expire
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.announcer import tell_expired
 from django_jobqueue.workers.loop import Loop
-from django_jobqueue.workers.prospects import LONGEST, Prospects
+from django_jobqueue.workers.prospects import Prospects
 
 
 class Expirer(Loop):
@@ -23,7 +23,8 @@ class Expirer(Loop):
         """Archive a batch of those that have expired."""
         seconds = self._prospects.look(self).expiry
         if seconds is None or seconds > 0:
-            return LONGEST if seconds is None else min(seconds, LONGEST)
+            rest = self._prospects.rest
+            return rest if seconds is None else min(seconds, rest)
         found = expire.expire(self._connection)
         tell_expired(found)
         return 0.0 if found else 1.0  # else somebody else has locked them

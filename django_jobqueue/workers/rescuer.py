@@ -17,7 +17,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rescue import Rescued, rescue
 from django_jobqueue.workers.announcer import tell_rescued
 from django_jobqueue.workers.loop import Loop
-from django_jobqueue.workers.prospects import LONGEST, Prospects
+from django_jobqueue.workers.prospects import Prospects
 
 logger = logging.getLogger("django_jobqueue.rescuer")
 
@@ -102,7 +102,7 @@ class Rescuer(Loop):
         self._alone(alone is not None and alone <= 0)
         if buried:
             self._buried(buried)
-        rest = min(LONGEST, conf.lease)  # a worker may register meanwhile
+        rest = self._prospects.rest
         if lapse is not None:
             rest = min(rest, max(lapse + 0.05, 0.2))
         if alone is not None and alone > 0:

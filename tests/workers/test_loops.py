@@ -243,9 +243,9 @@ def test_the_rescuer_is_patient_at_first_and_after_an_outage(
 def test_the_rescuer_rests_no_longer_than_a_lease_that_it_has_not_seen_yet(
     own: OwnConnection,
 ) -> None:
-    assert rescuer_on(own, []).tick() == LONGEST
+    assert LONGEST - 1 < rescuer_on(own, []).tick() <= LONGEST
     with override_settings(JOBQUEUE={"LEASE": 3.0}):
-        assert rescuer_on(own, []).tick() == 3.0
+        assert 2.0 < rescuer_on(own, []).tick() <= 3.0
 
 
 def test_the_rescuer_finds_running_jobs_of_workers_that_are_gone(
@@ -270,7 +270,7 @@ def test_the_rescuer_tells_of_jobs_that_must_run_alone(own: OwnConnection) -> No
 
 def test_the_expirer_archives_what_nobody_claims(own: OwnConnection) -> None:
     expirer = Expirer(own, prospects_on(own))
-    assert expirer.tick() == LONGEST
+    assert LONGEST - 1 < expirer.tick() <= LONGEST
     soon = timezone.now() + timedelta(seconds=2)
     jobs.add.using(expires_at=soon).enqueue(1)
     assert 0 < expirer.tick() <= 2
@@ -280,10 +280,7 @@ def test_the_expirer_archives_what_nobody_claims(own: OwnConnection) -> None:
     assert (job.status, job.attempts, job.started_at) == ("expired", 0, None)
 
 
-def test_one_look_ahead_does_for_all_chores(
-    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("django_jobqueue.workers.prospects.FRESH", 3_600.0)
+def test_one_look_ahead_does_for_all_chores(own: OwnConnection) -> None:
     prospects = prospects_on(own)
     first, second = Counter(), Counter()
     assert prospects.look(first).expiry is None
