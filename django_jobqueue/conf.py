@@ -106,7 +106,7 @@ class Conf:
         minimum=2,
     )
     poll_interval = Seconds[float](
-        15.0,
+        20.0,
         "Longest rest between two looks for work; at most one second while LISTEN "
         "cannot be used.",
         minimum=0.05,

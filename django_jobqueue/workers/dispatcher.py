@@ -19,7 +19,7 @@ from django_jobqueue.workers.lookout import Lookout
 from django_jobqueue.workers.loop import FOREVER, Loop
 from django_jobqueue.workers.policies import Policies
 from django_jobqueue.workers.policy_reader import PolicyReader
-from django_jobqueue.workers.rests import Rests, Sign
+from django_jobqueue.workers.rests import POLL, Rests, Sign, Stream
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,8 @@ POLL_UNHEARD: Final = 1.0  # seconds; the longest rest without LISTEN
 BUSY_AFTER: Final = 1.0  # seconds of full claims after which no notification is wanted
 STALE: Final = 0.5  # seconds that a job may wait in the buffer before it is given back
 NUDGE: Final = 0.02  # seconds between looks whether the buffer moves
-RELOAD_EVERY: Final = 30.0  # seconds between looks at overrides, besides notifications
+RELOAD_EVERY: Final = 120.0  # seconds between looks at overrides
+RELOAD_UNHEARD: Final = 30.0  # likewise without LISTEN
 
 
 class Dispatcher(Loop):
@@ -61,6 +62,7 @@ class Dispatcher(Loop):
         self._hungry = True  # there may be more to claim
         self._news = self._reload = True
         self._rests = Rests()
+        self._stream = Stream()
         self._full_since: float | None = None
         self._next_reload = 0.0
 
@@ -157,7 +159,7 @@ class Dispatcher(Loop):
         self._reload = False
         self._reader.read()
         self._claimer.limited_until.clear()
-        self._next_reload = now + RELOAD_EVERY
+        self._next_reload = now + (RELOAD_EVERY if self._heard() else RELOAD_UNHEARD)
 
     def _claim(self) -> int:
         """Claim for each executor; return how many jobs there were."""
@@ -187,10 +189,16 @@ class Dispatcher(Loop):
     # Rests.
 
     def _rest(self, taken: int) -> float:
+        self._stream.see(taken, time.monotonic())
+        if self._stream.is_fast:
+            self._sign.put(False)
         if self._hungry:
             return self._rest_hungry()
         if taken:
             self._rests.begin_anew()
+            if self._stream.is_fast and self._heard():
+                self._news = True
+                return POLL
         elif self._heard() and not self._sign.is_out:
             self._sign.put(True)
             return 0.0  # look once more: nobody notified us until now

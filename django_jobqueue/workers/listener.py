@@ -17,7 +17,7 @@ from django_jobqueue.workers.loop import Loop
 logger = logging.getLogger(__name__)
 
 PATIENCE: Final = 2.0  # seconds for the first notification, our own, to come back
-ALIVE_EVERY: Final = 60.0  # seconds between signs of life on a silent connection
+ALIVE_EVERY: Final = 120.0  # seconds between signs of life on a silent connection
 
 Hear = Callable[[News, str], None]
 

@@ -11,6 +11,11 @@ from django_jobqueue.store.connection import OwnConnection
 # worker said that it listens.
 FIRST: Final = (0.05, 0.05, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds
 
+# Jobs that come so fast, for so long, are polled for.
+APART: Final = 0.0025  # seconds between two claims
+FAST_AFTER: Final = 0.05  # seconds
+POLL: Final = 0.003  # seconds
+
 
 class Rests:
     """Longer from round to round, until something is found."""
@@ -27,6 +32,24 @@ class Rests:
         rest = FIRST[self._round] if self._round < len(FIRST) else longest
         self._round += 1
         return min(rest, longest)
+
+
+class Stream:
+    """Whether jobs come so fast that a notification of each is a waste: for those who
+    enqueue, whose commits wait for each other, and for the worker, whose claims get
+    larger when it rests for a moment between them."""
+
+    def __init__(self) -> None:
+        self.is_fast = False
+        self._since = 0.0  # time.monotonic()
+        self._last = 0.0
+
+    def see(self, taken: int, now: float) -> None:
+        """Take note of what a round claimed that ends now."""
+        if not taken or (now - self._last > APART and not self.is_fast):
+            self._since = now
+        self._last = now
+        self.is_fast = now - self._since >= FAST_AFTER
 
 
 class Sign:
