@@ -168,7 +168,7 @@ class Worker:
     # How the parts speak with each other.
 
     def _more_will_end(self) -> bool:
-        return any(executor.buffered for executor in self.executors)
+        return any(executor.ends_soon for executor in self.executors)
 
     def _written(self, done: Sequence[Attempt]) -> None:
         self.dispatcher.ended(done)  # first, so that it is never idle for a moment

@@ -165,6 +165,20 @@ def test_a_short_job_does_not_wait_for_one_that_runs() -> None:
     assert executor.stop(20)
 
 
+def test_it_knows_whether_more_outcomes_are_about_to_come(scene: Scene) -> None:
+    executor = scene.executor
+    assert not executor.ends_soon
+    executor.put([scene.attempt()])
+    eventually(lambda: scene.running == 1)
+    assert not executor.ends_soon  # nobody knows how long this one takes
+    for _ in range(50):
+        executor.pace.ran("tests.job", 0.005)
+    assert executor.ends_soon
+    scene.gate.set()
+    eventually(lambda: not executor.ends_soon)
+    assert executor.stop(20)
+
+
 def test_an_end_that_cannot_be_handled_is_a_failure_and_costs_no_slot(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,14 @@ class Executor:
         return len(self._buffer)
 
     @property
+    def ends_soon(self) -> bool:
+        """Whether more outcomes are about to come: something waits, or a short job
+        runs."""
+        if self._buffer:
+            return True
+        return any(map(self.pace.is_short, {a.job.job_type for a in self.running}))
+
+    @property
     def free(self) -> int:
         """Slots that have nothing to do."""
         return max(0, self.slots - len(self._running) - len(self._buffer))
