@@ -13,6 +13,7 @@ from django_jobqueue.store import prune
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.prune import Rule, Walk
 from tests.store.meanwhile import open_transaction
+from tests.store.plans import plan_of
 from tests.store.rows import ADD, ago, archive, make
 
 DAY = 86_400.0
@@ -23,6 +24,13 @@ RETENTION: Mapping[str, float | None] = {
     "expired": 30 * DAY,
     "cancelled": None,
 }
+
+ARCHIVE = "jobqueue_archivedjob"
+FILL = """
+INSERT INTO jobqueue_archivedjob (job_type, status, finished_at)
+SELECT %(job_type)s, 'succeeded', clock_timestamp() - n * interval '1 hour'
+  FROM generate_series(100, 99 + %(count)s) AS n
+"""
 
 
 def run(own: OwnConnection, *rules: Rule) -> list[int]:
@@ -190,6 +198,22 @@ def test_what_is_kept_is_not_locked(own: OwnConnection) -> None:
 
     rows = own.fetch("SELECT id, xmax::text FROM jobqueue_archivedjob", {})
     assert rows == [(kept, "0")]
+
+
+def test_a_batch_is_read_in_order_of_time_and_deleted_by_position(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "BATCH", 100)
+    own.run(FILL, {"job_type": ADD, "count": 5_000})
+    rule = Rule(status="succeeded", keep=DAY)
+    after, after_id = Walk().position
+    params = {**rule.params(ago(DAY)), "after": after, "after_id": after_id}
+
+    plan = plan_of(own, prune._PRUNE.format(condition=rule.condition), params)
+
+    assert plan.indexes(ARCHIVE) == {"jobqueue_a_newest", "Tid Scan"}
+    assert plan.rows(ARCHIVE) == 300  # seen, locked, deleted
+    assert plan.sorts(ARCHIVE) == []
 
 
 def test_jobs_that_ended_at_the_same_moment_are_all_seen(
