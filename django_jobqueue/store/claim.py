@@ -8,7 +8,7 @@ from typing import Any, Final
 from django_jobqueue.store import marks
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.marks import FROM_MARK, LANES, LaneMark
-from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 
 # A type without a limit that is not paused, in a queue that is not paused. Scalar
 # subqueries, not joins, so that the order of the lanes is kept.
@@ -122,7 +122,7 @@ def claim(
     Lanes of paused and of limited job types give nothing.
     """
     rows = db.fetch(CLAIM, {**marks.params(lanes), "worker": worker, "limit": limit})
-    return [ClaimedJob._make(row) for row in rows]
+    return claimed_jobs(rows)
 
 
 def claim_limited(
@@ -136,7 +136,7 @@ def claim_limited(
         "job_type": lanes[0].lane.job_type,
     }
     rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_LIMITED, params)])[1]
-    return [ClaimedJob._make(row) for row in rows]
+    return claimed_jobs(rows)
 
 
 def claim_alone(
@@ -151,5 +151,5 @@ def claim_alone(
         params = {"worker": worker, "limit": 1, "job_type": job_type, "queues": queues}
         rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_ALONE, params)])[1]
         if rows:
-            return [ClaimedJob._make(row) for row in rows]
+            return claimed_jobs(rows)
     return []

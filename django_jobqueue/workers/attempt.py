@@ -74,7 +74,6 @@ class Attempt:
         self,
         job: ClaimedJob,
         declaration: Declaration,
-        *,
         max_attempts: int | None,
         timeout: float | None,
         worker: str,
@@ -273,6 +272,11 @@ def _signal_of(attempt: Attempt) -> Signal:
     return signals.attempt_failed if failed else signals.attempt_succeeded
 
 
+def _is_heard(attempt: Attempt) -> bool:
+    """Whether anybody is to be told of its end."""
+    return bool(attempt.declaration.ending or _signal_of(attempt).receivers)
+
+
 def _news_of(attempt: Attempt, finished: Finished) -> dict[str, Any]:
     """The arguments of the signal about its end."""
     news: dict[str, Any] = {
@@ -364,7 +368,9 @@ async def arun(attempt: Attempt) -> Finished:
     except BaseException as error:
         attempt.error = error
     attempt.leave()
-    return await attempt.afinish()
+    if _is_heard(attempt):
+        return await attempt.afinish()
+    return attempt.finish()
 
 
 async def acall(attempt: Attempt) -> Any:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import connections
@@ -18,6 +19,7 @@ from django_jobqueue.workers.attempt import Attempt, arun
 from django_jobqueue.workers.executors.base import Done, Executor, in_thread, safely
 
 CLEAN_EVERY: Final = 1.0  # seconds
+TURN: Final = 0.002  # seconds of starting jobs after which tasks that wait have a turn
 PAUSE: Final = 0.05  # seconds without a job after which the connection is looked at
 
 
@@ -39,6 +41,7 @@ class Coroutines(Executor):
         self._ended = 0
         self._last_end = 0.0
         self._refreshing: asyncio.Task[None] | None = None
+        self._is_filling = False
 
     def put(self, attempts: Sequence[Attempt]) -> None:
         """Run these as slots come free, in this order."""
@@ -87,20 +90,29 @@ class Coroutines(Executor):
             return  # it fills when there is one
         if self._refreshing is not None and not self._refreshing.done():
             return  # it fills when it is done
-        if not self._running and time.monotonic() - self._last_end > PAUSE:
-            self._last_end = time.monotonic()
+        now = time.monotonic()
+        if not self._running and now - self._last_end > PAUSE:
+            self._last_end = now
             self._refreshing = asyncio.create_task(
                 self._refresh(), context=self._context.copy()
             )
-            return
+        else:
+            self._is_filling = True
+            self._start_until(self._context, now + TURN)
+            self._is_filling = False
+
+    def _start_until(self, context: contextvars.Context, end: float) -> None:
+        assert self._loop is not None
         while self._buffer and len(self._running) < self.slots:
+            if time.monotonic() > end:
+                self._loop.call_soon(self._fill)
+                return
             attempt = self._buffer.popleft()
             self._running.add(attempt)
-            attempt.task = asyncio.create_task(
-                self._one(attempt), context=self._context.copy()
-            )
+            _start(self._loop, self._one(attempt), context.copy())
 
     async def _one(self, attempt: Attempt) -> None:
+        attempt.task = asyncio.current_task()
         try:
             finished = await arun(attempt)
         except BaseException:
@@ -108,7 +120,8 @@ class Coroutines(Executor):
         self._ended += 1
         self._last_end = time.monotonic()
         self._finished(attempt, finished)
-        self._fill()
+        if not self._is_filling:  # else it ended as it was started
+            self._fill()
 
     async def _refresh(self) -> None:
         """After a pause, look first whether the connection is still there."""
@@ -124,3 +137,16 @@ class Coroutines(Executor):
             if self._ended and not self._running:
                 self._ended = 0
                 await sync_to_async(safely)(hygiene.after_job)
+
+
+def _start(
+    loop: asyncio.AbstractEventLoop,
+    job: Coroutine[Any, Any, None],
+    context: contextvars.Context,
+) -> None:
+    """Run a task up to its first await at once, where Python can (3.12): tiny handlers
+    never wait for the loop to come round."""
+    if sys.version_info >= (3, 12):
+        asyncio.Task(job, loop=loop, context=context, eager_start=True)
+    else:
+        loop.create_task(job, context=context)

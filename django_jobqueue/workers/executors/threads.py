@@ -54,13 +54,15 @@ class Threads(Executor):
         Tiny jobs are done fastest by one thread: with more, they only hand the
         interpreter lock to each other (two threads: half the rate).
         """
-        tiny = [a for a in attempts if self.pace.is_short(a.job.job_type)]
-        if not tiny:
-            return len(attempts)
-        mean = max(self.pace.mean(attempt.job.job_type) for attempt in tiny)
+        names = [attempt.job.job_type for attempt in attempts]
+        short = {name for name in set(names) if self.pace.is_short(name)}
+        if not short:
+            return len(names)
+        tiny = sum(name in short for name in names)
+        mean = max(map(self.pace.mean, short))
         useful = 1 + int(mean / OVERHEAD)  # with those that are at it
         at_it = sum(self.pace.is_short(a.job.job_type) for a in self.running)
-        return len(attempts) - len(tiny) + min(len(tiny), max(0, useful - at_it))
+        return len(names) - tiny + min(tiny, max(0, useful - at_it))
 
     def _rouse(self, wanted: int) -> None:
         """Wake this many threads, or start them."""
