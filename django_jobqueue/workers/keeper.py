@@ -25,7 +25,7 @@ from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.life import ENDED, ORPHANED
 from django_jobqueue.workers.listener import can_listen
-from django_jobqueue.workers.loop import LoopGroup
+from django_jobqueue.workers.loop import FOREVER, LoopGroup
 from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.pruner import Pruner
 from django_jobqueue.workers.renewer import Renewer
@@ -54,7 +54,6 @@ class Keeper:
         self._dump = dump
         self._heard = b""
         self._orders: list[dict[str, Any]] = []
-        self._calls: dict[int, int] = {}  # of each worker, as it was looked at last
 
     def live(self) -> int:
         """Get ready, do it until told to stop; returns the exit code."""
@@ -80,8 +79,7 @@ class Keeper:
         renewer.start()
         self._roster.keeper_is_ready = True
         while not self._stop_ordered():
-            self._read(1.0)
-            self._hear(renewer)
+            self._read(FOREVER)
         self._finish()
         renewer.stop(0.2)
         self._chores.stop(0.2)
@@ -113,13 +111,6 @@ class Keeper:
 
     def _say_buried(self, number: int) -> None:
         self._roster.buried = number
-
-    def _hear(self, renewer: Renewer) -> None:
-        """Have it look at once what operators ask, if a worker heard that they do."""
-        calls = {seat.worker: seat.calls for seat in self._roster if seat.calls}
-        if calls.items() - self._calls.items():
-            renewer.wake()
-        self._calls = calls
 
     def _read(self, seconds: float) -> None:
         ready, _, _ = select.select([self._control], [], [], seconds)

@@ -38,7 +38,9 @@ _PR_SET_PDEATHSIG: Final = 1
 # own 5 ms outcomes were written at 60 to 80 % of the rate at which tiny handlers ended;
 # what is not written yet is what a crash runs again. With 1 ms they keep up.
 SWITCH: Final = 0.001
-BEAT: Final = 0.25  # seconds between looks at the pipe's silence
+BEAT: Final = 0.25  # seconds between looks at the pipe's silence, with a job
+IDLE_BEAT: Final = 1.0  # without one
+OF_LEASE: Final = 15  # looks in a lease at least
 LAST_WORDS: Final = 0.7  # seconds for writing outcomes when told to quit
 
 
@@ -84,7 +86,7 @@ class Life:
         worker.start()
         logger.info("Worker %s started", worker.name)
         while True:
-            self._read(self._pause())
+            self._read(self._pause(worker))
             code = self._obey(worker)
             self._roster.write(
                 self._seat,
@@ -118,8 +120,10 @@ class Life:
             else:
                 return True
 
-    def _pause(self) -> float:
-        return 0.01 if self._draining or self._plan.drain else BEAT
+    def _pause(self, worker: Worker) -> float:
+        if self._draining or self._plan.drain:
+            return 0.01
+        return min(BEAT if worker.held else IDLE_BEAT, conf.lease / OF_LEASE)
 
     def _read(self, seconds: float) -> None:
         ready, _, _ = select.select([self._control], [], [], seconds)

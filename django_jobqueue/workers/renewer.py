@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
 from django_jobqueue.conf import conf
@@ -17,7 +17,7 @@ from django_jobqueue.workers.roster import DESIRES, EASE, Roster, Seat
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY: Final = 1.0  # seconds between looks at workers that have nothing to do
+LOOK_EVERY: Final = 1.0  # seconds between looks at the seats
 
 
 class Renewer(Loop):
@@ -37,8 +37,10 @@ class Renewer(Loop):
         self._connection = connection
         self._busy_at = time.monotonic()
         self._renewed: set[int] = set()
-        self._eased_until = 0.0  # time.monotonic()
+        self._calls: dict[int, int] = {}  # of each worker, as it was looked at last
         self._is_asked = False
+        self._is_eased = False
+        self._next = 0.0  # time.monotonic()
 
     def wake(self) -> None:
         """Renew now, and learn what is asked."""
@@ -50,11 +52,10 @@ class Renewer(Loop):
         seats = {s.worker: s for s in self._roster if s.worker and s.renewable}
         began = time.monotonic()
         calm = self._is_calm(seats.values(), began)
-        is_eased = began < self._eased_until and seats.keys() <= self._renewed
-        if calm and is_eased and not self._is_asked:
-            return LOOK_EVERY
-        self._is_asked = False
-        self._eased_until = 0.0
+        self._hear(seats)
+        if not self._is_due(seats.keys(), calm, began):
+            return min(LOOK_EVERY, self._next - began)
+        self._is_asked, self._next = False, 0.0
         beats = [
             workers.Beat(s.worker, s.running, identity.rss(s.pid), bool(s.draining))
             for s in seats.values()
@@ -66,7 +67,8 @@ class Renewer(Loop):
             error.retry_in = min(error.retry_in, conf.lease / 10)
             raise
         self._renewed = set(renewed)
-        self._eased_until = began + longer
+        self._is_eased = calm
+        self._next = began + (longer if calm else conf.lease / 3)
         self._roster.renewed_at = began
         for seat in self._roster:
             self._roster.write(seat.number, eased=calm and seat.worker in renewed)
@@ -80,7 +82,20 @@ class Renewer(Loop):
             if asked.desired in DESIRES:
                 desire = DESIRES.index(asked.desired)
                 self._roster.write(seat.number, desired=desire)
-        return LOOK_EVERY if calm else conf.lease / 3
+        return min(LOOK_EVERY, self._next - began)
+
+    def _hear(self, seats: Mapping[int, Seat]) -> None:
+        """Learn at once what operators ask, if a worker heard that they do."""
+        calls = {worker: seat.calls for worker, seat in seats.items() if seat.calls}
+        if calls.items() - self._calls.items():
+            self._is_asked = True
+        self._calls = calls
+
+    def _is_due(self, seated: Set[int], calm: bool, now: float) -> bool:
+        """Whether it is time, or somebody came, asks, or has something to do again."""
+        if self._is_asked or (self._is_eased and not calm):
+            return True
+        return now >= self._next or not seated <= self._renewed
 
     def _is_calm(self, seats: Iterable[Seat], now: float) -> bool:
         """Whether nobody has had anything to do for as long as a lease."""

@@ -14,7 +14,7 @@ FIRST: Final = (0.05, 0.05, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds
 # Jobs that come so fast, for so long, are polled for.
 APART: Final = 0.0025  # seconds between two claims
 FAST_AFTER: Final = 0.05  # seconds
-POLL: Final = 0.003  # seconds
+POLL: Final = 0.005  # seconds
 
 
 class Rests:

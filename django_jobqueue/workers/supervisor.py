@@ -19,7 +19,7 @@ from django_jobqueue.workers import identity
 from django_jobqueue.workers.child import Child, how_it_ended
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.family import Family
-from django_jobqueue.workers.life import CANCEL, DRAIN, QUIT, RESUME
+from django_jobqueue.workers.life import CANCEL, DRAIN, OF_LEASE, QUIT, RESUME
 from django_jobqueue.workers.process import Plan
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat
 from django_jobqueue.workers.stopping import Step, Stopping
@@ -29,6 +29,7 @@ logger = logging.getLogger("django_jobqueue.supervisor")
 PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is killed
 SHORT_LIFE: Final = 10.0  # seconds; who dies younger is replaced later and later
 LONGEST_REST: Final = 5.0
+LOOK_EVERY: Final = 1.0  # seconds between looks at leases and at what is asked
 ORDERS: Final = {Step.DRAIN: DRAIN, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
 
 
@@ -100,9 +101,12 @@ class Supervisor:
             )
 
     def _sleep(self) -> None:
-        rest = 0.5
+        now = time.monotonic()
+        rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
+        if now < self._spawn_at:
+            rest = min(rest, self._spawn_at - now)
         if self.stopping.next_at is not None:
-            rest = min(rest, max(0.0, self.stopping.next_at - time.monotonic()))
+            rest = min(rest, max(0.0, self.stopping.next_at - now))
         if self.stopping or self.plan.drain or not self.roster.keeper_is_ready:
             rest = min(rest, 0.02)
         ready, _, _ = select.select([self._wakeup], [], [], rest)

@@ -56,7 +56,7 @@ def test_leases_of_workers_with_nothing_to_do_are_renewed_seldom_and_for_longer(
     assert calm.is_eased
     assert calm.seconds() == pytest.approx(conf.lease * (1 + EASE), abs=0.1)
     assert not calm.is_renewed()
-    calm.renewer._eased_until = 0.0  # a lease before it lapses
+    calm.renewer._next = 0.0  # a lease before it lapses
     assert calm.is_renewed()
     assert calm.is_eased
 
@@ -70,6 +70,7 @@ def test_a_worker_that_has_something_to_do_has_an_ordinary_lease_again(
     assert not calm.is_eased
     assert calm.seconds() == pytest.approx(conf.lease, abs=0.1)
     calm.roster.write(0, **{has: 0})
+    calm.renewer._next = 0.0  # a third of a lease later
     assert calm.is_renewed()
     assert not calm.is_eased  # not for as long as a lease
 
@@ -82,6 +83,18 @@ def test_what_is_asked_of_workers_with_nothing_to_do_is_learnt_at_once(
     calm.renewer.tick()
     assert DESIRES[calm.roster.seat(0).desired] == "drain"
     assert not calm.is_renewed()
+
+
+def test_what_a_worker_heard_that_is_asked_is_learnt_at_the_next_look(
+    calm: Calm,
+) -> None:
+    Worker.objects.update(desired="stop")
+    calm.roster.write(0, calls=1)
+    assert calm.is_renewed()
+    assert DESIRES[calm.roster.seat(0).desired] == "stop"
+    assert not calm.is_renewed()
+    calm.roster.write(0, calls=2)
+    assert calm.is_renewed()
 
 
 def test_the_lease_of_a_new_worker_is_renewed_at_once(
