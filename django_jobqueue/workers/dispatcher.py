@@ -60,6 +60,7 @@ class Dispatcher(Loop):
         self._idle_at: int | None = None  # the same, as an idle round began
         self._open = True
         self._hungry = True  # there may be more to claim
+        self._full: list[Executor] = []  # those that had no room for it
         self._news = self._reload = True
         self._rests = Rests()
         self._stream = Stream()
@@ -164,11 +165,12 @@ class Dispatcher(Loop):
     def _claim(self) -> int:
         """Claim for each executor; return how many jobs there were."""
         began, self._hungry = time.monotonic(), False
-        taken = 0
+        taken, self._full = 0, []
         for executor in self.executors:
             got, more = self._claimer.fill(executor)
             taken += got
-            self._hungry = self._hungry or more
+            self._full += [executor] * more
+        self._hungry = self._hungry or bool(self._full)
         self._full_since = (self._full_since or began) if self._hungry else None
         return taken
 
@@ -215,6 +217,8 @@ class Dispatcher(Loop):
         since = self._full_since
         if since is not None and time.monotonic() - since > BUSY_AFTER:
             self._sign.put(False)
+        if any(executor.wants_more for executor in self._full):
+            return 0.0  # it said so before we were hungry
         if any(executor.buffered for executor in self.executors):
             return NUDGE
         if self._has_room:

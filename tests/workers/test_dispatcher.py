@@ -15,6 +15,7 @@ from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.store import claim, release
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.claimer import Claimer
+from django_jobqueue.workers.executors.base import Executor
 from django_jobqueue.workers.loop import FOREVER
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
@@ -354,3 +355,20 @@ def test_a_worker_is_not_idle_when_something_ended_since_its_last_round(
     monkeypatch.setattr(dispatcher, "_look", ends_meanwhile)
     worker.claim()
     assert not dispatcher.is_idle
+
+
+def test_jobs_that_end_while_the_claim_goes_on_leave_no_rest(
+    make_worker: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = make_worker(threads=2)
+    fill = Claimer.fill
+
+    def slowly(self: Claimer, executor: Executor) -> tuple[int, bool]:
+        found = fill(self, executor)
+        worker.run()
+        return found
+
+    monkeypatch.setattr(Claimer, "fill", slowly)
+    jobs.add.enqueue_many([{"a": number} for number in range(5)])
+    assert worker.claim() == 0
+    assert held(worker) == 2
