@@ -192,11 +192,12 @@ class Claimer:
         lane = [known.start]
         limited = self._policies.is_limited(job_type)
         verb = claim.claim_limited if limited else claim.claim
-        jobs = self._ask(lambda: verb(self._connection, self._worker, lane, free))
-        full = len(jobs) >= free
-        if limited and not full:
+        if limited and known.due:  # before the claim: what ends meanwhile ends this
             self.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
-        return self._took(executor, [known], jobs, full=full)
+        jobs = self._ask(lambda: verb(self._connection, self._worker, lane, free))
+        if len(jobs) >= free:
+            self.limited_until.pop(job_type, None)
+        return self._took(executor, [known], jobs, full=len(jobs) >= free)
 
     def _ask(self, verb: Callable[[], list[ClaimedJob]]) -> list[ClaimedJob]:
         """Claim; if the answer is lost, remember that there may be jobs of ours."""

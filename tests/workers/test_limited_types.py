@@ -1,0 +1,82 @@
+"""When a job type of limited concurrency is claimed again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from django_jobqueue.store.claim import LOCK_TYPE
+from django_jobqueue.store.connection import OwnConnection
+from tests.conftest import HandDriven, archived
+from tests.sample import jobs
+from tests.store.meanwhile import open_transaction, until_waiting
+
+Make = Callable[..., HandDriven]
+LIMITED = jobs.write_limited.name  # two at a time
+
+
+def enqueue(count: int) -> None:
+    """Jobs that may run two at a time."""
+    jobs.write_limited.enqueue_many([{"journal": "/dev/null"}] * count)
+
+
+def limited(worker: HandDriven) -> set[str]:
+    """The types that it holds to be at their limit."""
+    return set(worker.worker.dispatcher._claimer.limited_until)
+
+
+def test_a_type_at_its_limit_is_left_alone_until_something_of_it_ends(
+    make_worker: Make,
+) -> None:
+    first, second = make_worker(), make_worker()
+    enqueue(4)
+    first.claim()
+    for _ in range(2):
+        second.worker.dispatcher.jobs_arrived()
+        second.claim()
+    assert limited(second) == {LIMITED}
+    assert not second.worker.held
+
+    assert limited(first) == {LIMITED}
+    first.run()
+    first.finish()
+    assert limited(first) == set()
+    first.claim()
+    assert len(first.worker.held) == 2
+
+
+def test_a_limited_type_that_has_no_more_jobs_is_not_at_its_limit(
+    worker: HandDriven,
+) -> None:
+    for count in (1, 2):
+        enqueue(1)
+        worker.worker.dispatcher.jobs_arrived()
+        worker.work()
+        assert len(archived()) == count
+        assert limited(worker) == set()
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_what_ends_while_a_limited_type_is_claimed_makes_room_at_once(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    enqueue(3)
+    worker.claim()
+    worker.run()
+    worker.worker.dispatcher._lookout.look()  # there is one more
+    worker.worker.dispatcher._claimer.limited_until.clear()
+    worker.worker.dispatcher.jobs_arrived()
+    claiming = threading.Thread(target=worker.claim)
+    with open_transaction(own) as transaction:
+        transaction.fetch(LOCK_TYPE, {"job_type": LIMITED})
+        claiming.start()
+        until_waiting()
+        assert limited(worker) == {LIMITED}
+        worker.finish()
+    claiming.join()
+
+    assert limited(worker) == set()
+    worker.work()
+    assert len(archived()) == 3
