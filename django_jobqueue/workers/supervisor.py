@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import select
@@ -52,6 +53,7 @@ class Supervisor:
     def run(self) -> int:
         """Run until told to stop, or drained; returns the exit code."""
         connections.close_all()
+        gc.freeze()  # a collection in a child would copy the pages that all share
         self._listen_to_signals()
         self.roster.renewed_at = time.monotonic()
         self.family.ensure_keeper()
