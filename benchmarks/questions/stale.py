@@ -99,7 +99,8 @@ QUESTION: Final = Question(
     why=(
         "A claim that begins at the left end of its index walks over all dead entries "
         "there, each time. Ours remembers where the last one ended and begins there, "
-        "but for a look from the left end now and then."
+        "but for a look from the left end now and then, which has a twentieth of the "
+        "time."
     ),
     aims=(
         Aim(
