@@ -116,6 +116,7 @@ class Dispatcher(Loop):
     def tick(self) -> float:
         """Claim what there are slots for."""
         ends, self._idle_at = self._ends, None
+        began = time.monotonic()
         self.rounds += 1
         self._set_straight()
         if not self._open:
@@ -129,6 +130,7 @@ class Dispatcher(Loop):
             taken += self._claim()
         if not taken and not self._hungry:
             self._idle_at = ends
+        self._stream.see(taken, began, time.monotonic())
         return self._rest(taken)
 
     def close(self) -> None:
@@ -191,7 +193,6 @@ class Dispatcher(Loop):
     # Rests.
 
     def _rest(self, taken: int) -> float:
-        self._stream.see(taken, time.monotonic())
         if self._stream.is_fast:
             self._sign.put(False)
         if self._hungry:

@@ -12,7 +12,7 @@ from django_jobqueue.store.connection import OwnConnection
 FIRST: Final = (0.05, 0.05, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds
 
 # Jobs that come so fast, for so long, are polled for.
-APART: Final = 0.0025  # seconds between two claims
+APART: Final = 0.0025  # seconds from the end of a claim to the next one
 FAST_AFTER: Final = 0.05  # seconds
 POLL: Final = 0.005  # seconds
 
@@ -44,9 +44,9 @@ class Stream:
         self._since = 0.0  # time.monotonic()
         self._last = 0.0
 
-    def see(self, taken: int, now: float) -> None:
-        """Take note of what a round claimed that ends now."""
-        if not taken or (now - self._last > APART and not self.is_fast):
+    def see(self, taken: int, began: float, now: float) -> None:
+        """Take note of what a round claimed that began then and ends now."""
+        if not taken or (began - self._last > APART and not self.is_fast):
             self._since = now
         self._last = now
         self.is_fast = now - self._since >= FAST_AFTER

@@ -13,16 +13,18 @@ from tests.sample import jobs
 
 Make = Callable[..., HandDriven]
 
+CLAIM = APART * 2  # seconds
 SOON = APART * 0.8
-ROUNDS = round(FAST_AFTER / SOON) + 2
+ROUNDS = round(FAST_AFTER / (CLAIM + SOON)) + 2
 
 
 def stream(rounds: Iterable[tuple[int, float]]) -> Stream:
     """What rounds make of it that claim so many jobs so long after the last one."""
-    made, now = Stream(), 100.0
+    made, ended = Stream(), 100.0
     for taken, pause in rounds:
-        now += pause
-        made.see(taken, now)
+        began = ended + pause
+        ended = began + CLAIM
+        made.see(taken, began, ended)
     return made
 
 
