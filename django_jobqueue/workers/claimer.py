@@ -155,7 +155,7 @@ class Claimer:
             executor.pace.ahead(known.lane.job_type, executor.slots) for known in due
         )
         executor.low = ahead // 2
-        wanted = ahead - executor.buffered
+        wanted = ahead - executor.ahead
         if wanted <= 0:
             return 0, due[0]
         return self._take_open(executor, short, wanted)

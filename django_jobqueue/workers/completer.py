@@ -78,6 +78,11 @@ class Completer(Loop):
         return not self._gathered and not self._writing
 
     @property
+    def waiting(self) -> int:
+        """How many outcomes wait while others are written."""
+        return len(self._gathered)
+
+    @property
     def unwritten(self) -> set[UUID]:
         """Jobs whose outcome is known here and not yet written."""
         while True:

@@ -89,6 +89,7 @@ class Dispatcher(Loop):
     def ended(self, attempts: Sequence[Attempt]) -> None:
         """These are finished: a type at its limit may have room, a retry may be due."""
         self._ends += 1
+        self.slot_free()  # perhaps too many outcomes waited to be written
         limited = self._claimer.limited_until
         if limited:
             for attempt in attempts:

@@ -29,7 +29,7 @@ from django_jobqueue.workers.cancelled import Cancelled
 from django_jobqueue.workers.claimer import Claimer
 from django_jobqueue.workers.completer import Completer
 from django_jobqueue.workers.dispatcher import Dispatcher
-from django_jobqueue.workers.executors.base import Executor
+from django_jobqueue.workers.executors.base import Executor, Ties
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from django_jobqueue.workers.listener import Listener
@@ -244,15 +244,15 @@ class Worker:
                 return run_atomically(attempt, holder, self.reporter.flush)
             return attempts.run(attempt)
 
-        done, wanting = self.completer.add, self.dispatcher.slot_free
+        ties = Ties(
+            done=self.completer.add,
+            wanting=self.dispatcher.slot_free,
+            unwritten=lambda: self.completer.waiting,
+        )
         if self.plan.threads:
-            self.executors.append(
-                Threads(self.plan.threads, run=run, done=done, wanting=wanting)
-            )
+            self.executors.append(Threads(self.plan.threads, ties, run=run))
         if self.plan.async_slots:
-            self.executors.append(
-                Coroutines(self.plan.async_slots, done=done, wanting=wanting)
-            )
+            self.executors.append(Coroutines(self.plan.async_slots, ties))
 
 
 def _tell(signal: Signal, worker: Worker) -> None:

@@ -15,6 +15,7 @@ from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.store import claim, release
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.claimer import Claimer
+from django_jobqueue.workers.executors import base
 from django_jobqueue.workers.executors.base import Executor
 from django_jobqueue.workers.loop import FOREVER
 from tests.conftest import HandDriven, archived, queued
@@ -372,3 +373,21 @@ def test_jobs_that_end_while_the_claim_goes_on_leave_no_rest(
     jobs.add.enqueue_many([{"a": number} for number in range(5)])
     assert worker.claim() == 0
     assert held(worker) == 2
+
+
+def test_nothing_is_claimed_while_too_many_outcomes_wait_to_be_written(
+    make_worker: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "MOST_UNWRITTEN", 3)
+    worker = make_worker(threads=2)
+    jobs.add.enqueue_many([{"a": number} for number in range(9)])
+    for _ in range(5):
+        worker.claim()
+        worker.run()
+    assert worker.worker.completer.waiting == 4  # two, and two more
+    assert len(queued(status="queued")) == 5
+    worker.finish()
+    worker.claim()
+    assert held(worker) == 2
+    worker.work()
+    assert len(archived()) == 9

@@ -14,7 +14,7 @@ from django_jobqueue.store.finish import Finished
 from django_jobqueue.workers import attempt as attempts
 from django_jobqueue.workers import hygiene
 from django_jobqueue.workers.attempt import Attempt
-from django_jobqueue.workers.executors.base import Executor
+from django_jobqueue.workers.executors.base import Executor, Ties
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from tests.conftest import eventually
@@ -32,13 +32,12 @@ class Scene:
         self.gate = threading.Event()
         self.running = self.peak = 0
         self.lock = threading.Lock()
-        done = self._take
+        ties = Ties(done=self._take, wanting=self.wanted.set)
+        self.executor: Executor
         if kind is Threads:
-            self.executor: Executor = Threads(
-                SLOTS, run=attempts.run, done=done, wanting=self.wanted.set
-            )
+            self.executor = Threads(SLOTS, ties, run=attempts.run)
         else:
-            self.executor = Coroutines(SLOTS, done=done, wanting=self.wanted.set)
+            self.executor = Coroutines(SLOTS, ties)
 
     def _take(self, attempt: Attempt, finished: Finished) -> None:
         self.done.append(finished)

@@ -8,7 +8,7 @@ import contextvars
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, Final
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
@@ -16,7 +16,7 @@ from django.db import connections
 
 from django_jobqueue.workers import hygiene
 from django_jobqueue.workers.attempt import Attempt, arun
-from django_jobqueue.workers.executors.base import Done, Executor, in_thread, safely
+from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
 
 CLEAN_EVERY: Final = 1.0  # seconds
 TURN: Final = 0.002  # seconds of starting jobs after which tasks that wait have a turn
@@ -32,8 +32,8 @@ class Coroutines(Executor):
 
     is_async = True
 
-    def __init__(self, slots: int, *, done: Done, wanting: Callable[[], None]) -> None:
-        super().__init__(slots, done=done, wanting=wanting)
+    def __init__(self, slots: int, ties: Ties) -> None:
+        super().__init__(slots, ties)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._context: contextvars.Context | None = None  # each job has a copy

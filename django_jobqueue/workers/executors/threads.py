@@ -12,7 +12,7 @@ from django.db import connections
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.workers import hygiene
 from django_jobqueue.workers.attempt import Attempt
-from django_jobqueue.workers.executors.base import Done, Executor, in_thread, safely
+from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
 
 Run = Callable[[Attempt], Finished]
 OVERHEAD: Final = (
@@ -23,10 +23,8 @@ OVERHEAD: Final = (
 class Threads(Executor):
     """A pool of threads, made as they are needed; a slot is a thread."""
 
-    def __init__(
-        self, slots: int, *, run: Run, done: Done, wanting: Callable[[], None]
-    ) -> None:
-        super().__init__(slots, done=done, wanting=wanting)
+    def __init__(self, slots: int, ties: Ties, *, run: Run) -> None:
+        super().__init__(slots, ties)
         self._run = run
         self._idle = 0
         self._wake = threading.Condition(threading.Lock())
