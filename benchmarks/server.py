@@ -21,6 +21,7 @@ from testproject.postgres import Server, database_settings, folder_for
 VERSION: Final = 18
 PATIENCE: Final = 10.0  # seconds for a server to end
 DURABLE: Final = ("fsync", "synchronous_commit", "full_page_writes")
+CONNECTIONS: Final = "300"  # of all systems at once
 SHOWN: Final = (*DURABLE, "shared_buffers", "max_connections", "autovacuum")
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -39,7 +40,8 @@ class Postgres:
         version: int = VERSION,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        self._server = Server(folder, version, options).start()
+        given = {"max_connections": CONNECTIONS, **(options or {})}
+        self._server = Server(folder, version, given).start()
         self.pid = self._server.pid
         parts = database_settings(self._server.url())
         self.host, self.user = str(parts["HOST"]), str(parts["USER"])

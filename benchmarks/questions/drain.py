@@ -162,10 +162,12 @@ QUESTION: Final = Question(
         "its rows of events through triggers, pgqueuer three rows of its log. What "
         "counts next is Python: pgqueuer spends it on a heartbeat, a cancel scope and "
         "validation for each job, the backends for Django's tasks on the ORM and "
-        "signals. With the statistics of an empty table the planner may read and sort "
-        "the whole backlog for each claim; the connections of our workers leave it no "
-        "such plan. celery and dramatiq wait for no disk: Redis writes to it now and "
-        "then, and forgets what came since when it is killed."
+        "signals. Ours claims the next thousand or two while one thread runs what is "
+        "there and another writes what has ended. With the statistics of an empty "
+        "table the planner may read and sort the whole backlog for each claim; the "
+        "connections of our workers leave it no such plan. celery and dramatiq wait "
+        "for no disk: Redis writes to it now and then, and forgets what came since "
+        "when it is killed."
     ),
     aims=(
         Aim(

@@ -107,7 +107,9 @@ QUESTION: Final = Question(
         "there is one; pgqueuer, chancy, procrastinate, celery and dramatiq were run "
         "without Django, and are smaller for it. Our worker is forked from its "
         "supervisor and shares pages with it: the PSS of all processes is what a host "
-        "pays."
+        "pays. The supervisor's share is smaller, the more workers it has. Alone it "
+        "could be small only without Django; but then its workers could not be forked "
+        "from it: each would take as much memory as the project, and start as slowly."
     ),
     aims=(
         Aim(

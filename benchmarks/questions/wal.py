@@ -14,7 +14,7 @@ from benchmarks.systems.base import Load, System
 
 SINGLES: Final = 2_000
 RATE: Final = 200.0  # singles a second
-BATCH: Final = 200  # jobs that the bare statements take at once
+BATCH: Final = 1_000  # jobs that the bare statements take at once
 COLUMNS: Final = (
     Column(key="bytes", title="bytes/job"),
     Column(key="bare_bytes", title="bare statements"),
@@ -63,7 +63,7 @@ def _bare_bulk(site: Site, jobs: int) -> float:
         before = _settled(trial)
         trial.bare(do="copy", jobs=jobs)
         trial.place.settle()
-        trial.bare(do="drain", batch=BATCH, connections=1)
+        trial.bare(do="drain", batch=BATCH, at_once=1)
         return (trial.database.wal() - before) / jobs
 
 
@@ -93,7 +93,7 @@ QUESTION: Final = Question(
         "recorded as finished, for a job: enqueued in bulk and drained, and enqueued "
         f"one by one, {RATE:g} a second, for an idle worker. Ours beside the bare "
         "statements: rows by COPY or INSERT, and the statements of the claim and of "
-        f"the finish for {BATCH} jobs, or for each by itself, in a loop."
+        f"the finish for {BATCH:,} jobs, or for each by itself, in a loop."
     ),
     cases=(
         Case(

@@ -135,9 +135,6 @@ def test_the_page_is_the_one_of_the_committed_results() -> None:
     assert PAGE.read_text() == page(Results.read(RESULTS))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="new questions wait for a run on a quiet machine"
-)
 def test_the_committed_results_are_whole() -> None:
     found = Results.read(RESULTS)
     assert not found.quick
