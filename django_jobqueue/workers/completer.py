@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 BATCH: Final = 1_000  # jobs; 500 take 7 % longer for each, 200 take 20 %
 GATHER: Final = 0.005  # seconds that a burst may gather
 TALLY_EVERY: Final = 10.0  # seconds
+IDLE: Final = 60.0  # seconds without an outcome; then the connection is let go
 
 Item = tuple[Attempt, Finished]
 
@@ -64,6 +66,7 @@ class Completer(Loop):
         self._tally = Tally()
         self._tallied = time.monotonic()
         self._doubtful = False  # the answer of the last try was lost
+        self._wrote = -math.inf  # time.monotonic()
 
     def add(self, attempt: Attempt, finished: Finished) -> None:
         """Take an outcome, from any thread."""
@@ -106,7 +109,7 @@ class Completer(Loop):
             self._add_up()
         if self._gathered:
             return 0.0
-        return TALLY_EVERY if self._tally else FOREVER
+        return TALLY_EVERY if self._tally else self._rest_idle()
 
     def close(self) -> None:
         """Write the counts, too, if it can be done; then let the connection go."""
@@ -118,6 +121,13 @@ class Completer(Loop):
         except StoreUnavailable:
             logger.warning("%d outcomes could not be written", len(self.unwritten))
         self._connection.close()
+
+    def _rest_idle(self) -> float:
+        rest = self._wrote + IDLE - time.monotonic()
+        if rest > 0:
+            return rest
+        self._connection.close()
+        return FOREVER
 
     def _take(self) -> list[Item]:
         taken: list[Item] = []
@@ -137,7 +147,7 @@ class Completer(Loop):
         except StoreUnavailable:
             self._doubtful = True
             raise
-        self._writing = []
+        self._writing, self._wrote = [], time.monotonic()
         self._account_for(items, refused)
         self._doubtful = False
         self._finished([attempt for attempt, _ in items])

@@ -20,6 +20,7 @@ class Terms:
     declaration: Declaration
     max_attempts: int | None  # of a job that says nothing itself; None is without end
     timeout: float | None  # seconds; None is without end
+    is_async: bool
 
 
 class Policies:
@@ -47,8 +48,9 @@ class Policies:
 
     def runs(self, job_type: str, *, is_async: bool) -> bool:
         """Whether this job type has a handler here, of this kind."""
-        declaration = self._declared.get(job_type)
-        return declaration is not None and declaration.is_async is is_async
+        if job_type not in self._declared:
+            return False
+        return self.terms(job_type).is_async is is_async
 
     def is_limited(self, job_type: str) -> bool:
         """Whether only so many of these may run at once in the whole cluster."""
@@ -88,4 +90,5 @@ class Policies:
                 policy.delivery, None, policy.attempts_allowed, override.max_attempts
             ),
             (allowed and allowed.total_seconds()) or None,
+            declaration.is_async,
         )

@@ -18,15 +18,41 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rescue import rescue
+from django_jobqueue.workers.completer import IDLE
 from django_jobqueue.workers.loop import FOREVER
-from tests.conftest import HandDriven, archived, queued
+from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 
 Make = Callable[..., HandDriven]
 
+CONNECTIONS = """
+SELECT pid FROM pg_stat_activity
+ WHERE datname = current_database() AND application_name = 'jobqueue completer'
+"""
+
 
 def test_with_nothing_to_write_it_rests(worker: HandDriven) -> None:
     assert worker.worker.completer.tick() == FOREVER
+
+
+def test_its_connection_is_let_go_when_nothing_was_to_be_written_for_long(
+    worker: HandDriven, own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connections() -> int:
+        return len(own.fetch(CONNECTIONS))
+
+    completer = worker.worker.completer
+    monkeypatch.setattr("django_jobqueue.workers.completer.TALLY_EVERY", 0.0)
+    jobs.add.enqueue(1)
+    worker.work()
+    assert 0 < completer.tick() <= IDLE
+    assert connections() == 1
+    monkeypatch.setattr("django_jobqueue.workers.completer.IDLE", 0.0)
+    assert completer.tick() == FOREVER
+    eventually(lambda: connections() == 0)
+    jobs.add.enqueue(2)
+    worker.work()
+    assert len(archived(status="succeeded")) == 2
 
 
 def test_each_of_the_four_words_does_what_it_says(worker: HandDriven) -> None:
