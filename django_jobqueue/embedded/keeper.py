@@ -9,13 +9,10 @@ from typing import Final
 from django_jobqueue.registry import registry
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.expirer import Expirer
+from django_jobqueue.workers.chores import Chores
 from django_jobqueue.workers.keeper import find_dead, find_out_listen
-from django_jobqueue.workers.loop import LoopGroup
-from django_jobqueue.workers.prospects import Prospects
-from django_jobqueue.workers.pruner import Pruner
 from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import Death, Rescuer
+from django_jobqueue.workers.rescuer import Death
 from django_jobqueue.workers.roster import Roster
 
 logger = logging.getLogger("django_jobqueue.keeper")
@@ -39,21 +36,9 @@ class EmbeddedKeeper:
         StoreUnavailable."""
         predecessors = self._get_ready()
         pooled = not self._roster.can_listen
-        connection = OwnConnection("keeper", pooled=pooled)
-        prospects = Prospects(
-            connection, job_types=[d.name for d in registry], queues=self._queues
-        )
-        self._rescuer = Rescuer(
-            connection,
-            prospects,
-            alone=self._say_alone,
-            buried=lambda number: None,
-        )
+        self._chores = Chores(self._queues, pooled=pooled, alone=self._say_alone)
+        self._rescuer = self._chores.rescuer
         self._renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
-        self._chores = LoopGroup(
-            "keeper",
-            [self._rescuer, Expirer(connection, prospects), Pruner(connection)],
-        )
         for predecessor in predecessors:
             self._rescuer.report(predecessor)
         self._chores.start()

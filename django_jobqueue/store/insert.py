@@ -206,7 +206,7 @@ def insert(
     job = _job(new, id, data, row)
     *_, expires_at, _created_at, on_complete, _notified = row
     unusual = expires_at or on_complete or not new.is_plain
-    if not unusual and connections[db.alias].get_autocommit():
+    if not unusual and _is_alone(db):
         # What is read in a transaction may be undone; else it holds for a moment.
         _known[key] = _look(new.job_type, *row)
     return job
@@ -295,9 +295,14 @@ def _insert(
     return rows[0] if rows else None
 
 
+def _is_alone(db: DjangoDatabase) -> bool:
+    """Whether a statement that is run now is a transaction by itself."""
+    return connections[db.alias].get_autocommit()
+
+
 def _turn(db: DjangoDatabase) -> str:
     """The condition on which a statement that is run now notifies idle workers."""
-    return OUR_TURN if connections[db.alias].get_autocommit() else ALWAYS
+    return OUR_TURN if _is_alone(db) else ALWAYS
 
 
 def _copy_text(value: object) -> str:
@@ -330,7 +335,7 @@ def _insert_known(
     db: DjangoDatabase, known: Known, id: UUID, text: str
 ) -> datetime | None:
     """Enqueue without a look at the job type; None if its row is gone by now."""
-    is_alone = connections[db.alias].get_autocommit()
+    is_alone = _is_alone(db)
     statement = known.alone if is_alone else known.within
     try:
         row = db.fetch_row(statement, {"id": id.hex, "data": text})

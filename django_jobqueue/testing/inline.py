@@ -195,7 +195,7 @@ class InlineWorker:
         return Attempt(
             job,
             terms.declaration,
-            max_attempts=self._policies.max_attempts(job),
+            max_attempts=terms.attempts_of(job),
             timeout=terms.timeout,
             worker=self._name,
             claimed=time.monotonic(),

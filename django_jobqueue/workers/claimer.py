@@ -77,12 +77,12 @@ class Claimer:
             return 0, True
         ordered = self.lanes.in_turn(lambda lane: self.runs(lane, executor))
         taken = 0
-        short = [] if executor.free else self._short_lanes(executor, ordered)
-        if short and short == self._open_lanes(ordered):
-            taken, stop = self._fill_ahead(executor, short)
+        first = [] if executor.free else self._open_lanes(ordered)
+        if first and len(self._short_lanes(executor, first)) == len(first):
+            taken, stop = self._fill_ahead(executor, first)
             if stop is not None:
                 return taken, True
-            ordered = ordered[len(short) :]
+            ordered = ordered[len(first) :]
         # Without a free slot a probe, so that a more urgent lane is not overlooked.
         room = executor.free or 1
         got, stop = self._fill_slots(executor, ordered, room)
@@ -90,7 +90,8 @@ class Claimer:
         executor.low = 0
         if stop is None:
             return taken, False
-        short = self._short_lanes(executor, ordered[ordered.index(stop) :])
+        rest = self._open_lanes(ordered[ordered.index(stop) :])
+        short = self._short_lanes(executor, rest)
         if short:
             taken += self._fill_ahead(executor, short)[0]
         return taken, True
@@ -166,10 +167,9 @@ class Claimer:
         return list(takewhile(lambda k: not is_careful(k.lane.job_type), ordered))
 
     def _short_lanes(self, executor: Executor, ordered: list[Known]) -> list[Known]:
-        """The first of the open ones, up to one whose jobs are not short."""
+        """The first lanes, up to one whose jobs are not short."""
         is_short = executor.pace.is_short
-        open_ = self._open_lanes(ordered)
-        return list(takewhile(lambda k: is_short(k.lane.job_type), open_))
+        return list(takewhile(lambda k: is_short(k.lane.job_type), ordered))
 
     def _take_open(
         self, executor: Executor, part: list[Known], room: int

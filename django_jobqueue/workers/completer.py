@@ -141,7 +141,7 @@ class Completer(Loop):
         succeeded = [f for f in unsettled if f.outcome.verb is Verb.SUCCEED]
         others = [f for f in unsettled if f.outcome.verb is not Verb.SUCCEED]
         try:
-            self._write_reports([a for a, _ in items if a.context and a.is_telling])
+            self._write_reports([attempt for attempt, _ in items if attempt.is_telling])
             refused = self._send(finish.succeed, succeeded)
             refused |= self._send(finish.end, others)
         except StoreUnavailable:

@@ -21,15 +21,13 @@ from django_jobqueue.store import job_types, workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers import identity
 from django_jobqueue.workers.announcer import announcer
+from django_jobqueue.workers.chores import Chores
 from django_jobqueue.workers.dump import Dump
-from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.life import ENDED, ORPHANED
 from django_jobqueue.workers.listener import can_listen
-from django_jobqueue.workers.loop import FOREVER, LoopGroup
-from django_jobqueue.workers.prospects import Prospects
-from django_jobqueue.workers.pruner import Pruner
+from django_jobqueue.workers.loop import FOREVER
 from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import Death, Rescuer
+from django_jobqueue.workers.rescuer import Death
 from django_jobqueue.workers.roster import Roster
 
 logger = logging.getLogger("django_jobqueue.keeper")
@@ -60,19 +58,14 @@ class Keeper:
         if not self._get_ready():
             return ENDED
         pooled = not self._roster.can_listen
-        connection = OwnConnection("keeper", pooled=pooled)
-        prospects = Prospects(
-            connection, job_types=[d.name for d in registry], queues=self._queues
-        )
-        self._rescuer = Rescuer(
-            connection,
-            prospects,
+        self._chores = Chores(
+            self._queues,
+            pooled=pooled,
             alone=self._say_alone,
             buried=self._say_buried,
         )
+        self._rescuer = self._chores.rescuer
         renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
-        loops = [self._rescuer, Expirer(connection, prospects), Pruner(connection)]
-        self._chores = LoopGroup("keeper", loops)
         for predecessor in self._predecessors:
             self._rescuer.report(predecessor)
         self._chores.start()

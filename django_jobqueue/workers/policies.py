@@ -22,6 +22,13 @@ class Terms:
     timeout: float | None  # seconds; None is without end
     is_async: bool
 
+    def attempts_of(self, job: ClaimedJob) -> int | None:
+        """How many attempts this job has; None is without end."""
+        if job.max_attempts is None:
+            return self.max_attempts
+        delivery = self.declaration.policy.delivery
+        return attempts_in_force(delivery, job.max_attempts, None, None)
+
 
 class Policies:
     """The job types that this worker runs, with their effective policies."""
@@ -70,14 +77,6 @@ class Policies:
         if terms is None:
             terms = self._terms[job_type] = self._terms_of(job_type)
         return terms
-
-    def max_attempts(self, job: ClaimedJob) -> int | None:
-        """How many attempts this job has; None is without end."""
-        terms = self.terms(job.job_type)
-        if job.max_attempts is None:
-            return terms.max_attempts
-        delivery = terms.declaration.policy.delivery
-        return attempts_in_force(delivery, job.max_attempts, None, None)
 
     def _terms_of(self, job_type: str) -> Terms:
         declaration = self._declared[job_type]

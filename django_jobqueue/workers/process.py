@@ -206,11 +206,10 @@ class Worker:
 
     def _make(self, job: ClaimedJob, now: float) -> Attempt:
         terms = self.policies.terms(job.job_type)
-        own = job.max_attempts is not None
         return Attempt(  # by position: by name it takes half as long again
             job,
             terms.declaration,
-            self.policies.max_attempts(job) if own else terms.max_attempts,
+            terms.attempts_of(job),
             terms.timeout,
             self.name,
             now,

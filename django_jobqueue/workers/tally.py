@@ -33,21 +33,19 @@ class Tally:
         count = self._counts.get(key)
         if count is None:
             count = self._counts[key] = Count(*key)
-        outcome, waited = finished.outcome, attempt.waited
-        if outcome.verb is Verb.SUCCEED:
+        verb = finished.outcome.verb
+        if verb is Verb.SUCCEED:
             count.succeeded += 1
-            count.attempt(ran=finished.ran, waited=waited)
-            return
-        if outcome.verb is Verb.FAIL:
+        elif verb is Verb.FAIL:
             count.failed += 1
-        elif outcome.verb is Verb.RETRY:
+        elif verb is Verb.RETRY:
             count.retried += 1
         else:
             count.other += 1
-        if outcome.verb is not Verb.EXPIRE:
-            count.attempt(ran=finished.ran, waited=waited)
-        if (mark := outcome.mark) is not None:
-            self._add_failure(mark, outcome.verb)
+        if verb is not Verb.EXPIRE:
+            count.attempt(ran=finished.ran, waited=attempt.waited)
+        if (mark := finished.outcome.mark) is not None:
+            self._add_failure(mark, verb)
 
     def write(self, db: Database) -> None:
         """Add everything to the roll-ups, and begin anew; what cannot be written is

@@ -66,15 +66,20 @@ def enqueue() -> None:
     insert.insert(DjangoDatabase(), new, new_id(), {}, "{}")
 
 
-@pytest.mark.parametrize("is_known", [False, True])
-def test_of_those_that_enqueue_at_the_same_time_two_notify(
-    own: OwnConnection, third: OwnConnection, ear: Ear, is_known: bool
-) -> None:
+@pytest.fixture(params=["a type not enqueued yet", "a type that is known"])
+def idle(request: pytest.FixtureRequest, own: OwnConnection, ear: Ear) -> None:
+    """A worker says that it is idle; the job type was perhaps looked up a moment
+    ago."""
     set_listening(own, register(own), True)
-    if is_known:
+    if request.param == "a type that is known":
         enqueue()
         assert ear.heard() == ["q:default"]
 
+
+@pytest.mark.usefixtures("idle")
+def test_of_those_that_enqueue_at_the_same_time_two_notify(
+    own: OwnConnection, third: OwnConnection, ear: Ear
+) -> None:
     with about_to_notify(own, "default"):
         enqueue()
         assert ear.heard() == ["q:default"]
@@ -94,15 +99,10 @@ def test_those_of_another_queue_notify_for_themselves(
         assert ear.heard() == ["q:default"]
 
 
-@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.usefixtures("idle")
 def test_in_a_transaction_each_notifies_and_keeps_nobody_from_it(
-    own: OwnConnection, third: OwnConnection, ear: Ear, is_known: bool
+    own: OwnConnection, third: OwnConnection, ear: Ear
 ) -> None:
-    set_listening(own, register(own), True)
-    if is_known:
-        enqueue()
-        assert ear.heard() == ["q:default"]
-
     with transaction.atomic():
         enqueue()
         with about_to_notify(own, "default"), about_to_notify(third, "default"):
