@@ -45,6 +45,7 @@ class Dispatcher(Loop):
         policies: Policies,
         cancelled: Cancelled,
         heard: Callable[[], bool] = lambda: False,
+        stir: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
         self.executors: list[Executor] = []
@@ -55,6 +56,7 @@ class Dispatcher(Loop):
         self._reader = PolicyReader(worker, connection, policies, registry)
         self._cancelled = cancelled
         self._heard = heard  # whether notifications arrive
+        self._stir = stir  # called when jobs were handed over
         self.rounds = 0  # how many have begun
         self._ends = 0  # how often something ended here
         self._idle_at: int | None = None  # the same, as an idle round began
@@ -129,7 +131,9 @@ class Dispatcher(Loop):
         taken = self._claim() if news or self._hungry else 0
         if self._should_look(taken, news=news) and self._look():
             taken += self._claim()
-        if not taken and not self._hungry:
+        if taken:
+            self._stir()
+        elif not self._hungry:
             self._idle_at = ends
         self._stream.see(taken, began, time.monotonic())
         return self._rest(taken)

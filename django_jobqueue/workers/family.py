@@ -7,11 +7,12 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
 from django_jobqueue.workers import identity
+from django_jobqueue.workers.bell import Bell
 from django_jobqueue.workers.child import Child, fork, how_it_ended
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.keeper import Keeper
@@ -28,13 +29,13 @@ class Family:
     """Forks them, learns of their ends, and has the keeper bury the dead."""
 
     def __init__(
-        self, plan: Plan, roster: Roster, dump: Dump, *, private: Iterable[int]
+        self, plan: Plan, roster: Roster, dump: Dump, *, keeper_bell: Bell
     ) -> None:
         self.workers: dict[int, Child] = {}  # by process id
         self._plan = plan
         self._roster = roster
         self._dump = dump
-        self._private = tuple(private)  # pipes that no child may hold open
+        self._keeper_bell = keeper_bell
         self._keeper: Child | None = None
         self._deaths = 0
 
@@ -50,15 +51,25 @@ class Family:
         """Whether the keeper has looked after the jobs of all who died."""
         return self._roster.buried >= self._deaths
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether somebody was stopped (SIGSTOP)."""
+        return any(child.paused_since is not None for child in self._everybody())
+
     def ensure_keeper(self) -> None:
         """Start the keeper, or another one after it died."""
         if self._keeper is not None:
             return
         plan, roster, dump = self._plan, self._roster, self._dump
+        bell = self._keeper_bell
 
         def live(control: int) -> int:
             return Keeper(
-                roster=roster, control=control, queues=plan.queues, dump=dump
+                roster=roster,
+                control=control,
+                bell=bell,
+                queues=plan.queues,
+                dump=dump,
             ).live()
 
         roster.buried = self._deaths  # it finds the dead of its predecessor itself
@@ -157,7 +168,7 @@ class Family:
 
     def _fork(self, seat: int, live: Callable[[int], int]) -> Child:
         others = [child.control for child in self._everybody()]
-        return fork(seat, live, (*self._private, *others))
+        return fork(seat, live, others)
 
     def _pause(self, child: Child, paused: bool) -> None:
         child.paused_since = time.monotonic() if paused else None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import select
 import time
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from django_jobqueue.store import job_types, workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers import identity
 from django_jobqueue.workers.announcer import announcer
+from django_jobqueue.workers.bell import Bell
 from django_jobqueue.workers.chores import Chores
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.life import ENDED, ORPHANED
@@ -43,11 +43,13 @@ class Keeper:
         *,
         roster: Roster,
         control: int,
+        bell: Bell,
         queues: tuple[str, ...] | None,
         dump: Dump,
     ) -> None:
         self._roster = roster
         self._control = control
+        self._bell = bell
         self._queues = queues
         self._dump = dump
         self._heard = b""
@@ -72,7 +74,8 @@ class Keeper:
         renewer.start()
         self._roster.keeper_is_ready = True
         while not self._stop_ordered():
-            self._read(FOREVER)
+            if self._read(FOREVER):
+                renewer.look()
         self._finish()
         renewer.stop(0.2)
         self._chores.stop(0.2)
@@ -100,13 +103,17 @@ class Keeper:
                 return True
 
     def _say_alone(self, waiting: bool) -> None:
-        self._roster.alone_waiting = waiting
+        if waiting != self._roster.alone_waiting:
+            self._roster.alone_waiting = waiting
+            self._roster.call_supervisor()
 
     def _say_buried(self, number: int) -> None:
         self._roster.buried = number
+        self._roster.call_supervisor()
 
-    def _read(self, seconds: float) -> None:
-        ready, _, _ = select.select([self._control], [], [], seconds)
+    def _read(self, seconds: float) -> bool:
+        """Wait for orders; returns whether the bell rang."""
+        rang, ready = self._bell.wait(seconds, self._control)
         if ready:
             said = os.read(self._control, 65_536)
             if not said:
@@ -114,6 +121,7 @@ class Keeper:
             self._heard += said
             *lines, self._heard = self._heard.split(b"\n")
             self._orders += [json.loads(line) for line in lines]
+        return rang
 
     def _stop_ordered(self) -> bool:
         """Pass on what was said; True if it was to stop."""

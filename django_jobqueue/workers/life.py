@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
-import select
 import signal
 import sys
 import time
@@ -19,6 +18,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.redaction import mask_data
 from django_jobqueue.workers import hygiene
 from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.bell import Bell
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.process import Plan, Worker
 from django_jobqueue.workers.roster import Roster
@@ -41,6 +41,7 @@ SWITCH: Final = 0.001
 BEAT: Final = 0.25  # seconds between looks at the pipe's silence, with a job
 IDLE_BEAT: Final = 1.0  # without one
 OF_LEASE: Final = 15  # looks in a lease at least
+CALM_LOOKS: Final = 3  # the same when nobody has had anything to do for a lease
 LAST_WORDS: Final = 0.7  # seconds for writing outcomes when told to quit
 
 
@@ -73,6 +74,9 @@ class Life:
         self._orders: list[bytes] = []
         self._draining = False
         self._hung_since: float | None = None
+        self._bell = Bell()
+        self._rests = False
+        self._stirred_at = 0.0  # time.monotonic(), as others were told
 
     def live(self) -> int:
         """Register, work, stop; returns the exit code."""
@@ -82,18 +86,14 @@ class Life:
         if not self._register(worker):
             self._roster.write(self._seat, orderly=1)
             return ENDED
+        worker.stir.wakes(self._rouse)
         worker.build()
         worker.start()
         logger.info("Worker %s started", worker.name)
         while True:
             self._read(self._pause(worker))
             code = self._obey(worker)
-            self._roster.write(
-                self._seat,
-                running=worker.running,
-                held=len(worker.held),
-                calls=worker.calls,
-            )
+            self._say(worker)
             worker.answerer.ask(self._roster.seat(self._seat).inquiry)
             if code is None:
                 code = self._ending(worker)
@@ -123,10 +123,39 @@ class Life:
     def _pause(self, worker: Worker) -> float:
         if self._draining or self._plan.drain:
             return 0.01
+        if self._may_rest(worker):
+            return conf.lease / CALM_LOOKS
         return min(BEAT if worker.held else IDLE_BEAT, conf.lease / OF_LEASE)
 
+    def _may_rest(self, worker: Worker) -> bool:
+        """Whether it has had nothing to do for a lease, and hears when it has."""
+        self._rests = True  # said first: see Stir
+        calm = time.monotonic() - worker.stir.last > conf.lease
+        self._rests = calm and self._plan.listen and not worker.held
+        return self._rests
+
+    def _rouse(self) -> None:
+        """End a long rest; from any thread."""
+        if self._rests:
+            self._rests = False
+            self._bell.ring()
+
+    def _say(self, worker: Worker) -> None:
+        """Let the other processes know how it is."""
+        self._roster.write(
+            self._seat,
+            running=worker.running,
+            held=len(worker.held),
+            calls=worker.calls,
+        )
+        if worker.held:
+            worker.stir()
+        if worker.stir.last > self._stirred_at:
+            self._stirred_at = worker.stir.last
+            self._roster.stir(time.monotonic(), conf.lease)
+
     def _read(self, seconds: float) -> None:
-        ready, _, _ = select.select([self._control], [], [], seconds)
+        _, ready = self._bell.wait(seconds, self._control)
         if ready:
             said = os.read(self._control, 64)
             if not said:

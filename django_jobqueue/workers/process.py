@@ -37,6 +37,7 @@ from django_jobqueue.workers.loop import Loop
 from django_jobqueue.workers.metadata import save_metadata
 from django_jobqueue.workers.policies import Policies
 from django_jobqueue.workers.reporter import Reporter
+from django_jobqueue.workers.stir import Stir
 from django_jobqueue.workers.timer import Timer
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -63,6 +64,7 @@ class Worker:
         self.plan = plan
         self.id = 0
         self.name = plan.name or identity.name_of(os.getpid())
+        self.stir = Stir()
         self.held: set[Attempt] = set()
         self.hung: list[Attempt] = []
         self.policies = Policies(registry)
@@ -97,7 +99,8 @@ class Worker:
         )
         self._make_executors(holder)
         self.dispatcher.executors = self.executors
-        self.timer = Timer(self.executors, self._give_up)
+        self.timer = Timer(self.executors, self.held, self._give_up)
+        self.stir.wakes(self.timer.rouse)
         questions = OwnConnection("answerer", pooled=pooled)
         self.answerer = Answerer(self.id, questions, self.executors)
         self._loops = [self.completer, self.timer, self.dispatcher, self.reporter]
@@ -197,6 +200,7 @@ class Worker:
                 self.cancel(about)
             case News.CONTROL if about == str(self.id):
                 self.calls += 1
+                self.stir()
 
     def cancel(self, id: str) -> None:
         """An operator cancels a job that may be running here."""
@@ -235,6 +239,7 @@ class Worker:
             policies=self.policies,
             cancelled=Cancelled(lambda: list(self.held), self.cancel),
             heard=lambda: self.plan.listen and self.listener.hears,
+            stir=self.stir,
         )
 
     def _make_executors(self, holder: Holder) -> None:

@@ -26,7 +26,7 @@ class Renewer(Loop):
 
     Leases are renewed every third of one. When none of the workers has had a job for as
     long as a lease, they are renewed for longer and more seldom, until one has a job or
-    is asked for something. Where notifications are not heard nobody would tell of that.
+    is asked for something.
     """
 
     name = "renewer"
@@ -35,7 +35,6 @@ class Renewer(Loop):
         super().__init__()
         self._roster = roster
         self._connection = connection
-        self._busy_at = time.monotonic()
         self._renewed: set[int] = set()
         self._calls: dict[int, int] = {}  # of each worker, as it was looked at last
         self._is_asked = False
@@ -47,14 +46,25 @@ class Renewer(Loop):
         self._is_asked = True
         super().wake()
 
+    def look(self) -> None:
+        """End a long rest: somebody has something to do."""
+        super().wake()
+
     def tick(self) -> float:
         """Renew all that the supervisor says are running."""
         seats = {s.worker: s for s in self._roster if s.worker and s.renewable}
         began = time.monotonic()
         calm = self._is_calm(seats.values(), began)
         self._hear(seats)
-        if not self._is_due(seats.keys(), calm, began):
-            return min(LOOK_EVERY, self._next - began)
+        if self._is_due(seats.keys(), calm, began):
+            self._renew(seats, calm, began)
+        rest = self._next - began
+        if self._roster.may_rest(began, conf.lease):
+            return rest
+        return min(LOOK_EVERY, rest)
+
+    def _renew(self, seats: Mapping[int, Seat], calm: bool, began: float) -> None:
+        """Raises StoreUnavailable."""
         self._is_asked, self._next = False, 0.0
         beats = [
             workers.Beat(s.worker, s.running, identity.rss(s.pid), bool(s.draining))
@@ -76,13 +86,17 @@ class Renewer(Loop):
             if worker not in renewed:
                 logger.error("Worker %s was given up by others", seat.pid)
                 self._roster.write(seat.number, lost=1)
-                continue
-            asked = renewed[worker]
-            self._roster.write(seat.number, inquiry=asked.inquiry)
-            if asked.desired in DESIRES:
-                desire = DESIRES.index(asked.desired)
-                self._roster.write(seat.number, desired=desire)
-        return min(LOOK_EVERY, self._next - began)
+                self._roster.call_supervisor()
+            else:
+                self._pass_on(seat, renewed[worker])
+
+    def _pass_on(self, seat: Seat, asked: workers.Asked) -> None:
+        """What operators ask of a worker."""
+        self._roster.write(seat.number, inquiry=asked.inquiry)
+        if asked.desired in DESIRES and asked.desired != DESIRES[seat.desired]:
+            desire = DESIRES.index(asked.desired)
+            self._roster.write(seat.number, desired=desire)
+            self._roster.call_supervisor()
 
     def _hear(self, seats: Mapping[int, Seat]) -> None:
         """Learn at once what operators ask, if a worker heard that they do."""
@@ -100,8 +114,8 @@ class Renewer(Loop):
     def _is_calm(self, seats: Iterable[Seat], now: float) -> bool:
         """Whether nobody has had anything to do for as long as a lease."""
         if any(seat.held or seat.draining for seat in seats):
-            self._busy_at = now
-        return self._roster.can_listen and now - self._busy_at > conf.lease
+            self._roster.stir(now, conf.lease)
+        return self._roster.is_calm(now, conf.lease)
 
     def close(self) -> None:
         """Let the connection go."""

@@ -1,61 +1,44 @@
 """A page of memory that the processes of one runworkers share: who is there.
 
-Each field is written by one process only: a worker writes its row, the supervisor says
-which seats are to be renewed, the keeper says when it renewed. Reading needs no lock.
+Each field of a seat is written by one process only: a worker writes its row, the
+supervisor says which seats are to be renewed, the keeper says when it renewed. Reading
+needs no lock.
 """
 
 from __future__ import annotations
 
 import mmap
 import struct
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-_HEAD: Final = struct.Struct("=dqqqq")  # see the properties
-_SEAT: Final = struct.Struct("=15q")
-_FIELDS: Final = (
-    "pid",  # supervisor: the process in this seat; 0 is none
-    "renewable",  # supervisor: whether it runs, so that its lease is to be renewed
-    "paused",  # supervisor: drained by an operator, and to stay
-    "worker",  # worker: its id in the database; 0 is not yet
-    "registered",  # worker: time.monotonic() before that, in milliseconds
-    "running",  # worker: jobs in its slots
-    "held",  # worker: all jobs that it has, also those that wait or are being finished
-    "draining",  # worker: claims nothing more
-    "orderly",  # worker: it ends because it was told to, not because it died
-    "calls",  # worker: how often it heard that an operator asks for something
-    "condemned",  # worker: a handler hangs; it will end, and wants a successor
-    "eased",  # keeper: it had nothing to do, and its last renewal was for longer
-    "lost",  # keeper: its lease was not renewed, because somebody rescued its jobs
-    "desired",  # keeper: what an operator asks for, an index into DESIRES
-    "inquiry",  # keeper: the number of the last question where it is now; 0 is none
-)
+from django_jobqueue.workers.bell import Bells
+
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
 FENCE_AT: Final = 0.85  # of a lease without renewal
 EASE: Final = 2  # leases by which the renewal of a worker that has no job is longer
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
-    """One worker process of this host, as the others see it."""
+class Seat(NamedTuple):
+    """One worker process of this host, as the others see it, and who writes what."""
 
     number: int
-    pid: int
-    renewable: int
-    paused: int
-    worker: int
-    registered: int
-    running: int
-    held: int
-    draining: int
-    orderly: int
-    calls: int
-    condemned: int
-    eased: int
-    lost: int
-    desired: int
-    inquiry: int
+    pid: int  # supervisor: the process in this seat; 0 is none
+    renewable: int  # supervisor: whether it runs, so that its lease is to be renewed
+    paused: int  # supervisor: drained by an operator, and to stay
+    worker: int  # worker: its id in the database; 0 is not yet
+    registered: int  # worker: time.monotonic() before that, in milliseconds
+    running: int  # worker: jobs in its slots
+    held: int  # worker: all its jobs, also those that wait or are being finished
+    draining: int  # worker: claims nothing more
+    orderly: int  # worker: it ends because it was told to, not because it died
+    calls: int  # worker: how often it heard that an operator asks for something
+    condemned: int  # worker: a handler hangs; it will end, and wants a successor
+    eased: int  # keeper: it had nothing to do, and its last renewal was for longer
+    lost: int  # keeper: its lease was not renewed, because somebody rescued its jobs
+    desired: int  # keeper: what an operator asks for, an index into DESIRES
+    inquiry: int  # keeper: the number of the last question where it is now; 0 is none
 
     def leased_at(self, renewed_at: float, lease: float) -> float:
         """time.monotonic() from which its lease counts, after the last renewal."""
@@ -71,12 +54,25 @@ class Seat:
         return bool(self.held) and self.is_overdue(renewed_at, now, lease)
 
 
-class Roster:
-    """Seats for worker processes, in memory that forked processes share."""
+# As the machine writes them: whole, so that nobody reads half of a new value.
+_HEAD: Final = struct.Struct("@dqqqqd")  # see the properties
+_SEAT: Final = struct.Struct("@15q")
+_NUMBER: Final = struct.Struct("@q")
+_MOMENT: Final = struct.Struct("@d")
+_FIELDS: Final = Seat._fields[1:]
 
-    def __init__(self, seats: int) -> None:
+
+class Roster:
+    """Seats for worker processes, in memory that forked processes share.
+
+    Without bells nobody can be woken, so nobody may rest for long.
+    """
+
+    def __init__(self, seats: int, bells: Bells | None = None) -> None:
         self.size = seats
+        self._bells = bells
         self._memory = mmap.mmap(-1, _HEAD.size + seats * _SEAT.size)
+        self.stirred_at = time.monotonic()
 
     def __iter__(self) -> Iterator[Seat]:
         for number in range(self.size):
@@ -86,7 +82,8 @@ class Roster:
 
     def seat(self, number: int) -> Seat:
         """What is known of this seat."""
-        return Seat(number, *_SEAT.unpack_from(self._memory, self._offset(number)))
+        fields = _SEAT.unpack_from(self._memory, self._offset(number))
+        return Seat._make((number, *fields))
 
     def free(self) -> int | None:
         """The number of a seat that nobody has."""
@@ -103,7 +100,7 @@ class Roster:
         """Write fields of a seat."""
         for name, value in values.items():
             place = self._offset(number) + 8 * _FIELDS.index(name)
-            struct.pack_into("=q", self._memory, place, int(value))
+            _NUMBER.pack_into(self._memory, place, int(value))
 
     @property
     def renewed_at(self) -> float:
@@ -112,7 +109,7 @@ class Roster:
 
     @renewed_at.setter
     def renewed_at(self, moment: float) -> None:
-        struct.pack_into("=d", self._memory, 0, moment)
+        _MOMENT.pack_into(self._memory, 0, moment)
 
     @property
     def keeper_is_ready(self) -> bool:
@@ -121,7 +118,7 @@ class Roster:
 
     @keeper_is_ready.setter
     def keeper_is_ready(self, ready: bool) -> None:
-        struct.pack_into("=q", self._memory, 8, int(ready))
+        _NUMBER.pack_into(self._memory, 8, int(ready))
 
     @property
     def can_listen(self) -> bool:
@@ -130,7 +127,7 @@ class Roster:
 
     @can_listen.setter
     def can_listen(self, works: bool) -> None:
-        struct.pack_into("=q", self._memory, 16, int(works))
+        _NUMBER.pack_into(self._memory, 16, int(works))
 
     @property
     def alone_waiting(self) -> bool:
@@ -139,7 +136,7 @@ class Roster:
 
     @alone_waiting.setter
     def alone_waiting(self, waiting: bool) -> None:
-        struct.pack_into("=q", self._memory, 24, int(waiting))
+        _NUMBER.pack_into(self._memory, 24, int(waiting))
 
     @property
     def buried(self) -> int:
@@ -148,7 +145,41 @@ class Roster:
 
     @buried.setter
     def buried(self, number: int) -> None:
-        struct.pack_into("=q", self._memory, 32, number)
+        _NUMBER.pack_into(self._memory, 32, number)
+
+    @property
+    def stirred_at(self) -> float:
+        """time.monotonic() when somebody here last had something to do, or was asked
+        for something. Any process writes it."""
+        return float(self._head()[5])
+
+    @stirred_at.setter
+    def stirred_at(self, moment: float) -> None:
+        _MOMENT.pack_into(self._memory, 40, moment)
+
+    # Rest.
+
+    def is_calm(self, now: float, lease: float) -> bool:
+        """Whether nobody has had anything to do for as long as a lease. Where
+        notifications are not heard nobody would tell of that."""
+        return self.can_listen and now - self.stirred_at > lease
+
+    def may_rest(self, now: float, lease: float) -> bool:
+        """Whether it is calm, and who rests is woken when it no longer is."""
+        return self._bells is not None and self.is_calm(now, lease)
+
+    def stir(self, now: float, lease: float) -> None:
+        """Somebody has something to do. Who may rest is woken: it was calm for a lease
+        then, so for more than half of one now."""
+        before, self.stirred_at = self.stirred_at, now
+        if self._bells is not None and now - before > lease / 2:
+            self._bells.supervisor.ring()
+            self._bells.keeper.ring()
+
+    def call_supervisor(self) -> None:
+        """Have it look at what the keeper wrote."""
+        if self._bells is not None:
+            self._bells.supervisor.ring()
 
     def _head(self) -> tuple[Any, ...]:
         return _HEAD.unpack_from(self._memory, 0)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import logging
 import os
-import select
 import signal
 import time
 from dataclasses import replace
@@ -17,10 +15,18 @@ from django.db import connections
 
 from django_jobqueue.conf import conf
 from django_jobqueue.workers import identity
+from django_jobqueue.workers.bell import Bells
 from django_jobqueue.workers.child import Child, how_it_ended
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.family import Family
-from django_jobqueue.workers.life import CANCEL, DRAIN, OF_LEASE, QUIT, RESUME
+from django_jobqueue.workers.life import (
+    CALM_LOOKS,
+    CANCEL,
+    DRAIN,
+    OF_LEASE,
+    QUIT,
+    RESUME,
+)
 from django_jobqueue.workers.process import Plan
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat
 from django_jobqueue.workers.stopping import Step, Stopping
@@ -40,12 +46,13 @@ class Supervisor:
     def __init__(self, plan: Plan, processes: int) -> None:
         self.plan = replace(plan, supervisor=identity.name_of(os.getpid()))
         self.processes = processes
-        self.roster = Roster(2 * processes + 4)
+        bells = Bells()
+        self._bell = bells.supervisor
+        self.roster = Roster(2 * processes + 4, bells)
         self.dump = Dump(conf.dump_dir, self.plan.supervisor)
         self.stopping = Stopping(grace=conf.grace, cancel_grace=conf.cancel_grace)
-        self._wakeup, self._waker = os.pipe()
         self.family = Family(
-            self.plan, self.roster, self.dump, private=(self._wakeup, self._waker)
+            self.plan, self.roster, self.dump, keeper_bell=bells.keeper
         )
         self._deaths_in_row = 0
         self._spawn_at = 0.0
@@ -77,9 +84,7 @@ class Supervisor:
     # Signals and time.
 
     def _listen_to_signals(self) -> None:
-        for end in (self._wakeup, self._waker):
-            os.set_blocking(end, False)
-        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._bell.writer, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._stop_signal)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
@@ -104,17 +109,26 @@ class Supervisor:
 
     def _sleep(self) -> None:
         now = time.monotonic()
-        rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
+        if self._may_rest(now):
+            rest = conf.lease / CALM_LOOKS
+        else:
+            rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
         if now < self._spawn_at:
             rest = min(rest, self._spawn_at - now)
         if self.stopping.next_at is not None:
             rest = min(rest, max(0.0, self.stopping.next_at - now))
         if self.stopping or self.plan.drain or not self.roster.keeper_is_ready:
             rest = min(rest, 0.02)
-        ready, _, _ = select.select([self._wakeup], [], [], rest)
-        if ready:
-            with contextlib.suppress(BlockingIOError):
-                os.read(self._wakeup, 1_024)
+        self._bell.wait(rest)
+
+    def _may_rest(self, now: float) -> bool:
+        """Whether there is no clock to watch, and it is woken when there is."""
+        if self.family.is_paused or any(seat.held for seat in self.roster):
+            return False
+        return self.roster.may_rest(now, conf.lease)
+
+    def _stir(self) -> None:
+        self.roster.stir(time.monotonic(), conf.lease)
 
     def _is_over(self) -> bool:
         if self.family:
@@ -134,13 +148,16 @@ class Supervisor:
         self.family.ensure_keeper()
         if self.roster.alone_waiting and not any(child.alone for child in self.family):
             self.family.spawn(alone=True)
+            self._stir()
         ordinary = [c for c in self.family if not c.alone and not c.replaced]
         if time.monotonic() >= self._spawn_at:
             for _ in range(self.processes - len(ordinary)):
                 self.family.spawn(alone=False)
+                self._stir()
 
     def _ended(self, child: Child, seat: Seat, code: int) -> None:
         """A worker ended: have its jobs looked after, and make room for a successor."""
+        self._stir()
         crashed = not seat.orderly and not child.fenced
         if self.stopping and code == -signal.SIGKILL:
             crashed = False  # by us, at the end of its time
@@ -218,5 +235,6 @@ class Supervisor:
                     self._order(child, ORDERS[step], paused=0)
 
     def _order(self, child: Child, order: bytes, *, paused: int) -> None:
+        self._stir()
         self.roster.write(child.seat, paused=paused)
         child.tell(order)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from django_jobqueue.outcomes import Asked
@@ -11,8 +11,10 @@ from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.executors.base import Executor
 from django_jobqueue.workers.loop import Loop
 
-EVERY: Final = 0.25  # seconds, while something runs
+EVERY: Final = 0.25  # seconds, while something runs or is about to
 RESTING: Final = 1.0
+WAKEFUL: Final = 15.0  # seconds after the last job until it sleeps
+SLEEPING: Final = 60.0  # at most, should nobody have been able to wake it
 
 
 class Timer(Loop):
@@ -24,23 +26,40 @@ class Timer(Loop):
     def __init__(
         self,
         executors: Sequence[Executor],
+        held: Collection[Attempt],
         hopeless: Callable[[list[Attempt]], None],
     ) -> None:
         super().__init__()
         self._executors = executors
+        self._held = held  # all jobs that this process has
         self._hopeless = hopeless
+        self._held_at = time.monotonic()
+        self._sleeps = False
+
+    def rouse(self) -> None:
+        """Something is held: end a long rest."""
+        if self._sleeps:
+            self.wake()
 
     def tick(self) -> float:
         """Look at everything that runs."""
         now = time.monotonic()
         lost: list[Attempt] = []
-        soonest = RESTING
+        soonest = self._longest_rest(now)
         for executor in self._executors:
             for attempt in executor.running:
                 soonest = min(soonest, self._look_at(attempt, now, lost))
         if lost:
             self._hopeless(lost)
         return max(soonest, 0.005)
+
+    def _longest_rest(self, now: float) -> float:
+        self._sleeps = True  # said first: see Stir
+        if self._held:
+            self._held_at, self._sleeps = now, False
+            return EVERY
+        self._sleeps = now - self._held_at > WAKEFUL
+        return SLEEPING if self._sleeps else RESTING
 
     def _look_at(self, attempt: Attempt, now: float, lost: list[Attempt]) -> float:
         """Returns in how many seconds to look again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +11,8 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import Worker
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.renewer import Renewer
+from django_jobqueue.workers.bell import Bells
+from django_jobqueue.workers.renewer import LOOK_EVERY, Renewer
 from django_jobqueue.workers.roster import DESIRES, EASE, Roster
 from tests.conftest import HandDriven
 
@@ -22,11 +24,12 @@ class Calm:
 
     def __init__(self, worker: HandDriven, own: OwnConnection) -> None:
         self.id = worker.worker.id
-        self.roster = Roster(2)
+        self.bells = Bells()
+        self.roster = Roster(2, self.bells)
         self.roster.can_listen = True
         self.roster.write(0, pid=1, worker=self.id, renewable=1)
         self.renewer = Renewer(self.roster, own)
-        self.renewer._busy_at -= 2 * conf.lease
+        self.roster.stirred_at -= 2 * conf.lease
         self.renewer.tick()
 
     def is_renewed(self) -> bool:
@@ -117,3 +120,33 @@ def test_without_notifications_no_lease_is_renewed_for_longer(calm: Calm) -> Non
     calm.roster.can_listen = False
     assert calm.is_renewed()
     assert not calm.is_eased
+
+
+def test_a_renewer_with_nothing_to_see_rests_until_the_next_renewal(calm: Calm) -> None:
+    assert calm.renewer.tick() > LOOK_EVERY
+    calm.roster.stir(time.monotonic(), conf.lease)
+    assert calm.bells.keeper.wait(0)[0]
+    assert calm.is_renewed()
+    assert not calm.is_eased
+    assert calm.renewer.tick() <= LOOK_EVERY
+
+
+def test_the_supervisor_is_told_of_what_is_asked_once(calm: Calm) -> None:
+    calm.roster.stir(time.monotonic(), conf.lease)
+    calm.renewer.tick()
+    calm.bells.supervisor.wait(0)
+    Worker.objects.update(desired="drain")
+    calm.renewer.wake()
+    calm.renewer.tick()
+    assert calm.bells.supervisor.wait(0)[0]
+    calm.renewer.wake()
+    calm.renewer.tick()
+    assert not calm.bells.supervisor.wait(0)[0]
+
+
+def test_the_supervisor_is_told_that_a_worker_was_given_up(calm: Calm) -> None:
+    Worker.objects.update(state="lost")
+    calm.renewer.wake()
+    calm.renewer.tick()
+    assert calm.roster.seat(0).lost
+    assert calm.bells.supervisor.wait(0)[0]

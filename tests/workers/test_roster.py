@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 
+from django_jobqueue.workers.bell import Bells
 from django_jobqueue.workers.roster import Roster
+
+LEASE = 15.0  # seconds
 
 
 def test_a_seat_holds_what_is_written() -> None:
@@ -64,3 +67,50 @@ def test_a_lease_that_was_renewed_for_longer_counts_from_later() -> None:
     assert seat.leased_at(20.0, 15.0) == 50.0
     assert not seat.is_cut_off(20.0, 62.0, 15.0)
     assert seat.is_cut_off(20.0, 63.0, 15.0)
+
+
+def calm_roster(bells: Bells | None = None) -> Roster:
+    """Nobody has had anything to do for long."""
+    roster = Roster(1, bells)
+    roster.can_listen = True
+    roster.stirred_at = 100.0
+    return roster
+
+
+def test_a_host_is_calm_when_nobody_had_anything_to_do_for_a_lease() -> None:
+    roster = calm_roster(Bells())
+    assert not roster.is_calm(115.0, LEASE)
+    assert roster.is_calm(116.0, LEASE)
+    assert roster.may_rest(116.0, LEASE)
+
+
+def test_a_host_that_hears_no_notifications_is_never_calm() -> None:
+    roster = calm_roster(Bells())
+    roster.can_listen = False
+    assert not roster.is_calm(1_000.0, LEASE)
+
+
+def test_nobody_rests_for_long_who_cannot_be_woken() -> None:
+    roster = calm_roster()
+    assert roster.is_calm(116.0, LEASE)
+    assert not roster.may_rest(116.0, LEASE)
+    roster.stir(117.0, LEASE)
+    assert not roster.is_calm(118.0, LEASE)
+
+
+def test_whoever_may_rest_is_woken_when_somebody_has_something_to_do() -> None:
+    bells = Bells()
+    roster = calm_roster(bells)
+    roster.stir(116.0, LEASE)
+    assert not roster.is_calm(116.0, LEASE)
+    assert bells.supervisor.wait(0)[0]
+    assert bells.keeper.wait(0)[0]
+
+
+def test_nobody_is_woken_while_all_look_often_anyway() -> None:
+    bells = Bells()
+    roster = calm_roster(bells)
+    roster.stir(105.0, LEASE)
+    assert roster.stirred_at == 105.0
+    assert not bells.supervisor.wait(0)[0]
+    assert not bells.keeper.wait(0)[0]

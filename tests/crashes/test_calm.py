@@ -1,0 +1,96 @@
+"""A real ``runworkers`` that has had nothing to do for as long as a lease, and what
+wakes it. Its renewals tell from outside that it is calm: they are for longer then."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from django_jobqueue import triage
+from django_jobqueue.models import Worker
+from django_jobqueue.workers.roster import EASE
+from tests.conftest import RunWorkers, archived, eventually
+from tests.crashes.test_kills import children, kill
+from tests.sample import jobs
+
+pytestmark = pytest.mark.processes
+
+LEASE = 3.0  # seconds
+
+
+def longest_lease() -> float:
+    """Seconds for which the running worker was last renewed."""
+    row = Worker.objects.get(state="running")
+    return (row.lease_until - row.renewed_at).total_seconds()
+
+
+@pytest.fixture
+def calm(runworkers: Callable[..., RunWorkers]) -> RunWorkers:
+    """One worker process that rests, and all who look after it."""
+    run = runworkers("--threads", "2", "--lease", str(LEASE))
+    run.started()
+    eventually(lambda: longest_lease() > LEASE * EASE, what="calm")
+    return run
+
+
+def test_a_job_is_run_and_gives_a_calm_worker_an_ordinary_lease(
+    calm: RunWorkers, journal: str
+) -> None:
+    jobs.write.enqueue(journal, seconds=1.0)
+    eventually(lambda: jobs.notes(journal))
+    eventually(lambda: longest_lease() < LEASE * EASE)
+    assert archived() == []
+    eventually(archived)
+    eventually(lambda: longest_lease() > LEASE * EASE, what="calm again")
+    assert calm.stop() == 0
+
+
+def test_a_calm_worker_is_drained_and_resumed(calm: RunWorkers) -> None:
+    worker = Worker.objects.get(state="running")
+    triage.ask_workers([worker.id], "drain")
+    eventually(lambda: Worker.objects.get(id=worker.id).state == "draining")
+    triage.ask_workers([worker.id], "resume")
+    eventually(lambda: Worker.objects.get(id=worker.id).state == "running")
+    jobs.add.enqueue(1)
+    eventually(archived)
+
+
+def test_a_calm_worker_says_where_it_is(calm: RunWorkers) -> None:
+    worker = Worker.objects.get(state="running")
+    triage.ask_where([worker.id])
+    eventually(lambda: Worker.objects.get(id=worker.id).answer)
+
+
+def test_a_calm_worker_that_is_to_stop_ends_and_leaves_nobody(calm: RunWorkers) -> None:
+    triage.ask_workers([Worker.objects.get(state="running").id], "stop")
+    assert calm.wait() == 0
+    assert not Worker.objects.filter(state="running").exists()
+
+
+def test_a_calm_worker_that_is_killed_is_replaced(calm: RunWorkers) -> None:
+    (pid,) = calm.workers()
+    kill(pid)
+    eventually(lambda: calm.workers() not in ([], [pid]))
+    jobs.add.enqueue(1)
+    eventually(archived)
+
+
+def test_a_calm_worker_that_is_stopped_is_killed_and_replaced(
+    calm: RunWorkers,
+) -> None:
+    (pid,) = calm.workers()
+    os.kill(pid, signal.SIGSTOP)
+    eventually(lambda: calm.workers() not in ([], [pid]))
+    assert "is stopped (SIGSTOP); killing it" in calm.output
+
+
+def test_a_calm_host_goes_on_when_its_keeper_is_killed(calm: RunWorkers) -> None:
+    (keeper,) = set(children(calm.process.pid)) - set(calm.workers())
+    kill(keeper)
+    eventually(lambda: "starting another" in calm.output)
+    jobs.add.enqueue(1)
+    eventually(archived)
+    eventually(lambda: longest_lease() > LEASE * EASE, what="calm again")

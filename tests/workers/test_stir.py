@@ -1,0 +1,70 @@
+"""Threads of a worker that sleep while it has nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from django_jobqueue.store.notify import News
+from django_jobqueue.workers.timer import WAKEFUL, Timer
+from tests.conftest import HandDriven, archived, eventually
+from tests.sample import jobs
+
+
+@pytest.fixture
+def timer(worker: HandDriven) -> Iterator[Timer]:
+    """The timer of a worker that has had nothing to do for long; it sleeps."""
+    timer = worker.worker.timer
+    timer._held_at -= 2 * WAKEFUL
+    timer.start()
+    eventually(lambda: timer._sleeps, what="the timer to sleep")
+    yield timer
+    timer.stop(5)
+
+
+def test_a_job_that_comes_while_the_timer_sleeps_is_ended_at_its_timeout(
+    worker: HandDriven, timer: Timer
+) -> None:
+    jobs.aslow.enqueue(seconds=60)
+    worker.work()
+    (job,) = archived()
+    assert job.status == "failed"
+    assert "longer than its timeout" in job.error_message
+
+
+def test_a_timer_that_is_awake_is_not_woken_by_a_claim(worker: HandDriven) -> None:
+    timer = worker.worker.timer
+    timer.tick()
+    jobs.add.enqueue(1)
+    worker.claim()
+    assert not timer._woken.is_set()
+
+
+def test_a_timer_does_not_sleep_while_something_is_held(worker: HandDriven) -> None:
+    timer = worker.worker.timer
+    jobs.add.enqueue(1)
+    worker.claim()
+    timer._held_at -= 2 * WAKEFUL
+    timer.tick()
+    assert not timer._sleeps
+    worker.work()
+    timer._held_at -= 2 * WAKEFUL
+    timer.tick()
+    assert timer._sleeps
+
+
+def test_a_worker_stirs_when_it_has_claimed_and_when_an_operator_calls(
+    worker: HandDriven,
+) -> None:
+    told: list[str] = []
+    worker.worker.stir.wakes(lambda: told.append("stirred"))
+    worker.claim()
+    assert told == []
+    jobs.add.enqueue(1)
+    worker.claim()
+    assert told == ["stirred"]
+    worker.worker._hear(News.CONTROL, "another")
+    assert told == ["stirred"]
+    worker.worker._hear(News.CONTROL, str(worker.worker.id))
+    assert told == ["stirred"] * 2
