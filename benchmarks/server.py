@@ -92,10 +92,23 @@ class Postgres:
         """What a query counts."""
         return int(self._value(statement))
 
+    @contextmanager
+    def without_autovacuum(self) -> Iterator[None]:
+        """Its transactions count as those of a database, and are nobody's queries."""
+        self._alter("SET autovacuum = off")
+        try:
+            yield
+        finally:
+            self._alter("RESET autovacuum")
+
     def stop(self) -> None:
         """Stop it at once; its data are thrown away."""
         self.admin.close()
         self._server.stop("immediate")
+
+    def _alter(self, setting: str) -> None:
+        self.admin.execute(f"ALTER SYSTEM {setting}".encode())
+        self.admin.execute("SELECT pg_reload_conf()")
 
     def _value(self, statement: str) -> Any:
         row = self.admin.execute(statement.encode()).fetchone()

@@ -59,6 +59,7 @@ def _pickup(site: Site, system: System) -> Values:
 
 def _idle(site: Site, systems: Sequence[System]) -> Mapping[str, Values]:
     with ExitStack() as stack:
+        stack.enter_context(site.server.without_autovacuum())
         trials = [stack.enter_context(site.trial(system)) for system in systems]
         workers = []
         for trial in trials:
@@ -116,7 +117,8 @@ QUESTION: Final = Question(
         "committed by then, to the first line of the handler. Then workers of all "
         "systems are left alone, each with its own database, and the transactions "
         "there are counted, of Redis the commands: an idle worker's queries are "
-        "transactions of one statement. Connections are those of the command for one "
+        "transactions of one statement; autovacuum, whose transactions are nobody's "
+        "queries, is off meanwhile. Connections are those of the command for one "
         "worker process, and what each further process adds."
     ),
     cases=(
