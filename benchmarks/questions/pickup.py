@@ -27,7 +27,9 @@ JOBS: Final = 150
 WARM_UP: Final = 20
 PAUSES: Final = (0.02, 0.06)  # seconds between two jobs, drawn evenly
 REST: Final = 1.5  # seconds from the warm-up to the first job
-SETTLING: Final = 14.0  # seconds; an idle backend tells its counters after ten
+# Seconds after the first job: a backend tells its counters when it was idle for ten,
+# and what has leases may need one or two to see that there is nothing to do.
+SETTLING: Final = 30.0
 WATCHED: Final = 60.0  # seconds
 MORE: Final = 2  # processes
 ALL_CONNECTED: Final = 5.0  # seconds
@@ -115,9 +117,9 @@ QUESTION: Final = Question(
         f"One worker process that has nothing to do; {JOBS} jobs come one by one, "
         "20 to 60 ms apart. Measured from the return of the enqueue, which has "
         "committed by then, to the first line of the handler. Then workers of all "
-        "systems are left alone, each with its own database, and the transactions "
-        "there are counted, of Redis the commands: an idle worker's queries are "
-        "transactions of one statement; autovacuum, whose transactions are nobody's "
+        "systems are left alone, each with its own database, for half a minute, and "
+        "then the transactions there are counted, of Redis the commands: an idle "
+        "worker's queries are transactions of one statement; autovacuum, whose transactions are nobody's "
         "queries, is off meanwhile. Connections are those of the command for one "
         "worker process, and what each further process adds."
     ),
