@@ -123,9 +123,9 @@ class Supervisor:
 
     def _may_rest(self, now: float) -> bool:
         """Whether there is no clock to watch, and it is woken when there is."""
-        if self.family.is_paused or any(seat.held for seat in self.roster):
+        if self.family.is_paused or not self.roster.may_rest(now, conf.lease):
             return False
-        return self.roster.may_rest(now, conf.lease)
+        return not any(seat.held for seat in self.roster)
 
     def _stir(self) -> None:
         self.roster.stir(time.monotonic(), conf.lease)
