@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from django_jobqueue.store import marks
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.hot import HotStatement
 from django_jobqueue.store.marks import FROM_MARK, LANES, LaneMark
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 
@@ -80,8 +81,8 @@ RETURNING job.id, job.job_type, job.queue, job.priority, job.data::text, job.att
           job.metadata::text
 """
 
-CLAIM: Final = _CLAIM.format(
-    pick=_PICK.format(condition=_OPEN + _UNLIMITED, limit="%(limit)s")
+CLAIM: Final = HotStatement(
+    _CLAIM.format(pick=_PICK.format(condition=_OPEN + _UNLIMITED, limit="%(limit)s"))
 )
 
 # An exact limit needs two statements in one transaction: the second one's snapshot must

@@ -11,7 +11,7 @@ import logging
 import random
 import time
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol
 
 import psycopg
@@ -21,6 +21,7 @@ from psycopg import sql
 from django_jobqueue.conf import conf
 from django_jobqueue.databases import check_alias
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store.hot import HotStatement, Prepared
 
 logger = logging.getLogger(__name__)
 
@@ -150,6 +151,20 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     bound: float = 15.0  # seconds
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._prepared_here: dict[HotStatement, Prepared] = {}
+
+    def fetch_hot(self, statement: HotStatement, params: Params) -> list[Any]:
+        """Run one in a transaction of its own, and return its rows."""
+        prepared = self._prepared_here.get(statement)
+        if prepared is not None:
+            with suppress(psycopg.errors.InvalidSqlStatementName):
+                return prepared.rows(self, params)
+            # After a rollback psycopg has the server forget all that is prepared.
+        prepared = self._prepared_here[statement] = Prepared(self, statement)
+        return prepared.rows(self, params)
+
     def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
         """Wait for the server, but not for longer than ``bound`` seconds."""
         return super().wait(self._watched(gen), *args, **kwargs)
@@ -191,6 +206,8 @@ class OwnConnection:
         Raises StoreUnavailable for whatever time may heal.
         """
         with self._sorted() as connection:
+            if isinstance(statement, HotStatement) and not self.pooled:
+                return connection.fetch_hot(statement, params)
             return self._execute(connection, statement, params).fetchall()
 
     def run(self, statement: str, params: Params = EMPTY) -> None:

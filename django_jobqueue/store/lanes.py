@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from django_jobqueue.store import marks
+from django_jobqueue.store import arrays, marks
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.hot import HotStatement
 from django_jobqueue.store.marks import FROM_MARK, LANES, START, LaneMark, Mark
 from django_jobqueue.store.rows import Lane
 
@@ -91,7 +92,7 @@ SELECT lane.queue, lane.priority, lane.job_type, head.run_after, head.id
 
 # The last two columns are a mark: before it nothing waits. No moment that is not over
 # is one: a job may still come before it.
-LOOK: Final = f"""
+LOOK: Final = HotStatement(f"""
 SELECT queue, priority, job_type,
        extract(epoch FROM run_after - clock_timestamp())::float8,
        least(run_after, statement_timestamp()),
@@ -99,7 +100,7 @@ SELECT queue, priority, job_type,
             ELSE '{START[1]}'::uuid END
   FROM ({_NEW}
         UNION ALL {_KNOWN}) AS head
-"""
+""")
 
 # One index probe a queue, however many lanes it has.
 QUEUES: Final = """
@@ -156,11 +157,11 @@ def _params(known: Sequence[LaneMark]) -> dict[str, Any]:
     ordered = sorted(mark.lane for mark in known)
     lower, upper = [FIRST, *ordered], [*ordered, LAST]
     return {
-        "from_queue": [lane.queue for lane in lower],
-        "from_priority": [lane.priority for lane in lower],
-        "from_type": [lane.job_type for lane in lower],
-        "to_queue": [lane.queue for lane in upper],
-        "to_priority": [lane.priority for lane in upper],
-        "to_type": [lane.job_type for lane in upper],
+        "from_queue": arrays.of_texts(lane.queue for lane in lower),
+        "from_priority": arrays.of_numbers(lane.priority for lane in lower),
+        "from_type": arrays.of_texts(lane.job_type for lane in lower),
+        "to_queue": arrays.of_texts(lane.queue for lane in upper),
+        "to_priority": arrays.of_numbers(lane.priority for lane in upper),
+        "to_type": arrays.of_texts(lane.job_type for lane in upper),
         **marks.params(known),
     }

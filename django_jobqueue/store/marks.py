@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from django_jobqueue.store.rows import Lane
 Mark = tuple[datetime, UUID]
 
 START: Final[Mark] = (datetime(1, 1, 2, tzinfo=UTC), UUID(int=0))
-FRESH: Final = timedelta(seconds=2)
+FRESH: Final = 2.0  # seconds
 
 LANES: Final = """
             unnest(%(queues)s::text[], %(priorities)s::smallint[],
@@ -62,5 +62,5 @@ def params(lanes: Sequence[LaneMark]) -> dict[str, Any]:
         "mark_ids": arrays.of_ids([m.mark[1] for m in lanes]),
         "back_times": arrays.of_moments([m.back[0] for m in lanes]),
         "back_ids": arrays.of_ids([m.back[1] for m in lanes]),
-        "fresh": FRESH,
+        "fresh": f"{FRESH} s",
     }

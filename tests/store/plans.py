@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 
 from django_jobqueue.store.connection import OwnConnection, Params
+from django_jobqueue.store.hot import HotStatement, Prepared
 
 HOT = "jobqueue_queuedjob"
 
@@ -86,8 +87,13 @@ def plan_of(db: OwnConnection, statement: str, params: Params) -> Plan:
     with db.raw() as connection, connection.transaction(force_rollback=True):
         # Past psycopg, which would forget what it has prepared.
         connection.pgconn.exec_(b"SAVEPOINT before")
-        connection.execute(statement, params, binary=True)
-        name = _prepared(connection, statement)
+        if isinstance(statement, HotStatement):
+            hot = Prepared(connection, statement)
+            hot.rows(connection, params)
+            name = hot.name
+        else:
+            connection.execute(statement, params, binary=True)
+            name = _prepared(connection, statement)
         connection.pgconn.exec_(b"ROLLBACK TO SAVEPOINT before")
         names = dict.fromkeys(re.findall(r"%\((\w+)\)s", statement))
         arguments = ", ".join(f"%({name})s" for name in names)

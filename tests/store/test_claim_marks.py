@@ -54,7 +54,7 @@ def test_the_start_lies_before_every_moment_that_python_knows(
 def test_a_job_younger_than_two_seconds_is_seen_whatever_the_mark(
     own: OwnConnection, holder: int, mark_at: float
 ) -> None:
-    make(run_after=ago(FRESH.total_seconds() + 10))
+    make(run_after=ago(FRESH + 10))
     young = make(run_after=ago(0))
 
     assert ids(claim.claim(own, holder, [from_mark(mark_at)], 10)) == {young}

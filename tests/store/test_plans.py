@@ -294,7 +294,7 @@ def _outcomes(holder: int) -> dict[str, Any]:
 
 def _arrays(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
     return {
-        "ids": [id for id, _ in rows],
+        "ids": arrays.of_ids(id for id, _ in rows),
         "fences": arrays.of_numbers([fence for _, fence in rows]),
         "ran": arrays.of_numbers([1] * len(rows)),
         "ago": arrays.of_numbers([0] * len(rows)),
