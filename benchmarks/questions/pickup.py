@@ -119,8 +119,8 @@ QUESTION: Final = Question(
         "committed by then, to the first line of the handler. Then workers of all "
         "systems are left alone, each with its own database, for half a minute, and "
         "then the transactions there are counted, of Redis the commands: an idle "
-        "worker's queries are transactions of one statement; autovacuum, whose transactions are nobody's "
-        "queries, is off meanwhile. Connections are those of the command for one "
+        "worker's queries are transactions of one statement; autovacuum, whose "
+        "transactions are nobody's queries, is off meanwhile. Connections are those of the command for one "
         "worker process, and what each further process adds."
     ),
     cases=(
