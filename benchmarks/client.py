@@ -43,22 +43,24 @@ def copies(app: CopyingApp, *, blocks: int, of: int) -> Answer:
 
 
 def singles(app: App, *, blocks: int, of: int) -> Answer:
-    """Blocks of enqueues and of bare INSERTs in turn; answers the ns of each call.
+    """Blocks of enqueues and of bare INSERTs, prepared and not, in turn; answers the
+    ns of each call.
 
     A system without PostgreSQL has no INSERTs.
     """
-    enqueues: list[int] = []
-    inserts: list[int] = []
-    insert = _insert(app)
+    calls: dict[str, Callable[[int], None]] = {
+        "enqueues": lambda number: app.enqueue(number, 0)
+    }
+    if hasattr(app, "insert"):
+        calls |= {"inserts": _insert(app), "planned": _insert(app, prepared=False)}
+    took: Answer = {name: [] for name in ("enqueues", "inserts", "planned")}
     for block in range(blocks + 1):
-        if block == 1:  # the first one is to warm up
-            enqueues.clear()
-            inserts.clear()
         numbers = range(block * of, (block + 1) * of)
-        enqueues += [_timed(app.enqueue, number, 0) for number in numbers]
-        if insert is not None:
-            inserts += [_timed(insert, number) for number in numbers]
-    return {"enqueues": enqueues, "inserts": inserts}
+        for name, call in calls.items():
+            ns = [_timed(call, number) for number in numbers]
+            if block:  # the first one is to warm up
+                took[name] += ns
+    return took
 
 
 def paced(app: App, *, first: int, pauses: list[float]) -> Answer:
@@ -84,11 +86,11 @@ def steady(app: App, *, first: int, jobs: int, rate: float, ms: int) -> Answer:
 
 def during(app: App, *, first: int, seconds: float, bare: bool) -> Answer:
     """As many enqueues, or bare INSERTs, as can be done; answers how many."""
-    insert = _insert(app)
+    insert = _insert(app) if bare else None
     until = time.monotonic() + seconds
     done = 0
     while time.monotonic() < until:
-        if bare and insert is not None:
+        if insert is not None:
             insert(first + done)
         else:
             app.enqueue(first + done, 0)
@@ -101,11 +103,12 @@ def soak(app: SoakingApp, *, seconds: float) -> Answer:
     return {**app.soak(seconds)}
 
 
-def _insert(app: App) -> Callable[[int], None] | None:
-    """The bare INSERT on a connection of its own, of a system that has one."""
-    if not hasattr(app, "insert"):
-        return None
-    connection = psycopg.connect(autocommit=True)
+def _insert(app: App, *, prepared: bool = True) -> Callable[[int], None]:
+    """The bare INSERT, on a connection of its own, of a system on PostgreSQL; psycopg
+    prepares what is run often, unless told not to."""
+    connection = psycopg.connect(
+        autocommit=True, prepare_threshold=5 if prepared else None
+    )
     return lambda number: cast(PostgresApp, app).insert(connection, number)
 
 

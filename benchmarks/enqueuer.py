@@ -39,10 +39,10 @@ class Enqueuer:
         answer = self._ask(do="many", numbers=numbers, ms=ms, is_async=is_async)
         return float(answer["ns"]) / 1e9
 
-    def singles(self, *, blocks: int, of: int) -> tuple[list[int], list[int]]:
-        """Enqueues and bare INSERTs in turn; returns the ns of each."""
-        answer = self._ask(do="singles", blocks=blocks, of=of)
-        return answer["enqueues"], answer["inserts"]
+    def singles(self, *, blocks: int, of: int) -> dict[str, list[int]]:
+        """``enqueues`` and bare ``inserts`` in turn, and by psycopg ``planned`` ones,
+        which are not prepared; returns the ns of each."""
+        return self._ask(do="singles", blocks=blocks, of=of)
 
     def paced(self, first: int, pauses: list[float]) -> list[int]:
         """One job after each pause; returns when each was committed, in ns."""
