@@ -120,8 +120,8 @@ QUESTION: Final = Question(
         "systems are left alone, each with its own database, for half a minute, and "
         "then the transactions there are counted, of Redis the commands: an idle "
         "worker's queries are transactions of one statement; autovacuum, whose "
-        "transactions are nobody's queries, is off meanwhile. Connections are those of the command for one "
-        "worker process, and what each further process adds."
+        "transactions are nobody's queries, is off meanwhile. Connections are those "
+        "of the command for one worker process, and what each further process adds."
     ),
     cases=(
         Case(
