@@ -17,7 +17,14 @@ from django_jobqueue.arguments import from_json
 from django_jobqueue.exceptions import AlreadyArchived
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
-from django_jobqueue.store.notify import ALWAYS, NOTIFY_IDLE, OUR_TURN, TURN
+from django_jobqueue.store.notify import (
+    ALWAYS,
+    NOTIFY_IDLE,
+    OUR_TURN,
+    TURN,
+    News,
+    payload,
+)
 from django_jobqueue.store.rows import Job
 
 # By the caller, the code, or what the row says of a handler that is not known here. A
@@ -73,7 +80,7 @@ VALUES (%(id)s, {job_type}, {queue}, {priority}, %(data)s, statement_timestamp()
 RETURNING created_at{notify}
 """
 NOTIFY_KNOWN: Final = """,
-          CASE WHEN {turn} THEN pg_notify('jobqueue', 'q:' || queue)::text END
+          CASE WHEN {turn} THEN pg_notify('jobqueue', {news})::text END
 """
 
 DELETE_AGAIN: Final = "DELETE FROM jobqueue_queuedjob WHERE id = %(id)s"
@@ -317,17 +324,26 @@ def _copy_text(value: object) -> str:
 
 def _look(job_type: str, queue: str, priority: int, *row: Any) -> Known:
     """What the row that was just inserted tells about the next ones."""
-    values = {"job_type": job_type, "queue": queue, "priority": priority}
+    values = {
+        "job_type": job_type,
+        "queue": queue,
+        "priority": priority,
+        "news": payload(News.JOBS, queue),
+    }
     literals = {
         name: sql.Literal(value).as_string().replace("%", "%%")
         for name, value in values.items()
     }
     key = row[-1]
-    notify = "" if key is None else NOTIFY_KNOWN
-    alone, within = (
-        INSERT_KNOWN.format(**literals, notify=notify.format(turn=turn))
-        for turn in (TURN.format(key=key), ALWAYS)
-    )
+    if key is None:
+        plain = INSERT_KNOWN.format(**literals, notify="")
+        alone, within = plain, plain
+    else:
+        notifying = INSERT_KNOWN.replace("{notify}", NOTIFY_KNOWN)
+        alone, within = (
+            notifying.format(**literals, turn=turn)
+            for turn in (TURN.format(first=key, second=~key), ALWAYS)
+        )
     return Known(queue, priority, alone, within, since=time.monotonic())
 
 

@@ -33,9 +33,9 @@ NOTIFY_IDLE: Final = f"""
 # after the first, so later than whoever left it to them, and what it wakes finds all
 # their jobs. In a longer transaction each must notify: others cannot wait for its end.
 TURN: Final = """
-       (pg_try_advisory_xact_lock({key}) OR pg_try_advisory_xact_lock(~({key})))
+       (pg_try_advisory_xact_lock({first}) OR pg_try_advisory_xact_lock({second}))
 """
-OUR_TURN: Final = TURN.format(key=KEY)
+OUR_TURN: Final = TURN.format(first=KEY, second=f"~{KEY}")
 ALWAYS: Final = "true"
 
 
