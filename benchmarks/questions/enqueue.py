@@ -222,6 +222,11 @@ QUESTION: Final = Question(
             at_most=1.15,
         ),
         Aim(
+            text="Single: at most 1.15 × a bare INSERT that is not prepared, either",
+            figure=lambda r: r.median("enqueue/single", OURS.name, "planned_ratio"),
+            at_most=1.15,
+        ),
+        Aim(
             text=f"{CLIENTS} clients: at least 0.9 × while a worker says it is idle",
             figure=lambda r: r.median("enqueue/crowd", OURS.name, "wanted_ratio"),
             at_least=0.9,

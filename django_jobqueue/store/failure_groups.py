@@ -41,7 +41,7 @@ _EXCUSED: Final = """(
 
 RESOLVE: Final = _CHANGE.format(
     change=f"""state = 'resolved', resolved_at = clock_timestamp(),
-       resolved_in = %(release)s, excused = {_EXCUSED},
+       resolved_in = %(release)s::text, excused = {_EXCUSED},
        regressed_at = NULL, ignored_until = NULL""",
     condition=_SEEN,
 )
@@ -54,7 +54,8 @@ REOPEN: Final = _CHANGE.format(
     condition="held.state <> 'open'",
 )
 ASSIGN: Final = _CHANGE.format(
-    change="assignee = %(assignee)s", condition="held.assignee <> %(assignee)s"
+    change="assignee = %(assignee)s::text",
+    condition="held.assignee <> %(assignee)s::text",
 )
 NOTE: Final = _CHANGE.format(
     change=r"""notes = left(

@@ -1,0 +1,44 @@
+"""Projects whose OPTIONS say ``server_side_binding`` send parameters apart from the
+statement, and the server has to find their types."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+
+import pytest
+
+from django_jobqueue import store
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.hot import Prepared
+
+VERB = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
+
+
+def statements() -> dict[str, str]:
+    """Every whole statement of the store with parameters, by where it stands."""
+    found = {}
+    for module in pkgutil.iter_modules(store.__path__):
+        members = vars(importlib.import_module(f"{store.__name__}.{module.name}"))
+        for name, value in members.items():
+            if isinstance(value, str) and name.isupper() and not name.startswith("_"):
+                is_template = re.search(r"\{\w+\}", value)
+                if VERB.match(value) and "%(" in value and not is_template:
+                    found[f"{module.name}.{name}"] = value
+    return found
+
+
+STATEMENTS = statements()
+
+
+def test_there_are_statements() -> None:
+    assert {"claim.CLAIM", "finish.END", "operations.MOVE"} <= STATEMENTS.keys()
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_the_server_knows_the_type_of_every_parameter(
+    name: str, own: OwnConnection
+) -> None:
+    with own.raw() as connection:
+        Prepared(connection, STATEMENTS[name])
