@@ -47,8 +47,10 @@ RETURNING id
 """
 MOVE: Final = """
 UPDATE jobqueue_bulkoperation
-   SET state = %(to)s::text, error = %(error)s, job_id = coalesce(%(job)s::uuid, job_id),
-       finished_at = CASE WHEN %(to)s::text IN ('stopped', 'failed') THEN clock_timestamp()
+   SET state = %(to)s::text, error = %(error)s,
+       job_id = coalesce(%(job)s::uuid, job_id),
+       finished_at = CASE WHEN %(to)s::text IN ('stopped', 'failed')
+                          THEN clock_timestamp()
                      END
  WHERE id = %(id)s AND state = ANY (%(states)s::text[])
 RETURNING id
