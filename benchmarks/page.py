@@ -28,12 +28,14 @@ TEMPLATE: Final = Path(__file__).with_name("page.md")
 WIDTH: Final = 115
 NONE: Final = "Nothing."
 NOT_MEASURED: Final = "Not measured in this run."
+UNEXPLAINED: Final = "Why is not known."
 
 
 def page(results: Results) -> str:
     """The whole page."""
     return Template(TEMPLATE.read_text()).substitute(
         aims=_aims(results),
+        reasons=_list(_reasons(results)),
         in_short=_in_short(results),
         not_first=_list(_not_first(results)),
         questions="\n\n".join(_section(q, results) for q in QUESTIONS),
@@ -89,6 +91,16 @@ def _verdict(aim: Aim, figure: float | None) -> tuple[str, str]:
     if figure is None:
         return NOTHING, "not measured"
     return number(figure), "reached" if aim.is_reached(figure) else "**not reached**"
+
+
+def _reasons(results: Results) -> list[str]:
+    """Why what is not reached is not."""
+    return [
+        f"*{question.title}. {aim.text}:* {aim.reason or UNEXPLAINED}"
+        for question in QUESTIONS
+        for aim in question.aims
+        if (figure := aim.figure(results)) is not None and not aim.is_reached(figure)
+    ]
 
 
 def _in_short(results: Results) -> str:
@@ -159,8 +171,14 @@ def _made_with(results: Results) -> str:
 
 
 def _list(items: Iterable[str]) -> str:
-    return "\n".join(f"- {item}" for item in items) or NONE
+    return "\n".join(_prose(f"- {item}", "  ") for item in items) or NONE
 
 
-def _prose(text: str) -> str:
-    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+def _prose(text: str, indent: str = "") -> str:
+    return fill(
+        text,
+        WIDTH,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -60,6 +60,7 @@ class Aim:
     figure: Callable[[Results], float | None]
     at_least: float | None = None
     at_most: float | None = None
+    reason: str = ""  # why it may not be reached; told only then
 
     def is_reached(self, figure: float) -> bool:
         """Whether this is good enough."""

@@ -121,6 +121,10 @@ QUESTION: Final = Question(
             text="The supervisor: at most 15 MiB PSS",
             figure=lambda r: r.median("memory/worker", OURS.name, "supervisor_mb"),
             at_most=15,
+            reason=(
+                "It is its part of the pages of Django and the project, which three "
+                "processes share here, and what a fork has copied of them."
+            ),
         ),
         Aim(
             text="Flat: 1,000,000 jobs add at most 2 MiB",

@@ -66,6 +66,18 @@ def test_better_is_more_of_a_rate_and_less_of_a_time() -> None:
     assert times_better(crash.QUESTION, HOST, pgqueuer, made) == 3
 
 
+def test_what_was_not_reached_is_told_with_its_reason() -> None:
+    aim = next(a for a in drain.QUESTION.aims if a.text.startswith("Two processes"))
+    assert aim.reason
+    made = compared(10_000, 4_000)  # 20,000 in the median
+    add(made, "drain/two", OURS, {"jobs_per_s": 21_000})
+    told = " ".join(page(made).split())
+    assert f"- *Draining a backlog. {aim.text}:* {aim.reason}" in told
+    made.entries.pop()
+    add(made, "drain/two", OURS, {"jobs_per_s": 30_000})
+    assert aim.reason not in " ".join(page(made).split())
+
+
 @pytest.mark.parametrize(
     ("times", "words"),
     [
