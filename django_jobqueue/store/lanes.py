@@ -92,15 +92,16 @@ SELECT lane.queue, lane.priority, lane.job_type, head.run_after, head.id
 
 # The last two columns are a mark: before it nothing waits. No moment that is not over
 # is one: a job may still come before it.
-LOOK: Final = HotStatement(f"""
+_HEADS: Final = f"""
 SELECT queue, priority, job_type,
        extract(epoch FROM run_after - clock_timestamp())::float8,
        least(run_after, statement_timestamp()),
        CASE WHEN run_after <= statement_timestamp() THEN id
             ELSE '{START[1]}'::uuid END
-  FROM ({_NEW}
-        UNION ALL {_KNOWN}) AS head
-""")
+  FROM ({{heads}}) AS head
+"""
+LOOK: Final = HotStatement(_HEADS.format(heads=f"{_NEW}\n        UNION ALL {_KNOWN}"))
+GLANCE: Final = HotStatement(_HEADS.format(heads=_KNOWN))
 
 # One index probe a queue, however many lanes it has.
 QUEUES: Final = """
@@ -140,17 +141,24 @@ def look(db: Database, known: Sequence[LaneMark]) -> list[Head]:
 
     A known lane that is empty is among the heads as well.
     """
-    return [
-        Head(Lane(queue, priority, job_type), due_in, (moment, id))
-        for queue, priority, job_type, due_in, moment, id in db.fetch(
-            LOOK, _params(known)
-        )
-    ]
+    return _heads(db.fetch(LOOK, _params(known)))
+
+
+def glance(db: Database, known: Sequence[LaneMark]) -> list[Head]:
+    """Look at the known lanes alone: one index probe each, where a look makes six."""
+    return _heads(db.fetch(GLANCE, marks.params(known)))
 
 
 def queues(db: Database) -> list[str]:
     """The queues that jobs wait in."""
     return [queue for (queue,) in db.fetch(QUEUES)]
+
+
+def _heads(rows: Sequence[tuple[Any, ...]]) -> list[Head]:
+    return [
+        Head(Lane(queue, priority, job_type), due_in, (moment, id))
+        for queue, priority, job_type, due_in, moment, id in rows
+    ]
 
 
 def _params(known: Sequence[LaneMark]) -> dict[str, Any]:

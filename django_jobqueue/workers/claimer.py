@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from itertools import takewhile
 from operator import attrgetter
 from typing import Final
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import claim, release
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.rows import ClaimedJob, Lane
+from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.choice import Choice
 from django_jobqueue.workers.executors.base import Executor
-from django_jobqueue.workers.lanes import Known, Lanes
+from django_jobqueue.workers.lanes import Known
 from django_jobqueue.workers.policies import Policies
 
 logger = logging.getLogger(__name__)
@@ -42,8 +42,7 @@ class Claimer:
         make: Callable[[ClaimedJob, float], Attempt],
         held: set[Attempt],
     ) -> None:
-        self.lanes = Lanes()
-        self.limited_until: dict[str, float] = {}  # types at their limit
+        self.choice = Choice(policies, queues)
         self.in_doubt = False  # the answer of a claim was lost
         self._worker = worker
         self._connection = connection
@@ -61,24 +60,21 @@ class Claimer:
         """Have the statement planned (5 ms) before a job waits for it."""
         claim.claim(self._connection, self._worker, [], 0)
 
-    def runs(self, lane: Lane, executor: Executor) -> bool:
-        """Whether jobs of this lane can run there."""
-        if self._queues is not None and lane.queue not in self._queues:
-            return False
-        return self._policies.runs(lane.job_type, is_async=executor.is_async)
-
-    def fill(self, executor: Executor) -> tuple[int, bool]:
-        """Claim for the free slots, then ahead of them.
+    def fill(self, executor: Executor, *, due: bool = False) -> tuple[int, bool]:
+        """Claim for the free slots, then ahead of them; ``due``: nothing if no lane is
+        believed to be due, and careful lanes only if they are.
 
         Returns the number of jobs, and whether there may be more than there was room
         for.
         """
+        ordered = self.choice.in_turn(executor, due=due)
+        if due and not ordered:
+            return 0, False
         if not executor.wants_more:
             return 0, True
-        ordered = self.lanes.in_turn(lambda lane: self.runs(lane, executor))
         taken = 0
-        first = [] if executor.free else self._open_lanes(ordered)
-        if first and len(self._short_lanes(executor, first)) == len(first):
+        first = [] if executor.free else self.choice.open_ones(ordered)
+        if first and len(self.choice.short_ones(first, executor)) == len(first):
             taken, stop = self._fill_ahead(executor, first)
             if stop is not None:
                 return taken, True
@@ -90,8 +86,8 @@ class Claimer:
         executor.low = 0
         if stop is None:
             return taken, False
-        rest = self._open_lanes(ordered[ordered.index(stop) :])
-        short = self._short_lanes(executor, rest)
+        rest = self.choice.open_ones(ordered[ordered.index(stop) :])
+        short = self.choice.short_ones(rest, executor)
         if short:
             taken += self._fill_ahead(executor, short)[0]
         return taken, True
@@ -134,11 +130,11 @@ class Claimer:
         """Claim for free slots; returns how many, and the lane where room ran out."""
         taken = 0
         while ordered and room > 0:
-            if self._policies.is_careful(ordered[0].lane.job_type):
+            if self.choice.is_careful(ordered[0]):
                 part = ordered[:1]
                 got, stop = self._take_careful(executor, part[0])
             else:
-                part = self._open_lanes(ordered)
+                part = self.choice.open_ones(ordered)
                 got, stop = self._take_open(executor, part, room)
             taken, room = taken + got, room - got
             if stop is not None:
@@ -161,16 +157,6 @@ class Claimer:
             return 0, due[0]
         return self._take_open(executor, short, wanted)
 
-    def _open_lanes(self, ordered: list[Known]) -> list[Known]:
-        """The first lanes, up to one that must be claimed by itself."""
-        is_careful = self._policies.is_careful
-        return list(takewhile(lambda k: not is_careful(k.lane.job_type), ordered))
-
-    def _short_lanes(self, executor: Executor, ordered: list[Known]) -> list[Known]:
-        """The first lanes, up to one whose jobs are not short."""
-        is_short = executor.pace.is_short
-        return list(takewhile(lambda k: is_short(k.lane.job_type), ordered))
-
     def _take_open(
         self, executor: Executor, part: list[Known], room: int
     ) -> tuple[int, Known | None]:
@@ -185,7 +171,7 @@ class Claimer:
     ) -> tuple[int, Known | None]:
         """Claim from a lane whose jobs must find a free slot."""
         job_type, free = known.lane.job_type, executor.free
-        if self.limited_until.get(job_type, 0.0) > time.monotonic():
+        if self.choice.is_at_its_limit(job_type):
             return 0, None
         if not free:
             return 0, known if known.due else None  # nothing ahead of it, until it fits
@@ -193,10 +179,10 @@ class Claimer:
         limited = self._policies.is_limited(job_type)
         verb = claim.claim_limited if limited else claim.claim
         if limited and known.due:  # before the claim: what ends meanwhile ends this
-            self.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
+            self.choice.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
         jobs = self._ask(lambda: verb(self._connection, self._worker, lane, free))
         if len(jobs) >= free:
-            self.limited_until.pop(job_type, None)
+            self.choice.limited_until.pop(job_type, None)
         return self._took(executor, [known], jobs, full=len(jobs) >= free)
 
     def _ask(self, verb: Callable[[], list[ClaimedJob]]) -> list[ClaimedJob]:
@@ -223,4 +209,4 @@ class Claimer:
         attempts = [self._make(job, now) for job in jobs]
         self._held.update(attempts)
         executor.put(attempts)
-        return len(jobs), self.lanes.claimed(part, jobs, full=full)
+        return len(jobs), self.choice.lanes.claimed(part, jobs, full=full)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -52,7 +53,8 @@ class Dispatcher(Loop):
         self._sign = Sign(worker, connection)
         self._connection = connection
         self._claimer = claimer
-        self._lookout = Lookout(connection, claimer.lanes)
+        self._choice = claimer.choice
+        self._lookout = Lookout(connection, claimer.choice.lanes)
         self._reader = PolicyReader(worker, connection, policies, registry)
         self._cancelled = cancelled
         self._heard = heard  # whether notifications arrive
@@ -64,8 +66,7 @@ class Dispatcher(Loop):
         self._hungry = True  # there may be more to claim
         self._full: list[Executor] = []  # those that had no room for it
         self._news = self._reload = True
-        self._rests = Rests()
-        self._stream = Stream()
+        self._rests, self._stream = Rests(), Stream()
         self._full_since: float | None = None
         self._next_reload = 0.0
 
@@ -92,7 +93,7 @@ class Dispatcher(Loop):
         """These are finished: a type at its limit may have room, a retry may be due."""
         self._ends += 1
         self.slot_free()  # perhaps too many outcomes waited to be written
-        limited = self._claimer.limited_until
+        limited = self._choice.limited_until
         if limited:
             for attempt in attempts:
                 if limited.pop(attempt.job.job_type, None) is not None:
@@ -130,7 +131,7 @@ class Dispatcher(Loop):
             self._news = False
         taken = self._claim() if news or self._hungry else 0
         if self._should_look(taken, news=news) and self._look():
-            taken += self._claim()
+            taken += self._claim(looked=True)
         if taken:
             self._stir()
         elif not self._hungry:
@@ -166,15 +167,19 @@ class Dispatcher(Loop):
             self._claimer.warm_up()
         self._reload = False
         self._reader.read()
-        self._claimer.limited_until.clear()
+        self._choice.limited_until.clear()
         self._next_reload = now + (RELOAD_EVERY if self._heard() else RELOAD_UNHEARD)
 
-    def _claim(self) -> int:
-        """Claim for each executor; return how many jobs there were."""
+    def _claim(self, *, looked: bool = False) -> int:
+        """Claim for each executor; return how many jobs there were. Where more than one
+        statement could find some, a glance says first which are worth it."""
         began, self._hungry = time.monotonic(), False
         taken, self._full = 0, []
+        glance = sum(map(self._choice.statements, self.executors)) > 1
+        if glance and not looked:
+            self._lookout.glance()
         for executor in self.executors:
-            got, more = self._claimer.fill(executor)
+            got, more = self._claimer.fill(executor, due=glance)
             taken += got
             self._full += [executor] * more
         self._hungry = self._hungry or bool(self._full)
@@ -189,13 +194,11 @@ class Dispatcher(Loop):
     def _look(self) -> bool:
         """Look around; True if there is something to claim."""
         due = self._lookout.look()
-        return any(self._claimer.runs(lane, e) for lane in due for e in self.executors)
+        return any(self._choice.runs(lane, e) for lane in due for e in self.executors)
 
     @property
     def _has_room(self) -> bool:
         return any(executor.free for executor in self.executors)
-
-    # Rests.
 
     def _rest(self, taken: int) -> float:
         if self._stream.is_fast:
@@ -210,10 +213,9 @@ class Dispatcher(Loop):
         elif self._heard() and not self._sign.is_out:
             self._sign.put(True)
             return 0.0  # look once more: nobody notified us until now
-        longest = conf.poll_interval
-        if not self._heard():
-            longest = min(longest, POLL_UNHEARD)
-        if self._claimer.limited_until:
+        unheard = math.inf if self._heard() else POLL_UNHEARD
+        longest = min(conf.poll_interval, unheard)
+        if self._choice.limited_until:
             longest = min(longest, LIMIT_RETRY)
         return self._rests.next(min(longest, self._lookout.longest_rest))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,6 +47,9 @@ class Lanes:
     def __init__(self) -> None:
         self._known: dict[Lane, Known] = {}
         self._served = 0
+
+    def __iter__(self) -> Iterator[Known]:
+        return iter(self._known.values())
 
     def marks(self, *, sweep: bool) -> list[LaneMark]:
         """All lanes as a look takes them: from their marks on, or a whole sweep."""

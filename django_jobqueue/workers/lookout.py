@@ -83,6 +83,12 @@ class Lookout:
         """Seconds until there is a reason to look, also when nothing is heard."""
         return min(EVERY if self._sweeps.wanted else math.inf, self._due_in)
 
+    def glance(self) -> None:
+        """Learn which of the known lanes have a job to run now. Raises
+        StoreUnavailable."""
+        known = self._known.marks(sweep=False)
+        self._known.looked(lanes.glance(self._connection, known))
+
     def look(self) -> list[Lane]:
         """The lanes that have a job to run now. Raises StoreUnavailable."""
         began = time.monotonic()

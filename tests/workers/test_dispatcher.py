@@ -272,7 +272,7 @@ def test_jobs_of_a_claim_without_an_answer_are_given_back(
     worker.run()  # held, its outcome not written yet
     lost = jobs.add.enqueue(2)
     claimer: Claimer = worker.worker.dispatcher._claimer
-    lanes = claimer.lanes.marks(sweep=True)
+    lanes = claimer.choice.lanes.marks(sweep=True)
     assert [job.id for job in claim.claim(own, worker.worker.id, lanes, 9)] == [lost.id]
 
     claimer.in_doubt = True  # as after a lost connection
@@ -364,8 +364,8 @@ def test_jobs_that_end_while_the_claim_goes_on_leave_no_rest(
     worker = make_worker(threads=2)
     fill = Claimer.fill
 
-    def slowly(self: Claimer, executor: Executor) -> tuple[int, bool]:
-        found = fill(self, executor)
+    def slowly(self: Claimer, executor: Executor, *, due: bool) -> tuple[int, bool]:
+        found = fill(self, executor, due=due)
         worker.run()
         return found
 
