@@ -12,7 +12,7 @@ from benchmarks.figures import number
 from benchmarks.questions import QUESTIONS
 from benchmarks.questions.base import Aim, Case, Question
 from benchmarks.results import Results
-from benchmarks.soak.page import section
+from benchmarks.soak.page import WIDTH, section
 from benchmarks.systems import ALL, OURS
 from benchmarks.tables import (
     NOTHING,
@@ -25,7 +25,6 @@ from benchmarks.tables import (
 )
 
 TEMPLATE: Final = Path(__file__).with_name("page.md")
-WIDTH: Final = 115
 NONE: Final = "Nothing."
 NOT_MEASURED: Final = "Not measured in this run."
 UNEXPLAINED: Final = "Why is not known."

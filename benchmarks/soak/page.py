@@ -6,6 +6,7 @@ import json
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Final
 
 from benchmarks.environment import ROOT
@@ -15,6 +16,7 @@ from benchmarks.tables import line
 
 RESULTS: Final = ROOT / "benchmarks" / "results" / "soak.json"
 PICTURE: Final = ROOT / "docs" / "explanation" / "soak.svg"
+WIDTH: Final = 115  # characters of a line
 FLAT: Final = {
     "starts_per_s": "jobs/s",
     "short_p50_ms": "short jobs, p50 ms",
@@ -83,8 +85,11 @@ def section(path: Path = RESULTS) -> str:
     found = json.loads(path.read_text())
     minutes = found["samples"][-1]["minutes"]
     jobs = ", ".join(f"{count:,} {name}" for name, count in found["jobs"].items())
+    told = (
+        f"{minutes:.0f} minutes on {found['date']}: {jobs}. Every job was run as often "
+        "as it should be."
+    )
     return (
         f"![Throughput, latency, memory, tables and CPU over time]({PICTURE.name})\n\n"
-        f"{minutes:.0f} minutes on {found['date']}: {jobs}. Every job was run as often "
-        f"as it should be.\n\n{summary(found)}"
+        f"{fill(told, WIDTH)}\n\n{summary(found)}"
     )
