@@ -87,11 +87,13 @@ def _round_trip(pgconn: pq.abc.PGconn) -> PQGen[pq.abc.PGresult]:
     while pgconn.flush():
         if (yield Wait.RW) & Ready.R:
             pgconn.consume_input()
-    while pgconn.is_busy():
-        if (yield Wait.R):
-            pgconn.consume_input()
-    result = pgconn.get_result()
-    assert result is not None
-    while pgconn.get_result() is not None:
-        pass
-    return result
+    first = None
+    while True:
+        while pgconn.is_busy():  # libpq itself would wait without a bound
+            if (yield Wait.R):
+                pgconn.consume_input()
+        result = pgconn.get_result()
+        if result is None:
+            assert first is not None
+            return first
+        first = first or result

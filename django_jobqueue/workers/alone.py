@@ -32,5 +32,4 @@ class AloneDispatcher(Dispatcher):
             is_async = attempt.declaration.is_async
             executor = next(e for e in self.executors if e.is_async is is_async)
             executor.put([attempt])
-            self._stir()
         return EVERY

@@ -21,7 +21,7 @@ class Choice:
 
     def __init__(self, policies: Policies, queues: Sequence[str] | None) -> None:
         self.lanes = Lanes()
-        self.limited_until: dict[str, float] = {}  # types at their limit
+        self.limited_until: dict[str, float] = {}  # types that may be at their limit
         self._policies = policies
         self._queues = queues
 
@@ -38,6 +38,11 @@ class Choice:
     def is_at_its_limit(self, job_type: str) -> bool:
         """Whether there was no room for this type a moment ago."""
         return self.limited_until.get(job_type, 0.0) > time.monotonic()
+
+    def may_be_asked(self, job_type: str) -> None:
+        """It may be at its limit, or not."""
+        if job_type in self.limited_until:
+            self.limited_until[job_type] = 0.0
 
     def statements(self, executor: Executor) -> int:
         """How many it takes to ask all lanes for this executor."""

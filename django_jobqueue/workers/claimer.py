@@ -41,6 +41,7 @@ class Claimer:
         queues: Sequence[str] | None,
         make: Callable[[ClaimedJob, float], Attempt],
         held: set[Attempt],
+        stir: Callable[[], None] = lambda: None,
     ) -> None:
         self.choice = Choice(policies, queues)
         self.in_doubt = False  # the answer of a claim was lost
@@ -50,6 +51,7 @@ class Claimer:
         self._queues = queues
         self._make = make
         self._held = held  # all jobs that this process has
+        self._stir = stir  # called when there are more
 
     @property
     def holds_any(self) -> bool:
@@ -67,11 +69,12 @@ class Claimer:
         Returns the number of jobs, and whether there may be more than there was room
         for.
         """
-        ordered = self.choice.in_turn(executor, due=due)
-        if due and not ordered:
-            return 0, False
         if not executor.wants_more:
             return 0, True
+        ordered = self.choice.in_turn(executor, due=due)
+        if due and not ordered:
+            executor.low = 0
+            return 0, False
         taken = 0
         first = [] if executor.free else self.choice.open_ones(ordered)
         if first and len(self.choice.short_ones(first, executor)) == len(first):
@@ -102,6 +105,8 @@ class Claimer:
         )
         made = [self._make(job, now) for job in jobs]
         self._held.update(made)
+        if made:
+            self._stir()
         return made[0] if made else None
 
     def give_back(self, attempts: Iterable[Attempt]) -> None:
@@ -183,6 +188,8 @@ class Claimer:
         jobs = self._ask(lambda: verb(self._connection, self._worker, lane, free))
         if len(jobs) >= free:
             self.choice.limited_until.pop(job_type, None)
+        elif jobs:  # perhaps all that there were; if not, an end says when to ask
+            self.choice.may_be_asked(job_type)
         return self._took(executor, [known], jobs, full=len(jobs) >= free)
 
     def _ask(self, verb: Callable[[], list[ClaimedJob]]) -> list[ClaimedJob]:
@@ -209,4 +216,6 @@ class Claimer:
         attempts = [self._make(job, now) for job in jobs]
         self._held.update(attempts)
         executor.put(attempts)
+        if attempts:
+            self._stir()
         return len(jobs), self.choice.lanes.claimed(part, jobs, full=full)

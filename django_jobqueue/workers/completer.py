@@ -31,6 +31,8 @@ GATHER: Final = 0.005  # seconds that a burst may gather
 TALLY_EVERY: Final = 10.0  # seconds
 IDLE: Final = 60.0  # seconds without an outcome; then the connection is let go
 
+AGAIN: Final = (Verb.RETRY, Verb.SNOOZE, Verb.RELEASE)
+
 Item = tuple[Attempt, Finished]
 
 
@@ -51,14 +53,14 @@ class Completer(Loop):
         connection: OwnConnection,
         *,
         busy: Callable[[], bool] = lambda: False,
-        finished: Callable[[Sequence[Attempt]], None] = lambda attempts: None,
+        finished: Callable[[Sequence[Attempt], bool], None] = lambda attempts, _: None,
         report: Callable[[OwnConnection, Sequence[Attempt]], None] | None = None,
     ) -> None:
         super().__init__()
         self._holder = holder
         self._connection = connection
         self._busy = busy  # whether more outcomes are about to come
-        self._finished = finished
+        self._finished = finished  # told also whether some wait in the queue again
         self._report = report  # writes what attempts told
         self._gathered: deque[Item] = deque()
         self._writing: list[Item] = []
@@ -150,7 +152,8 @@ class Completer(Loop):
         self._writing, self._wrote = [], time.monotonic()
         self._account_for(items, refused)
         self._doubtful = False
-        self._finished([attempt for attempt, _ in items])
+        again = any(finished.outcome.verb in AGAIN for finished in others)
+        self._finished([attempt for attempt, _ in items], again)
 
     def _account_for(self, items: list[Item], refused: set[UUID]) -> None:
         """Count what is written, and tell of it."""

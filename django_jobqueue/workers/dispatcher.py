@@ -46,7 +46,6 @@ class Dispatcher(Loop):
         policies: Policies,
         cancelled: Cancelled,
         heard: Callable[[], bool] = lambda: False,
-        stir: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
         self.executors: list[Executor] = []
@@ -58,7 +57,6 @@ class Dispatcher(Loop):
         self._reader = PolicyReader(worker, connection, policies, registry)
         self._cancelled = cancelled
         self._heard = heard  # whether notifications arrive
-        self._stir = stir  # called when jobs were handed over
         self.rounds = 0  # how many have begun
         self._ends = 0  # how often something ended here
         self._idle_at: int | None = None  # the same, as an idle round began
@@ -89,9 +87,12 @@ class Dispatcher(Loop):
         if self._hungry:
             self.wake()
 
-    def ended(self, attempts: Sequence[Attempt]) -> None:
-        """These are finished: a type at its limit may have room, a retry may be due."""
+    def ended(self, attempts: Sequence[Attempt], *, again: bool = False) -> None:
+        """These are finished: a type at its limit may have room. ``again``: some wait
+        in the queue again, and may be due before the next look."""
         self._ends += 1
+        if again:
+            self.jobs_arrived()
         self.slot_free()  # perhaps too many outcomes waited to be written
         limited = self._choice.limited_until
         if limited:
@@ -132,9 +133,7 @@ class Dispatcher(Loop):
         taken = self._claim() if news or self._hungry else 0
         if self._should_look(taken, news=news) and self._look():
             taken += self._claim(looked=True)
-        if taken:
-            self._stir()
-        elif not self._hungry:
+        if not taken and not self._hungry:
             self._idle_at = ends
         self._stream.see(taken, began, time.monotonic())
         return self._rest(taken)
@@ -175,7 +174,8 @@ class Dispatcher(Loop):
         statement could find some, a glance says first which are worth it."""
         began, self._hungry = time.monotonic(), False
         taken, self._full = 0, []
-        glance = sum(map(self._choice.statements, self.executors)) > 1
+        wanting = any(executor.wants_more for executor in self.executors)
+        glance = wanting and sum(map(self._choice.statements, self.executors)) > 1
         if glance and not looked:
             self._lookout.glance()
         for executor in self.executors:

@@ -87,6 +87,7 @@ class Listener(Loop):
         connection.execute(statement, prepare=False)
         for notification in connection.notifies(timeout=0):
             self._pass_on(notification.payload)
+        self._read(connection.pgconn)  # what came behind the answer, and is read
 
     def _pass_on(self, text: str) -> None:
         heard = parse(text)

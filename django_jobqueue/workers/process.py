@@ -174,8 +174,8 @@ class Worker:
     def _more_will_end(self) -> bool:
         return any(executor.ends_soon for executor in self.executors)
 
-    def _written(self, done: Sequence[Attempt]) -> None:
-        self.dispatcher.ended(done)  # first, so that it is never idle for a moment
+    def _written(self, done: Sequence[Attempt], again: bool) -> None:
+        self.dispatcher.ended(done, again=again)  # first: it is never idle for a moment
         self.held.difference_update(done)
 
     def _give_up(self, hung: list[Attempt]) -> None:
@@ -230,6 +230,7 @@ class Worker:
             queues=self.plan.queues,
             make=self._make,
             held=self.held,
+            stir=self.stir,
         )
         kind = AloneDispatcher if self.plan.alone else Dispatcher
         return kind(
@@ -239,7 +240,6 @@ class Worker:
             policies=self.policies,
             cancelled=Cancelled(lambda: list(self.held), self.cancel),
             heard=lambda: self.plan.listen and self.listener.hears,
-            stir=self.stir,
         )
 
     def _make_executors(self, holder: Holder) -> None:

@@ -96,8 +96,3 @@ def test_a_lane_that_is_asked_by_itself_is_asked_when_it_has_a_job(
     wake: Wake, by: Callable[[], None], statements: list[str]
 ) -> None:
     assert wake(once, limited, by=by) == [GLANCE, *statements]
-
-
-def test_lanes_of_one_priority_are_asked_in_one_statement_besides(wake: Wake) -> None:
-    sent = wake(add, once, limited, by=add)
-    assert sent == [GLANCE, CLAIM]

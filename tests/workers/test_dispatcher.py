@@ -9,11 +9,15 @@ from uuid import UUID
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from django_jobqueue import triage
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.store import claim, release
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claimer import Claimer
 from django_jobqueue.workers.executors import base
 from django_jobqueue.workers.executors.base import Executor
@@ -391,3 +395,65 @@ def test_nothing_is_claimed_while_too_many_outcomes_wait_to_be_written(
     assert held(worker) == 2
     worker.work()
     assert len(archived()) == 9
+
+
+def test_a_full_worker_claims_as_soon_as_a_slot_is_free(make_worker: Make) -> None:
+    worker = make_worker(threads=1, async_slots=0)
+    jobs.add.enqueue(1)
+    jobs.write_once.enqueue("/dev/null")
+    worker.work()
+    block = threading.Event()
+    fill_slots(worker, block, 1)
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+    jobs.write.enqueue("/dev/null")  # of a type that it has not seen yet
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+    dispatcher = worker.worker.dispatcher
+    dispatcher._woken.clear()
+    block.set()
+    worker.run()
+    assert dispatcher._woken.is_set()
+    worker.claim()
+    assert {attempt.job.job_type for attempt in worker.worker.held} == {
+        jobs.add.name,
+        jobs.write.name,
+    }
+
+
+def test_a_worker_looks_when_a_job_is_due_again_that_failed_after_long(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dispatcher = worker.worker.dispatcher
+    monkeypatch.setattr(dispatcher, "_heard", lambda: True)
+    jobs.say.enqueue("retry")
+    worker.claim()
+    worker.run()
+    while worker.claim() < conf.poll_interval:  # until it rests for as long as it may
+        pass
+    dispatcher._woken.clear()
+    worker.finish()
+    assert dispatcher._woken.is_set()
+    assert queued()[0].attempts == 1
+    QueuedJob.objects.update(run_after=timezone.now() + timedelta(seconds=3))
+    assert worker.claim() <= 3
+
+
+def test_what_is_claimed_in_a_round_that_fails_later_is_watched(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone() -> list[Lane]:
+        raise StoreUnavailable("gone", retry_in=1)
+
+    jobs.add.enqueue(1)
+    worker.work()
+    jobs.add.enqueue(1)
+    dispatcher = worker.worker.dispatcher
+    dispatcher.jobs_arrived()
+    monkeypatch.setattr(dispatcher._lookout, "next_at", 0.0)
+    monkeypatch.setattr(dispatcher._lookout, "look", gone)
+    worker.worker.stir.last = 0.0
+    with pytest.raises(StoreUnavailable):
+        worker.claim()
+    assert held(worker) == 1
+    assert worker.worker.stir.last > 0

@@ -80,3 +80,19 @@ def test_what_ends_while_a_limited_type_is_claimed_makes_room_at_once(
     assert limited(worker) == set()
     worker.work()
     assert len(archived()) == 3
+
+
+def test_a_limited_type_with_room_is_asked_for_each_job_that_comes(
+    worker: HandDriven,
+) -> None:
+    jobs.add.enqueue(1)  # with two lanes, a glance says which has a job
+    enqueue(1)
+    worker.work()
+    for count in (1, 2):
+        enqueue(1)
+        worker.worker.dispatcher.jobs_arrived()
+        worker.claim()
+        assert len(worker.worker.held) == count
+    worker.run()
+    worker.finish()
+    assert limited(worker) == set()
