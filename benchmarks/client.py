@@ -53,7 +53,7 @@ def singles(app: App, *, blocks: int, of: int) -> Answer:
     }
     if hasattr(app, "insert"):
         calls |= {"inserts": _insert(app), "planned": _insert(app, prepared=False)}
-    took: Answer = {name: [] for name in ("enqueues", "inserts", "planned")}
+    took: Answer = {name: [] for name in calls}
     for block in range(blocks + 1):
         numbers = range(block * of, (block + 1) * of)
         for name, call in calls.items():

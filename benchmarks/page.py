@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from string import Template
-from textwrap import fill
 from typing import Final
 
 from benchmarks.figures import number
 from benchmarks.questions import QUESTIONS
 from benchmarks.questions.base import Aim, Case, Question
 from benchmarks.results import Results
-from benchmarks.soak.page import WIDTH, section
+from benchmarks.soak.page import section
 from benchmarks.systems import ALL, OURS
 from benchmarks.tables import (
     NOTHING,
     SAME,
     in_words,
     line,
+    prose,
     table,
     times_better,
     took_part,
@@ -41,7 +41,7 @@ def page(results: Results) -> str:
         left_out=_list(_left_out(results)),
         made_with=_made_with(results),
         settings="\n\n".join(
-            _prose(f"**{system.name}:** {system.settings} It keeps {system.keeps}.")
+            prose(f"**{system.name}:** {system.settings} It keeps {system.keeps}.")
             for system in ALL
         ),
         soak=section(),
@@ -63,14 +63,14 @@ def tables(results: Results) -> str:
 
 
 def _section(question: Question, results: Results) -> str:
-    parts = [f"## {question.title}", _prose(question.asked)]
+    parts = [f"## {question.title}", prose(question.asked)]
     tables = [(case, table(question, case, results)) for case in question.cases]
     measured = [(case, rows) for case, rows in tables if rows]
     for case, rows in measured:
         parts += [f"### {case.title}", "\n".join(rows)]
     if not measured:
         parts.append(NOT_MEASURED)
-    return "\n\n".join([*parts, _prose(question.why)])
+    return "\n\n".join([*parts, prose(question.why)])
 
 
 def _aims(results: Results) -> str:
@@ -79,11 +79,18 @@ def _aims(results: Results) -> str:
         line(("", "what we aim at", "measured", "")),
         line(("---", "---", "---:", "---")),
     ]
+    rows += [
+        line((question.title, aim.text, *_verdict(aim, figure)))
+        for question, aim, figure in _measured(results)
+    ]
+    return "\n".join(rows)
+
+
+def _measured(results: Results) -> Iterator[tuple[Question, Aim, float | None]]:
+    """All aims; None for what was not measured."""
     for question in QUESTIONS:
         for aim in question.aims:
-            figure = aim.figure(results)
-            rows.append(line((question.title, aim.text, *_verdict(aim, figure))))
-    return "\n".join(rows)
+            yield question, aim, aim.figure(results)
 
 
 def _verdict(aim: Aim, figure: float | None) -> tuple[str, str]:
@@ -96,9 +103,8 @@ def _reasons(results: Results) -> list[str]:
     """Why what is not reached is not."""
     return [
         f"*{question.title}. {aim.text}:* {aim.reason or UNEXPLAINED}"
-        for question in QUESTIONS
-        for aim in question.aims
-        if (figure := aim.figure(results)) is not None and not aim.is_reached(figure)
+        for question, aim, figure in _measured(results)
+        if figure is not None and not aim.is_reached(figure)
     ]
 
 
@@ -170,14 +176,4 @@ def _made_with(results: Results) -> str:
 
 
 def _list(items: Iterable[str]) -> str:
-    return "\n".join(_prose(f"- {item}", "  ") for item in items) or NONE
-
-
-def _prose(text: str, indent: str = "") -> str:
-    return fill(
-        text,
-        WIDTH,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return "\n".join(prose(f"- {item}", "  ") for item in items) or NONE

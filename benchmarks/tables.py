@@ -1,8 +1,9 @@
-"""Results as Markdown tables: medians, ranges, and how many times better we are."""
+"""Results as Markdown: medians, ranges, and how many times better we are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import fill
 from typing import Final
 
 from benchmarks.figures import Summary, number, spread
@@ -13,11 +14,23 @@ from benchmarks.systems.base import System
 
 NOTHING: Final = "–"  # a system that has no such figure
 SAME: Final = 1.05  # within this factor two medians count as the same
+WIDTH: Final = 115  # characters of a line of prose
 
 
 def line(cells: Sequence[str]) -> str:
     """A line of a table."""
     return f"| {' | '.join(cells)} |"
+
+
+def prose(text: str, indent: str = "") -> str:
+    """A paragraph; what follows its first line is indented."""
+    return fill(
+        text,
+        WIDTH,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def table(question: Question, case: Case, results: Results) -> list[str]:

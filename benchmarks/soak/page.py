@@ -6,17 +6,15 @@ import json
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
-from textwrap import fill
 from typing import Any, Final
 
 from benchmarks.environment import ROOT
 from benchmarks.figures import number
 from benchmarks.soak.plot import Panel, svg
-from benchmarks.tables import line
+from benchmarks.tables import line, prose
 
 RESULTS: Final = ROOT / "benchmarks" / "results" / "soak.json"
 PICTURE: Final = ROOT / "docs" / "explanation" / "soak.svg"
-WIDTH: Final = 115  # characters of a line
 FLAT: Final = {
     "starts_per_s": "jobs/s",
     "short_p50_ms": "short jobs, p50 ms",
@@ -91,5 +89,5 @@ def section(path: Path = RESULTS) -> str:
     )
     return (
         f"![Throughput, latency, memory, tables and CPU over time]({PICTURE.name})\n\n"
-        f"{fill(told, WIDTH)}\n\n{summary(found)}"
+        f"{prose(told)}\n\n{summary(found)}"
     )

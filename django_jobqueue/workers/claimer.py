@@ -97,16 +97,13 @@ class Claimer:
 
     def take_alone(self) -> Attempt | None:
         """Claim one job that must run in a process of its own."""
-        now = time.monotonic()
-        jobs = self._ask(
-            lambda: claim.claim_alone(
-                self._connection, self._worker, self._policies.names, self._queues
+        made = self._hold(
+            self._ask(
+                lambda: claim.claim_alone(
+                    self._connection, self._worker, self._policies.names, self._queues
+                )
             )
         )
-        made = [self._make(job, now) for job in jobs]
-        self._held.update(made)
-        if made:
-            self._stir()
         return made[0] if made else None
 
     def give_back(self, attempts: Iterable[Attempt]) -> None:
@@ -208,14 +205,18 @@ class Claimer:
         *,
         full: bool,
     ) -> tuple[int, Known | None]:
-        now = time.monotonic()
         jobs.sort(key=POSITION)
         if len(part) > 1:
             order = {known.lane: index for index, known in enumerate(part)}
             jobs.sort(key=lambda job: order[job.lane])
+        executor.put(self._hold(jobs))
+        return len(jobs), self.choice.lanes.claimed(part, jobs, full=full)
+
+    def _hold(self, jobs: list[ClaimedJob]) -> list[Attempt]:
+        """They are this process's now."""
+        now = time.monotonic()
         attempts = [self._make(job, now) for job in jobs]
         self._held.update(attempts)
-        executor.put(attempts)
         if attempts:
             self._stir()
-        return len(jobs), self.choice.lanes.claimed(part, jobs, full=full)
+        return attempts

@@ -174,8 +174,8 @@ class Dispatcher(Loop):
         statement could find some, a glance says first which are worth it."""
         began, self._hungry = time.monotonic(), False
         taken, self._full = 0, []
-        wanting = any(executor.wants_more for executor in self.executors)
-        glance = wanting and sum(map(self._choice.statements, self.executors)) > 1
+        wanting = [executor for executor in self.executors if executor.wants_more]
+        glance = sum(map(self._choice.statements, wanting)) > 1
         if glance and not looked:
             self._lookout.glance()
         for executor in self.executors:

@@ -45,8 +45,8 @@ def one_row_less(model: type) -> Callable[[], object]:
 
 
 def one_file_less(folder: str) -> Callable[[], object]:
-    """Remove a file of the shop."""
-    return lambda: next(in_media(folder).iterdir()).unlink()
+    """Remove a file of the shop: that of its oldest order, or its first picture."""
+    return lambda: min(in_media(folder).iterdir()).unlink()
 
 
 def a_second_payment() -> None:
@@ -57,7 +57,7 @@ def a_second_payment() -> None:
 
 
 def a_second_mail() -> None:
-    """Send an invoice again."""
+    """Send the invoice of the newest order again."""
     jobs.send_invoice(order_id=Order.objects.all()[0].pk)
 
 
