@@ -15,6 +15,7 @@ from django_jobqueue.store import arrays
 from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.hot import HotStatement
+from django_jobqueue.store.notify import IDLE
 
 KEPT_FAILURES: Final = 20  # of each job, besides its first
 GROUPS_PER_PLACE: Final = 50  # messages of one class in one frame
@@ -58,7 +59,8 @@ SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM gone)
 """)
 
 # Everything but success. The rows are locked first: a job that was to be retried but
-# that an operator cancels this very moment is archived as cancelled.
+# that an operator cancels this very moment is archived as cancelled. Who is idle is
+# told of what goes back: the worker that had it may be full by then, or stop.
 END: Final = f"""
 WITH outcome AS MATERIALIZED (
   SELECT given.*, %(worker_id)s::bigint AS worker_id,
@@ -116,6 +118,9 @@ WITH outcome AS MATERIALIZED (
     FROM accepted
    WHERE job.id = ANY (%(ids)s::uuid[])
      AND job.id = accepted.id AND accepted.archive_as IS NULL
+  RETURNING CASE WHEN {IDLE}
+                 THEN pg_notify('jobqueue', CASE WHEN accepted.wait IS NULL THEN 'b:'
+                                                 ELSE 'q:' END || job.queue)::text END
 ), failure AS (
   INSERT INTO jobqueue_failure (
          job_id, job_type, number, "end", reason, started_at, finished_at, worker,

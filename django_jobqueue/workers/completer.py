@@ -31,8 +31,6 @@ GATHER: Final = 0.005  # seconds that a burst may gather
 TALLY_EVERY: Final = 10.0  # seconds
 IDLE: Final = 60.0  # seconds without an outcome; then the connection is let go
 
-AGAIN: Final = (Verb.RETRY, Verb.SNOOZE, Verb.RELEASE)
-
 Item = tuple[Attempt, Finished]
 
 
@@ -53,14 +51,14 @@ class Completer(Loop):
         connection: OwnConnection,
         *,
         busy: Callable[[], bool] = lambda: False,
-        finished: Callable[[Sequence[Attempt], bool], None] = lambda attempts, _: None,
+        finished: Callable[[Sequence[Attempt]], None] = lambda attempts: None,
         report: Callable[[OwnConnection, Sequence[Attempt]], None] | None = None,
     ) -> None:
         super().__init__()
         self._holder = holder
         self._connection = connection
         self._busy = busy  # whether more outcomes are about to come
-        self._finished = finished  # told also whether some wait in the queue again
+        self._finished = finished
         self._report = report  # writes what attempts told
         self._gathered: deque[Item] = deque()
         self._writing: list[Item] = []
@@ -152,8 +150,7 @@ class Completer(Loop):
         self._writing, self._wrote = [], time.monotonic()
         self._account_for(items, refused)
         self._doubtful = False
-        again = any(finished.outcome.verb in AGAIN for finished in others)
-        self._finished([attempt for attempt, _ in items], again)
+        self._finished([attempt for attempt, _ in items])
 
     def _account_for(self, items: list[Item], refused: set[UUID]) -> None:
         """Count what is written, and tell of it."""

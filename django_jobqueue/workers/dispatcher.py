@@ -87,12 +87,9 @@ class Dispatcher(Loop):
         if self._hungry:
             self.wake()
 
-    def ended(self, attempts: Sequence[Attempt], *, again: bool = False) -> None:
-        """These are finished: a type at its limit may have room. ``again``: some wait
-        in the queue again, and may be due before the next look."""
+    def ended(self, attempts: Sequence[Attempt]) -> None:
+        """These are finished, so that a type at its limit may have room."""
         self._ends += 1
-        if again:
-            self.jobs_arrived()
         self.slot_free()  # perhaps too many outcomes waited to be written
         limited = self._choice.limited_until
         if limited:

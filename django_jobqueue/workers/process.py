@@ -174,8 +174,8 @@ class Worker:
     def _more_will_end(self) -> bool:
         return any(executor.ends_soon for executor in self.executors)
 
-    def _written(self, done: Sequence[Attempt], again: bool) -> None:
-        self.dispatcher.ended(done, again=again)  # first: it is never idle for a moment
+    def _written(self, done: Sequence[Attempt]) -> None:
+        self.dispatcher.ended(done)  # first, so that it is never idle for a moment
         self.held.difference_update(done)
 
     def _give_up(self, hung: list[Attempt]) -> None:

@@ -11,6 +11,8 @@ from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
 from django_jobqueue.outcomes import Outcome
 from django_jobqueue.store import cancel
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.workers import set_listening
+from tests.store.meanwhile import Ear
 from tests.store.outcomes import (
     CANCELLED,
     RELEASED,
@@ -77,6 +79,40 @@ def test_a_released_job_keeps_its_place_in_the_lane(
     assert held is not None
     assert held.run_after == due
     assert [again.id for again in claimed(own, holder)] == [id]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "heard"),
+    [
+        (retried(90), ["q:default"]),
+        (snoozed(90), ["q:default"]),
+        (RELEASED, ["b:default"]),
+    ],
+)
+def test_idle_workers_are_told_of_what_goes_back(
+    own: OwnConnection, holder: int, ear: Ear, outcome: Outcome, heard: list[str]
+) -> None:
+    make()
+    make()
+    for is_idle in (False, True):
+        set_listening(own, holder, is_idle)
+        (job,) = claimed(own, holder)
+        assert ear.heard() == []
+        report(own, held_by(holder), came_to(job, outcome))
+        assert ear.heard() == heard * is_idle
+
+
+def test_nobody_is_told_of_what_does_not_go_back(
+    own: OwnConnection, holder: int, ear: Ear
+) -> None:
+    set_listening(own, holder, True)
+    make()
+    make()
+    for job, outcome in zip(
+        claimed(own, holder, 2), (succeeded(), failed()), strict=True
+    ):
+        report(own, held_by(holder), came_to(job, outcome))
+    assert ear.heard() == []
 
 
 def test_a_job_that_came_back_has_a_new_fence_at_its_next_claim(

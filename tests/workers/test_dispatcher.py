@@ -17,6 +17,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.store import claim, release
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.notify import News
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claimer import Claimer
 from django_jobqueue.workers.executors import base
@@ -24,6 +25,7 @@ from django_jobqueue.workers.executors.base import Executor
 from django_jobqueue.workers.loop import FOREVER
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
+from tests.store.meanwhile import Ear
 
 Make = Callable[..., HandDriven]
 
@@ -422,19 +424,22 @@ def test_a_full_worker_claims_as_soon_as_a_slot_is_free(make_worker: Make) -> No
 
 
 def test_a_worker_looks_when_a_job_is_due_again_that_failed_after_long(
-    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+    worker: HandDriven, other: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dispatcher = worker.worker.dispatcher
+    ear, dispatcher = Ear(other), worker.worker.dispatcher
     monkeypatch.setattr(dispatcher, "_heard", lambda: True)
     jobs.say.enqueue("retry")
     worker.claim()
     worker.run()
     while worker.claim() < conf.poll_interval:  # until it rests for as long as it may
         pass
-    dispatcher._woken.clear()
+    assert ear.heard() == []
     worker.finish()
-    assert dispatcher._woken.is_set()
+    assert ear.heard() == ["q:default"]
     assert queued()[0].attempts == 1
+    dispatcher._woken.clear()
+    worker.worker._hear(News.JOBS, "default")
+    assert dispatcher._woken.is_set()
     QueuedJob.objects.update(run_after=timezone.now() + timedelta(seconds=3))
     assert worker.claim() <= 3
 
