@@ -41,7 +41,7 @@ SYSTEM: Final = System(
         async_sleeps=5_000,
         sync_sleeps=5_000,
         memory=(2_000, 100_000, 1_000_000),
-        crowded=50_000,
+        crowded=150_000,
         crash=20,
     ),
     commands=_commands,

@@ -75,7 +75,7 @@ SYSTEM: Final = System(
         bulk=100_000,
         async_sleeps=5_000,
         memory=(2_000, 100_000, 100_000),
-        crowded=50_000,
+        crowded=150_000,
         crash=20,
     ),
     commands=_commands,

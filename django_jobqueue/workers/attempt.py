@@ -272,11 +272,6 @@ def _signal_of(attempt: Attempt) -> Signal:
     return signals.attempt_failed if failed else signals.attempt_succeeded
 
 
-def _is_heard(attempt: Attempt) -> bool:
-    """Whether anybody is to be told of its end."""
-    return bool(attempt.declaration.ending or _signal_of(attempt).receivers)
-
-
 def _news_of(attempt: Attempt, finished: Finished) -> dict[str, Any]:
     """The arguments of the signal about its end."""
     news: dict[str, Any] = {
@@ -350,13 +345,7 @@ def call(attempt: Attempt) -> Any:
         signals.send(
             signals.attempt_started, attempt.sender, job_type=name, context=context
         )
-    declaration = attempt.declaration
-    chain = chain_of(declaration)
-    if chain is not None:
-        return chain(attempt.here())
-    if declaration.policy.takes_context:
-        return declaration.function(attempt.here(), **data)
-    return declaration.function(**data)
+    return _handle(attempt, data)
 
 
 async def arun(attempt: Attempt) -> Finished:
@@ -364,27 +353,26 @@ async def arun(attempt: Attempt) -> Finished:
     if unwanted := attempt.unwanted:
         return attempt.finish_unstarted(unwanted)
     try:
-        attempt.result = result_of(await acall(attempt))
+        data = attempt.begin()
+        if signals.attempt_started.receivers:
+            name, context = attempt.job.job_type, attempt.here()
+            await signals.asend(
+                signals.attempt_started, attempt.sender, job_type=name, context=context
+            )
+        attempt.result = result_of(await _handle(attempt, data))
     except BaseException as error:
         attempt.error = error
     attempt.leave()
-    if _is_heard(attempt):
-        return await attempt.afinish()
-    return attempt.finish()
+    return await attempt.afinish()
 
 
-async def acall(attempt: Attempt) -> Any:
-    """``call`` for an async handler."""
-    data = attempt.begin()
-    if signals.attempt_started.receivers:
-        name, context = attempt.job.job_type, attempt.here()
-        await signals.asend(
-            signals.attempt_started, attempt.sender, job_type=name, context=context
-        )
+def _handle(attempt: Attempt, data: Any) -> Any:
+    """Call the handler, in its middleware if there is any; an async one answers with
+    what is to be awaited."""
     declaration = attempt.declaration
     chain = chain_of(declaration)
     if chain is not None:
-        return await chain(attempt.here())
+        return chain(attempt.here())
     if declaration.policy.takes_context:
-        return await declaration.function(attempt.here(), **data)
-    return await declaration.function(**data)
+        return declaration.function(attempt.here(), **data)
+    return declaration.function(**data)

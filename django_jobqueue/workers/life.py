@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import logging
 import os
 import signal
@@ -38,6 +39,10 @@ _PR_SET_PDEATHSIG: Final = 1
 # own 5 ms outcomes were written at 60 to 80 % of the rate at which tiny handlers ended;
 # what is not written yet is what a crash runs again. With 1 ms they keep up.
 SWITCH: Final = 0.001
+# Objects that may be made, and not freed, until Python looks for garbage in cycles. A
+# claim of some thousand jobs makes more than its own 2,000 (700 before 3.13), none
+# of them garbage: looking took 5 to 9 % of the CPU in a drain. 20,000 are 2 to 4 MB.
+GARBAGE: Final = 20_000
 BEAT: Final = 0.25  # seconds between looks at the pipe's silence, with a job
 IDLE_BEAT: Final = 1.0  # without one
 OF_LEASE: Final = 15  # looks in a lease at least
@@ -58,6 +63,14 @@ def settle_in(parent: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
     connections.close_all()
+
+
+def collect_seldom() -> None:
+    """Look for garbage in cycles less often, unless the project wants it even less
+    often, or not at all."""
+    first, *others = gc.get_threshold()
+    if first:
+        gc.set_threshold(max(first, GARBAGE), *others)
 
 
 class Life:
@@ -82,6 +95,7 @@ class Life:
         """Register, work, stop; returns the exit code."""
         hygiene.keep_connections()
         sys.setswitchinterval(SWITCH)
+        collect_seldom()
         worker = Worker(self._plan)
         if not self._register(worker):
             self._roster.write(self._seat, orderly=1)

@@ -8,7 +8,7 @@ import contextvars
 import sys
 import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
@@ -21,6 +21,12 @@ from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, sa
 CLEAN_EVERY: Final = 1.0  # seconds
 TURN: Final = 0.002  # seconds of starting jobs after which tasks that wait have a turn
 PAUSE: Final = 0.05  # seconds without a job after which the connection is looked at
+
+# A task runs up to its first await at once, where Python can: tiny handlers never wait
+# for the loop to come round.
+EAGER: Final[dict[str, Any]] = (
+    {"eager_start": True} if sys.version_info >= (3, 12) else {}
+)
 
 
 class Coroutines(Executor):
@@ -109,7 +115,9 @@ class Coroutines(Executor):
                 return
             attempt = self._buffer.popleft()
             self._running.add(attempt)
-            _start(self._loop, self._one(attempt), context.copy())
+            asyncio.Task(
+                self._one(attempt), loop=self._loop, context=context.copy(), **EAGER
+            )
 
     async def _one(self, attempt: Attempt) -> None:
         attempt.task = asyncio.current_task()
@@ -118,7 +126,7 @@ class Coroutines(Executor):
         except BaseException:
             finished = attempt.finish_broken()
         self._ended += 1
-        self._last_end = time.monotonic()
+        self._last_end = finished.ended
         self._finished(attempt, finished)
         if not self._is_filling:  # else it ended as it was started
             self._fill()
@@ -137,16 +145,3 @@ class Coroutines(Executor):
             if self._ended and not self._running:
                 self._ended = 0
                 await sync_to_async(safely)(hygiene.after_job)
-
-
-def _start(
-    loop: asyncio.AbstractEventLoop,
-    job: Coroutine[Any, Any, None],
-    context: contextvars.Context,
-) -> None:
-    """Run a task up to its first await at once, where Python can (3.12): tiny handlers
-    never wait for the loop to come round."""
-    if sys.version_info >= (3, 12):
-        asyncio.Task(job, loop=loop, context=context, eager_start=True)
-    else:
-        loop.create_task(job, context=context)

@@ -1,0 +1,30 @@
+"""How often a worker process looks for garbage in cycles."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from django_jobqueue.workers.life import GARBAGE, collect_seldom
+
+
+@pytest.fixture(autouse=True)
+def thresholds() -> Iterator[None]:
+    """This process's own are back afterwards."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+@pytest.mark.parametrize(
+    ("own", "in_worker"),
+    [(700, GARBAGE), (GARBAGE, GARBAGE), (2 * GARBAGE, 2 * GARBAGE), (0, 0)],
+)
+def test_a_worker_looks_seldom_and_no_oftener_than_the_project_wants(
+    own: int, in_worker: int
+) -> None:
+    gc.set_threshold(own, 7, 8)
+    collect_seldom()
+    assert gc.get_threshold() == (in_worker, 7, 8)
