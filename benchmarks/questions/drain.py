@@ -181,10 +181,10 @@ QUESTION: Final = Question(
             at_least=0.6,
             reason=(
                 "The loop of bare statements has both cores for the server. A worker "
-                "needs 12 µs of Python for each job besides, on the same cores: by a "
-                "profile 35 % of it to call the handler and deal with its end, 25 % "
-                "for the line that the benchmark's handler writes into its journal, "
-                "22 % to claim, and 16 % to write outcomes."
+                "needs 11 µs of Python for each job besides, on the same cores: by a "
+                "profile three tenths of it to call the handler and deal with its end, "
+                "as much to write outcomes, a quarter for the line that the "
+                "benchmark's handler writes into its journal, an eighth to claim."
             ),
         ),
         Aim(
@@ -192,7 +192,7 @@ QUESTION: Final = Question(
             figure=_ratio("two", "one", OURS),
             at_least=1.3,
             reason=(
-                "A job takes 12 µs of the worker and 17 of the server, so one process "
+                "A job takes 11 µs of the worker and 17 of the server, so one process "
                 "keeps 1.4 of the two cores busy already, and two processes 1.75: the "
                 "machine is full. By a profile the server's part is the UPDATE that "
                 "claims, and the statement that moves jobs to the archive, in halves."
