@@ -97,9 +97,9 @@ def states() -> list[str]:
     return [row.state for row in Worker.objects.order_by("id")]
 
 
-def over(states: list[str]) -> bool:
-    """Whether no such worker is there any more."""
-    return set(states) <= {"stopped", "lost"}
+def over(of_some: list[str]) -> bool:
+    """Whether none of these workers is there any more, by their states."""
+    return set(of_some) <= {"stopped", "lost"}
 
 
 def has_reloaded(runserver: RunServer) -> bool:
