@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from django_jobqueue.admin.jobs import following
+from django_jobqueue.ids import first_id
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
@@ -284,8 +285,15 @@ def test_a_follower_that_plain_sql_made_harms_nothing(anna: Client, data: Any) -
 def test_the_follower_is_looked_for_by_ids_and_not_by_data(anna: Client) -> None:
     id = rows.archived(FAIL, "failed", on_complete=ADD)
     job = ArchivedJob.objects.get(pk=id)
+    ended = [job.finished_at - n * MINUTE for n in range(1, 3_000)]
+    ArchivedJob.objects.bulk_create(
+        ArchivedJob(
+            id=first_id(at), job_type_id=ADD, status="succeeded", finished_at=at
+        )
+        for at in ended
+    )
     with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")  # as on a large table
+        cursor.execute("ANALYZE jobqueue_archivedjob")
     plan = following.among(ArchivedJob, job).explain()
     assert "jobqueue_archivedjob_pkey" in plan
     assert "Index Cond: ((id >=" in plan
