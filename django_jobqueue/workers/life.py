@@ -31,8 +31,9 @@ RELEASED: Final = 70  # told to end with jobs unfinished; they are to be release
 REPLACE: Final = 75  # a handler hangs; what is left is to be released (EX_TEMPFAIL)
 ORPHANED: Final = 71  # the supervisor is gone
 
-# What the supervisor says through the pipe.
-DRAIN, RESUME, CANCEL, QUIT = b"d", b"r", b"c", b"q"
+# What the supervisor says through the pipe. Drained, a worker stays, for an operator to
+# resume; told to end it drains, and ends when nothing is left.
+DRAIN, RESUME, END, CANCEL, QUIT = b"d", b"r", b"e", b"c", b"q"
 
 _PR_SET_PDEATHSIG: Final = 1
 # Seconds after which a handler that computes lets another thread go on. With Python's
@@ -85,7 +86,7 @@ class Life:
         self._control = control
         self._dump = dump
         self._orders: list[bytes] = []
-        self._draining = False
+        self._is_ending = False
         self._hung_since: float | None = None
         self._bell = Bell()
         self._rests = False
@@ -129,13 +130,13 @@ class Life:
                 )
             except StoreUnavailable as error:
                 self._read(error.retry_in)
-                if DRAIN in self._orders or QUIT in self._orders:
+                if END in self._orders or QUIT in self._orders:
                     return False
             else:
                 return True
 
     def _pause(self, worker: Worker) -> float:
-        if self._draining or self._plan.drain:
+        if self._is_ending or self._plan.drain:
             return 0.01
         if self._may_rest(worker):
             return conf.lease / CALM_LOOKS
@@ -182,16 +183,21 @@ class Life:
         for order in orders:
             if order == DRAIN:
                 self._set_draining(worker, True)
-            elif order == RESUME:
+            elif order == RESUME and not self._is_ending:
                 self._set_draining(worker, False)
+            elif order == END:
+                self._begin_to_end(worker)
             elif order == CANCEL:
                 worker.interrupt()
             elif order == QUIT:
                 return RELEASED
         return None
 
+    def _begin_to_end(self, worker: Worker) -> None:
+        self._is_ending = True
+        self._set_draining(worker, True)
+
     def _set_draining(self, worker: Worker, draining: bool) -> None:
-        self._draining = draining
         self._roster.write(self._seat, draining=draining)
         if draining:
             worker.drain()
@@ -202,7 +208,7 @@ class Life:
         """The exit code, if the time has come."""
         if worker.hung:
             return self._ending_hung(worker)
-        if self._draining and worker.is_empty and self._told_to_end:
+        if self._is_ending and worker.is_empty:
             return ENDED
         if self._plan.drain and worker.is_empty:
             if worker.is_idle:
@@ -210,18 +216,13 @@ class Life:
             worker.dispatcher.wake()  # does what it finished allow something else?
         return None
 
-    @property
-    def _told_to_end(self) -> bool:
-        """An operator's drain keeps the process; a stop does not."""
-        return not self._roster.seat(self._seat).paused
-
     def _ending_hung(self, worker: Worker) -> int | None:
         """A handler hangs: let the others finish, then end, so that it ends, too."""
         now = time.monotonic()
         if self._hung_since is None:
             self._hung_since = now
             self._roster.write(self._seat, condemned=1)
-            self._set_draining(worker, True)
+            self._begin_to_end(worker)
         if worker.only_hung_are_left or now > self._hung_since + conf.grace:
             worker.record_hung()
             return REPLACE

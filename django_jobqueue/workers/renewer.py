@@ -36,7 +36,8 @@ class Renewer(Loop):
         self._roster = roster
         self._connection = connection
         self._renewed: set[int] = set()
-        self._calls: dict[int, int] = {}  # of each worker, as it was looked at last
+        # Of each worker, as it was looked at last: see Seat.
+        self._signs: dict[int, tuple[int, int]] = {}
         self._is_asked = False
         self._is_eased = False
         self._next = 0.0  # time.monotonic()
@@ -99,11 +100,12 @@ class Renewer(Loop):
             self._roster.call_supervisor()
 
     def _hear(self, seats: Mapping[int, Seat]) -> None:
-        """Learn at once what operators ask, if a worker heard that they do."""
-        calls = {worker: seat.calls for worker, seat in seats.items() if seat.calls}
-        if calls.items() - self._calls.items():
+        """Learn at once what operators ask, if a worker heard that they do; and tell at
+        once that it drains, or no longer does."""
+        signs = {worker: (seat.calls, seat.draining) for worker, seat in seats.items()}
+        if any(self._signs.get(w, (0, 0)) != sign for w, sign in signs.items()):
             self._is_asked = True
-        self._calls = calls
+        self._signs = signs
 
     def _is_due(self, seated: Set[int], calm: bool, now: float) -> bool:
         """Whether it is time, or somebody came, asks, or has something to do again."""

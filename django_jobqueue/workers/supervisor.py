@@ -23,6 +23,7 @@ from django_jobqueue.workers.life import (
     CALM_LOOKS,
     CANCEL,
     DRAIN,
+    END,
     OF_LEASE,
     QUIT,
     RESUME,
@@ -37,7 +38,7 @@ PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is
 SHORT_LIFE: Final = 10.0  # seconds; who dies younger is replaced later and later
 LONGEST_REST: Final = 5.0
 LOOK_EVERY: Final = 1.0  # seconds between looks at leases and at what is asked
-ORDERS: Final = {Step.DRAIN: DRAIN, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
+ORDERS: Final = {Step.DRAIN: END, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
 
 
 class Supervisor:
@@ -219,7 +220,7 @@ class Supervisor:
             elif desire in ("stop", "restart") and not child.replaced:
                 child.replaced = True
                 self.processes -= desire == "stop"
-                self._order(child, DRAIN, paused=0)
+                self._order(child, END, paused=0)
 
     def _proceed(self) -> None:
         """Take the next steps of a stop."""

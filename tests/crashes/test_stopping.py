@@ -185,10 +185,16 @@ def test_workers_obey_what_operators_ask(runworkers: Run, journal: str) -> None:
     (pid,) = run.started()
     row = Worker.objects.get(pid=pid, state="running")
 
-    triage.ask_workers([row.id], "drain")
-    eventually(lambda: Worker.objects.get(id=row.id).state == "draining")
+    def asked(what: str, state: str) -> None:
+        triage.ask_workers([row.id], what)
+        eventually(lambda: Worker.objects.get(id=row.id).state == state)
+
+    for _ in range(5):  # it is the same process that goes on
+        asked("drain", "draining")
+        asked("resume", "running")
+    asked("drain", "draining")
     jobs.write.enqueue(journal, "a")
-    triage.ask_workers([row.id], "resume")
+    asked("resume", "running")
     eventually(all_archived(1))
 
     triage.ask_workers([row.id], "restart")
@@ -198,3 +204,22 @@ def test_workers_obey_what_operators_ask(runworkers: Run, journal: str) -> None:
     row = Worker.objects.get(pid=successor, state="running")
     triage.ask_workers([row.id], "stop")
     assert run.wait() == 0  # it was the last one
+
+
+def test_a_worker_that_operators_drained_ends_when_it_is_told_to(
+    runworkers: Run,
+) -> None:
+    from django_jobqueue.models import Worker
+
+    run = runworkers("--processes", "2", "--threads", "1")
+    (first, second) = sorted(run.started(2))
+    row = Worker.objects.get(pid=first, state="running")
+    triage.ask_workers([row.id], "drain")
+    eventually(lambda: Worker.objects.get(id=row.id).state == "draining")
+    triage.ask_workers([row.id], "stop")
+    eventually(lambda: is_gone(first))
+    assert run.workers() == [second]
+    row = Worker.objects.get(pid=second, state="running")
+    triage.ask_workers([row.id], "drain")
+    eventually(lambda: Worker.objects.get(id=row.id).state == "draining")
+    assert run.stop() == 0

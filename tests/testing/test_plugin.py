@@ -27,8 +27,9 @@ PYTEST = ("-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider", *PLUGIN
 
 
 @pytest.fixture
-def on_postgres() -> dict[str, str]:
-    """The environment of a project whose tests have a database of their own."""
+def on_postgres(django_db_modify_db_settings: None) -> dict[str, str]:
+    """The environment of a project whose tests have a database of their own, also
+    beside those of pytest-xdist's other processes."""
     name = f"{connections['default'].settings_dict['TEST']['NAME'] or 'test'}_plugin"
     return {"DATABASE_URL": os.environ["DATABASE_URL"], "TEST_NAME": name}
 

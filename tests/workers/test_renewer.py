@@ -100,6 +100,16 @@ def test_what_a_worker_heard_that_is_asked_is_learnt_at_the_next_look(
     assert calm.is_renewed()
 
 
+def test_that_a_worker_drains_and_no_longer_does_is_told_at_the_next_look(
+    calm: Calm,
+) -> None:
+    for draining, state in ((1, "draining"), (0, "running")):
+        calm.roster.write(0, draining=draining)
+        assert calm.is_renewed()
+        assert Worker.objects.get(id=calm.id).state == state
+        assert not calm.is_renewed()
+
+
 def test_the_lease_of_a_new_worker_is_renewed_at_once(
     calm: Calm, make_worker: Make
 ) -> None:
