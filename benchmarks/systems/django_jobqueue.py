@@ -31,7 +31,7 @@ SYSTEM: Final = System(
     keeps="every finished job, in the archive",
     settings=(
         "`runworkers` with its defaults: 4 threads for sync handlers, LISTEN/NOTIFY, "
-        "a poll every 5 s as the net, a lease of 15 s. Handlers are sync. For the "
+        "a poll every 20 s as the net, a lease of 15 s. Handlers are sync. For the "
         "sleeping jobs `--async-slots 1000` or `--threads 100`, for the crashes "
         "`--threads 20`."
     ),

@@ -22,6 +22,7 @@ from django_jobqueue.workers.prospects import Prospects
 logger = logging.getLogger("django_jobqueue.rescuer")
 
 STRAYS_EVERY: Final = 4  # leases
+STRAYS_AFTER: Final = 0.5  # seconds after a death, then twice that, up to the above
 REMEMBERED: Final = 10_000  # unfinished jobs that are listed when all stop
 
 
@@ -65,6 +66,7 @@ class Rescuer(Loop):
         self._patient_until = time.monotonic() + conf.lease / 2
         self._blind = False
         self._next_strays = 0.0
+        self._strays_rest = self._longest_rest
 
     def report(self, death: Death) -> None:
         """A child has ended; from any thread."""
@@ -107,6 +109,8 @@ class Rescuer(Loop):
             rest = min(rest, max(lapse + 0.05, 0.2))
         if alone is not None and alone > 0:
             rest = min(rest, alone)
+        if self._strays_rest < self._longest_rest:
+            rest = min(rest, max(0.0, self._next_strays - time.monotonic()))
         return rest
 
     def close(self) -> None:
@@ -133,6 +137,7 @@ class Rescuer(Loop):
             self._tell(death.name, death.reason, rescued)
             self._deaths.popleft()
             number = death.number
+            self._expect_strays()
         return number
 
     def _give_up(self, lapse: float | None) -> bool:
@@ -149,12 +154,25 @@ class Rescuer(Loop):
             logger.warning("Worker %s is given up", name)
             self._record(worker, rescued)
             self._tell(name, reason, rescued)
+            self._expect_strays()
         return bool(lost)
 
+    @property
+    def _longest_rest(self) -> float:
+        return conf.lease * STRAYS_EVERY
+
+    def _expect_strays(self) -> None:
+        """What the dead sent last may still be under way on the server: a claim that
+        waits for a lock, the commit of an atomic job. So look again, and soon."""
+        self._strays_rest = min(STRAYS_AFTER, self._longest_rest)
+        self._next_strays = time.monotonic() + self._strays_rest
+
     def _sweep(self) -> None:
-        if time.monotonic() < self._next_strays:
+        now = time.monotonic()
+        if now < self._next_strays:
             return
-        self._next_strays = time.monotonic() + conf.lease * STRAYS_EVERY
+        self._strays_rest = min(2 * self._strays_rest, self._longest_rest)
+        self._next_strays = now + self._strays_rest
         strays = workers.strays(self._connection)
         if strays:
             reason = "its worker is gone"

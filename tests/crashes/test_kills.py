@@ -15,7 +15,7 @@ import pytest
 from django.contrib.auth.models import Group
 
 from django_jobqueue import triage
-from django_jobqueue.models import Failure, FailureGroup
+from django_jobqueue.models import Failure, FailureGroup, Worker
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.sample import jobs
@@ -111,15 +111,18 @@ def test_a_job_claimed_by_a_worker_that_is_killed_before_the_start_runs_once(
 def test_a_job_whose_worker_is_killed_while_it_claims_runs_once(
     runworkers: Run, journal: str, own: OwnConnection
 ) -> None:
-    """The claim may still commit on the server, after its worker died."""
+    """The claim commits on the server after its worker died and was buried."""
     run = runworkers("--threads", "1", *LEASE)
     (pid,) = run.started()
+    worker = Worker.objects.get(pid=pid, state="running")
     triage.pause(["tests.sample.write"])
     jobs.write.enqueue(journal, "a")
     with locked(own, "jobqueue_queuedjob"):
         triage.resume(["tests.sample.write"])
         eventually(blocked("jobqueue dispatcher"), what="the claim to wait")
         kill(pid)
+        eventually(lambda: Worker.objects.get(id=worker.id).state == "lost")
+        eventually(lambda: set(run.workers()) - {pid}, what="a successor")
     eventually(all_archived(1))
     assert starts(journal) == {"a": 1}
     assert archived()[0].crashes <= 1

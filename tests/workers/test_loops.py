@@ -21,7 +21,7 @@ from django_jobqueue.workers.loop import AFTER_ERROR, Loop, LoopGroup
 from django_jobqueue.workers.prospects import LONGEST, Prospects
 from django_jobqueue.workers.pruner import Pruner
 from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import Death, Rescuer
+from django_jobqueue.workers.rescuer import STRAYS_AFTER, Death, Rescuer
 from django_jobqueue.workers.roster import DESIRES, Roster
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
@@ -258,6 +258,26 @@ def test_the_rescuer_finds_running_jobs_of_workers_that_are_gone(
     Worker.objects.all().delete()
     rescuer_on(own, []).tick()
     assert queued()[0].status == "queued"
+
+
+def test_what_the_dead_sent_last_is_looked_for_soon_and_then_more_and_more_seldom(
+    make_worker: Make, own: OwnConnection
+) -> None:
+    worker = make_worker()
+    rescuer = rescuer_on(own, [])
+    rescuer.tick()  # nothing is there
+    rescuer.report(Death(worker.worker.id, "here:1", True, "killed"))
+    jobs.add.enqueue(1)
+    assert 0 < rescuer.tick() <= STRAYS_AFTER
+    worker.claim()  # commits after its death
+    worker.run()
+    rests = []
+    for _ in range(8):
+        rescuer._next_strays = 0.0  # that much later
+        rests.append(rescuer.tick())
+        assert queued()[0].status == "queued"
+    assert all(rest <= STRAYS_AFTER * 2**n for n, rest in enumerate(rests, start=1))
+    assert rests[-1] > LONGEST - 1  # as before
 
 
 def test_the_rescuer_tells_of_jobs_that_must_run_alone(own: OwnConnection) -> None:
