@@ -28,8 +28,7 @@ def test_a_flood_of_failures_is_seen_understood_replayed_resolved_and_regresses(
     runworkers("--threads", "4").started()
     folder = tmp_path / "not-mounted"
     calls = [{"journal": str(folder / "journal"), "word": str(n)} for n in range(30)]
-    JobType.objects.filter(pk=WRITE).update(max_attempts_override=1)
-    jobs.write.enqueue_many(calls)
+    jobs.write.using(max_attempts=1).enqueue_many(calls)
     eventually(lambda: len(archived(status="failed")) == 30, what="the flood")
 
     screen.open(OVERVIEW)
