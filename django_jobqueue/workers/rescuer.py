@@ -164,7 +164,7 @@ class Rescuer(Loop):
     def _expect_strays(self) -> None:
         """What the dead sent last may still be under way on the server: a claim that
         waits for a lock, the commit of an atomic job. So look again, and soon."""
-        self._strays_rest = min(STRAYS_AFTER, self._longest_rest)
+        self._strays_rest = STRAYS_AFTER
         self._next_strays = time.monotonic() + self._strays_rest
 
     def _sweep(self) -> None:

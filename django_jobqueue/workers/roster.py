@@ -26,7 +26,7 @@ class Seat(NamedTuple):
     number: int
     pid: int  # supervisor: the process in this seat; 0 is none
     renewable: int  # supervisor: whether it runs, so that its lease is to be renewed
-    paused: int  # supervisor: drained by an operator, and to stay
+    paused: int  # supervisor: an operator drained it, and has not resumed it
     worker: int  # worker: its id in the database; 0 is not yet
     registered: int  # worker: time.monotonic() before that, in milliseconds
     running: int  # worker: jobs in its slots

@@ -214,13 +214,15 @@ class Supervisor:
                 child.replaced = True  # its successor starts while it ends
             desire = DESIRES[seat.desired]
             if desire == "drain" and not seat.paused:
-                self._order(child, DRAIN, paused=1)
+                self.roster.write(child.seat, paused=1)
+                self._order(child, DRAIN)
             elif desire == "resume" and seat.paused:
-                self._order(child, RESUME, paused=0)
+                self.roster.write(child.seat, paused=0)
+                self._order(child, RESUME)
             elif desire in ("stop", "restart") and not child.replaced:
                 child.replaced = True
                 self.processes -= desire == "stop"
-                self._order(child, END, paused=0)
+                self._order(child, END)
 
     def _proceed(self) -> None:
         """Take the next steps of a stop."""
@@ -233,9 +235,8 @@ class Supervisor:
                 if step is Step.KILL:
                     child.kill()
                 else:
-                    self._order(child, ORDERS[step], paused=0)
+                    self._order(child, ORDERS[step])
 
-    def _order(self, child: Child, order: bytes, *, paused: int) -> None:
+    def _order(self, child: Child, order: bytes) -> None:
         self._stir()
-        self.roster.write(child.seat, paused=paused)
         child.tell(order)

@@ -14,6 +14,7 @@ from django_jobqueue.models import Worker
 from django_jobqueue.workers.roster import EASE
 from tests.conftest import RunWorkers, archived, eventually
 from tests.crashes.test_kills import children, kill
+from tests.crashes.test_stopping import ask
 from tests.sample import jobs
 
 pytestmark = pytest.mark.processes
@@ -50,10 +51,8 @@ def test_a_job_is_run_and_gives_a_calm_worker_an_ordinary_lease(
 
 def test_a_calm_worker_is_drained_and_resumed(calm: RunWorkers) -> None:
     worker = Worker.objects.get(state="running")
-    triage.ask_workers([worker.id], "drain")
-    eventually(lambda: Worker.objects.get(id=worker.id).state == "draining")
-    triage.ask_workers([worker.id], "resume")
-    eventually(lambda: Worker.objects.get(id=worker.id).state == "running")
+    ask(worker, "drain", "draining")
+    ask(worker, "resume", "running")
     jobs.add.enqueue(1)
     eventually(archived)
 

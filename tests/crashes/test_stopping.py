@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from django_jobqueue import triage
+from django_jobqueue.models import Worker
 from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.crashes.test_kills import all_archived, ends, is_gone, starts
 from tests.sample import jobs
@@ -18,6 +19,12 @@ from tests.sample import jobs
 pytestmark = pytest.mark.processes
 
 Run = Callable[..., RunWorkers]
+
+
+def ask(worker: Worker, what: str, state: str) -> None:
+    """Ask it, and wait until it is in this state."""
+    triage.ask_workers([worker.id], what)
+    eventually(lambda: Worker.objects.get(id=worker.id).state == state)
 
 
 def test_the_first_signal_lets_running_jobs_finish(
@@ -179,22 +186,16 @@ def test_a_sibling_of_a_hanging_handler_finishes(runworkers: Run, journal: str) 
 
 
 def test_workers_obey_what_operators_ask(runworkers: Run, journal: str) -> None:
-    from django_jobqueue.models import Worker
-
     run = runworkers("--threads", "1", "--lease", "2")
     (pid,) = run.started()
     row = Worker.objects.get(pid=pid, state="running")
 
-    def asked(what: str, state: str) -> None:
-        triage.ask_workers([row.id], what)
-        eventually(lambda: Worker.objects.get(id=row.id).state == state)
-
     for _ in range(5):  # it is the same process that goes on
-        asked("drain", "draining")
-        asked("resume", "running")
-    asked("drain", "draining")
+        ask(row, "drain", "draining")
+        ask(row, "resume", "running")
+    ask(row, "drain", "draining")
     jobs.write.enqueue(journal, "a")
-    asked("resume", "running")
+    ask(row, "resume", "running")
     eventually(all_archived(1))
 
     triage.ask_workers([row.id], "restart")
@@ -209,17 +210,13 @@ def test_workers_obey_what_operators_ask(runworkers: Run, journal: str) -> None:
 def test_a_worker_that_operators_drained_ends_when_it_is_told_to(
     runworkers: Run,
 ) -> None:
-    from django_jobqueue.models import Worker
-
     run = runworkers("--processes", "2", "--threads", "1")
     (first, second) = sorted(run.started(2))
     row = Worker.objects.get(pid=first, state="running")
-    triage.ask_workers([row.id], "drain")
-    eventually(lambda: Worker.objects.get(id=row.id).state == "draining")
+    ask(row, "drain", "draining")
     triage.ask_workers([row.id], "stop")
     eventually(lambda: is_gone(first))
     assert run.workers() == [second]
     row = Worker.objects.get(pid=second, state="running")
-    triage.ask_workers([row.id], "drain")
-    eventually(lambda: Worker.objects.get(id=row.id).state == "draining")
+    ask(row, "drain", "draining")
     assert run.stop() == 0
