@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from django.utils.formats import number_format
 from django.utils.translation import gettext
+
+from django_jobqueue import formatting
 
 DECIMALS: Final = 2
 
@@ -40,5 +41,6 @@ def number(value: float) -> str:
     """A number as it is written here, with two decimals at most."""
     rounded = round(value, DECIMALS)
     whole = int(rounded)
-    shown = whole if whole == rounded else rounded
-    return number_format(shown, use_l10n=True, force_grouping=True)
+    if whole == rounded:
+        return formatting.number(whole)
+    return formatting.decimal(rounded, DECIMALS).rstrip("0")

@@ -16,7 +16,7 @@ from django_jobqueue.figures.clock import aware
 from django_jobqueue.figures.notices import Notice, depth_text, notices
 from django_jobqueue.figures.overview import LATELY, Now
 from django_jobqueue.figures.present import has_lapsed, is_alive
-from django_jobqueue.figures.spans import span
+from django_jobqueue.formatting import span
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.states import BulkState, WorkerState
 from django_jobqueue.store.stats import Depth

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
+from django_jobqueue import formatting
 from django_jobqueue.figures.present import Present, is_alive
 from django_jobqueue.states import WorkerState
 from django_jobqueue.store.stats import CAP, Depth
@@ -118,7 +119,7 @@ def notices(present: Present) -> list[Notice]:
 
 def depth_text(count: int) -> str:
     """A depth as it is shown: none is counted above the cap."""
-    return f"{CAP:,}+" if count > CAP else f"{count:,}"
+    return formatting.at_least(count, CAP)
 
 
 def _no_worker(waiting: list[Depth]) -> Notice:

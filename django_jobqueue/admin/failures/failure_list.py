@@ -17,6 +17,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.failures.failure_states import ALL, LABELS
@@ -31,7 +32,6 @@ from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import Spark
 from django_jobqueue.admin.parts.chips import Chip, Tab
-from django_jobqueue.admin.parts.depths import number_text
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store import failure_figures
@@ -79,7 +79,7 @@ class FailureGroupChangeList(JobChangeList):
                 format_html(
                     '{} <span class="jq-quiet">{}{}</span>',
                     label,
-                    number_text(counts[name]),
+                    formatting.number(counts[name]),
                     more,
                 ),
                 self.get_query_string({"state": None if name == ALL else name}),
@@ -146,7 +146,7 @@ def archived_cell(request: HttpRequest, fingerprint: UUID, figures: Figures) -> 
     """How many archived jobs, as a link to them."""
     count = figures.archived
     more = count > MOST_COUNTED
-    text = f"{number_text(MOST_COUNTED)}+" if more else number_text(count)
+    text = f"{formatting.number(MOST_COUNTED)}+" if more else formatting.number(count)
     if not count or not may_view(request, ArchivedJob):
         return text
     return _link("archivedjob", {"fingerprint": fingerprint}, text)
@@ -155,7 +155,7 @@ def archived_cell(request: HttpRequest, fingerprint: UUID, figures: Figures) -> 
 def waiting_cell(request: HttpRequest, fingerprint: UUID, figures: Figures) -> Any:
     """How many queued jobs failed so last, as a link to them; at least so many, where
     not all failures were looked at."""
-    text = number_text(figures.waiting)
+    text = formatting.number(figures.waiting)
     if figures.waiting and figures.looked_at >= MOST_LOOKED_AT:
         text = f"≥ {text}"
     if not figures.waiting or not may_view(request, QueuedJob):

@@ -13,12 +13,12 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures.failure_list import archived_cell, waiting_cell
 from django_jobqueue.admin.failures.failure_trend import Trend, trends
 from django_jobqueue.admin.lists.selected import matching
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.depths import number_text
 from django_jobqueue.admin.parts.frames import Traceback, traceback_of
 from django_jobqueue.admin.permalink import permalink
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
@@ -89,7 +89,7 @@ def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
         sample=_sample(group),
         messages=_messages(group),
         trends=trends(group.pk),
-        looked_at=number_text(looked_at),
+        looked_at=formatting.number(looked_at),
         is_all=looked_at < MOST_BROKEN_DOWN,
         breakdowns=_breakdowns(shares, looked_at),
         archived=_archived(request, group),
@@ -201,7 +201,7 @@ def _line(name: str, count: int, total: int) -> Line:
     percent = 100 * count / total
     return Line(
         name=display.visible(name) or _("unknown"),
-        count=number_text(count),
+        count=formatting.number(count),
         percent=_("%(number)d %%") % {"number": round(percent)},
         width=f"{percent:.1f}",
     )

@@ -13,9 +13,9 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.parts import charts
 from django_jobqueue.admin.parts.charts import Chart, Spark
-from django_jobqueue.admin.parts.depths import number_text
 from django_jobqueue.models import FailureRollup
 
 HOUR: Final = timedelta(hours=1)
@@ -92,8 +92,8 @@ def _spark(columns: Iterable[tuple[datetime, Counts]]) -> Spark:
     counts = [counts for start, counts in columns]
     failed, retried = (sum(each) for each in zip(*counts, strict=True))
     summary = _("Last 24 hours: %(failed)s failed, %(retried)s retried.") % {
-        "failed": number_text(failed),
-        "retried": number_text(retried),
+        "failed": formatting.number(failed),
+        "retried": formatting.number(retried),
     }
     return charts.spark([(sum(pair), pair[0]) for pair in counts], summary)
 
@@ -101,20 +101,20 @@ def _spark(columns: Iterable[tuple[datetime, Counts]]) -> Spark:
 def _trend(label: Any, columns: Sequence[tuple[datetime, Counts]]) -> Trend:
     most = charts.top(max(sum(counts) for start, counts in columns))
     titled = [(_start(at), counts) for at, counts in columns]
-    failed = number_text(sum(counts[0] for start, counts in columns))
-    retried = number_text(sum(counts[1] for start, counts in columns))
+    failed = formatting.number(sum(counts[0] for start, counts in columns))
+    retried = formatting.number(sum(counts[1] for start, counts in columns))
     summary = _("%(window)s: %(failed)s failed, %(retried)s retried.")
     return Trend(
         label,
         Chart(
             width=charts.width_of(len(columns)),
             summary=summary % {"window": label, "failed": failed, "retried": retried},
-            y_labels=[number_text(most), number_text(most // 2), "0"],
+            y_labels=[formatting.number(most), formatting.number(most // 2), "0"],
             x_labels=[titled[0][0], titled[len(titled) // 2][0], titled[-1][0]],
             bars=charts.bars([_bar(*column) for column in titled], most),
         ),
         [
-            (start, number_text(counts[0]), number_text(counts[1]))
+            (start, formatting.number(counts[0]), formatting.number(counts[1]))
             for start, counts in reversed(titled)
             if any(counts)
         ],
@@ -124,8 +124,8 @@ def _trend(label: Any, columns: Sequence[tuple[datetime, Counts]]) -> Trend:
 def _bar(start: str, counts: Counts) -> tuple[str, list[tuple[str, int]]]:
     title = _("%(start)s: %(failed)s failed, %(retried)s retried") % {
         "start": start,
-        "failed": number_text(counts[0]),
-        "retried": number_text(counts[1]),
+        "failed": formatting.number(counts[0]),
+        "retried": formatting.number(counts[1]),
     }
     return title, [("failed", counts[0]), ("retried", counts[1])]
 

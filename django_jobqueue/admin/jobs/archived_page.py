@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.jobs import following, related
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts
@@ -63,8 +64,8 @@ def _summary(
         (_("Queue"), display.visible(job.queue)),
         (_("Priority"), job.priority),
         (_("Attempts"), tries_of(job, limit)),
-        (_("Waited"), display.duration(job.wait_ms)),
-        (_("Ran"), display.duration(job.run_ms)),
+        (_("Waited"), formatting.duration(job.wait_ms)),
+        (_("Ran"), formatting.duration(job.run_ms)),
         (_("Worker"), display.visible(job.worker) or display.NOTHING),
         (_("Release"), display.visible(job.release) or display.NOTHING),
         (_("Expires"), display.full_moment(job.expires_at)),
@@ -89,11 +90,11 @@ def _steps(job: Any, attempts: Attempts) -> list[Step]:
         Step(gettext("due"), job.run_after),
     ]
     if job.started_at is not None and not is_shown:
-        note = gettext("waited %(span)s") % {"span": display.duration(job.wait_ms)}
+        note = gettext("waited %(span)s") % {"span": formatting.duration(job.wait_ms)}
         steps.append(Step(gettext("started"), job.started_at, note))
     note = ""
     if job.run_ms is not None:
-        note = gettext("ran %(span)s") % {"span": display.duration(job.run_ms)}
+        note = gettext("ran %(span)s") % {"span": formatting.duration(job.run_ms)}
     end = str(job.get_status_display())
     return [*steps, Step(end, job.finished_at, note, job.status)]
 

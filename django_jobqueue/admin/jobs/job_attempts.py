@@ -15,6 +15,7 @@ from django.db.models.functions import Cast, Left, Right
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.jobs.job_reports import Reports, Told
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.frames import Traceback, traceback_of
@@ -58,7 +59,7 @@ class Attempt:
     @property
     def ran(self) -> str:
         """How long it took."""
-        return display.duration(self.ran_ms)
+        return formatting.duration(self.ran_ms)
 
 
 @dataclass(frozen=True, slots=True)

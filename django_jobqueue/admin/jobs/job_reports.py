@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue import measure
+from django_jobqueue import formatting, measure
 from django_jobqueue.admin.parts import display
 from django_jobqueue.models import ArchivedJob, QueuedJob, Report
 from django_jobqueue.report import LEVELS
@@ -147,7 +147,7 @@ def _time_left(row: Any) -> str:
     ran = (row.updated_at - row.started_at).total_seconds()
     since = (timezone.now() - row.updated_at).total_seconds()
     left = max(0.0, ran * (total - done) / done - since)
-    return _("about %(span)s left") % {"span": display.span(left)}
+    return _("about %(span)s left") % {"span": formatting.span(left)}
 
 
 def _parsed(text: str) -> list[Any]:
@@ -181,5 +181,5 @@ def _queries(row: Any) -> str:
     text = ngettext("%(count)s query", "%(count)s queries", row.queries)
     parts = [text % {"count": measure.number(row.queries)}]
     if row.query_ms is not None:
-        parts.append(display.duration(round(row.query_ms)))
+        parts.append(formatting.duration(round(row.query_ms)))
     return ", ".join(parts)

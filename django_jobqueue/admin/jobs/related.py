@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
@@ -121,7 +122,7 @@ def _dot(
 ) -> Dot:
     parts = [str(_status_label(status)), display.ago(finished)]
     if run_ms is not None:
-        parts.insert(1, _("ran %(span)s") % {"span": display.duration(run_ms)})
+        parts.insert(1, _("ran %(span)s") % {"span": formatting.duration(run_ms)})
     is_this = id == job.pk
     if is_this:
         parts.append(_("this job"))

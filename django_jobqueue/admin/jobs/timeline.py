@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.jobs.job_attempts import Attempts, Run
 from django_jobqueue.admin.parts import display
 
@@ -58,4 +59,4 @@ def _step(run: Run, earlier: Run | None) -> Step:
 
 
 def _span(seconds: float) -> str:
-    return display.duration(round(seconds * 1_000))
+    return formatting.duration(round(seconds * 1_000))

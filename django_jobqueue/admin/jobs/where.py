@@ -15,6 +15,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.frames import Traceback, traceback_of
@@ -144,7 +145,7 @@ def _job(request: HttpRequest, id: str) -> Any:
 def _ran(seconds: Any) -> str:
     if not isinstance(seconds, int | float):
         return ""
-    return display.duration(round(seconds * 1_000))
+    return formatting.duration(round(seconds * 1_000))
 
 
 def _traceback(said: dict[str, Any]) -> Traceback | None:

@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.policies import effective_concurrency
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
@@ -79,7 +80,7 @@ class _Reasons:
         if job.run_after > self.now:
             seconds = (job.run_after - self.now).total_seconds()
             text = gettext("it is not due for another %(span)s")
-            yield text % {"span": display.span(seconds)}
+            yield text % {"span": formatting.span(seconds)}
         else:
             yield from self._of_limit(job)
 

@@ -11,6 +11,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.overview import overview_tables
 from django_jobqueue.admin.overview.overview_tables import (
     OperationRow,
@@ -18,7 +19,7 @@ from django_jobqueue.admin.overview.overview_tables import (
     WorkerRow,
 )
 from django_jobqueue.admin.parts import display, history_charts
-from django_jobqueue.admin.parts.depths import age_text, number_text
+from django_jobqueue.admin.parts.depths import age_text
 from django_jobqueue.admin.parts.history_charts import History
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
@@ -117,8 +118,8 @@ def _cards(request: HttpRequest, found: Overview) -> list[Card]:
         ),
         Card(
             _("Running"),
-            number_text(depths.running),
-            _("of %(count)s slots") % {"count": number_text(slots)},
+            formatting.number(depths.running),
+            _("of %(count)s slots") % {"count": formatting.number(slots)},
             _list(request, "queuedjob", state="running"),
         ),
         Card(
@@ -134,7 +135,7 @@ def _cards(request: HttpRequest, found: Overview) -> list[Card]:
         Card(_("Finished"), _rate(line.finished / minutes), _per_minute(window)),
         Card(
             _("Failed"),
-            overview_tables.percent(share),
+            formatting.percent(share),
             window,
             _list(request, "archivedjob", status="failed"),
             is_bad=share is not None and 100 * share > conf.alert_failed,
@@ -151,7 +152,7 @@ def _workers_card(request: HttpRequest, found: Overview, alive: int) -> Card:
         note %= {"count": lapsed}
     return Card(
         _("Workers alive"),
-        number_text(alive),
+        formatting.number(alive),
         note,
         _list(request, "worker"),
         is_bad=not alive or lapsed > 0,
@@ -163,7 +164,7 @@ def _per_minute(window: str) -> str:
 
 
 def _rate(number: float) -> str:
-    return number_text(round(number)) if number >= 10 else f"{number:.1f}"
+    return formatting.number(round(number)) if number >= 10 else f"{number:.1f}"
 
 
 def _list(request: HttpRequest, model: str, **query: str) -> str:

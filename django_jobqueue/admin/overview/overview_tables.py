@@ -12,10 +12,11 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import Spark, spark
-from django_jobqueue.admin.parts.depths import age_text, number_text
+from django_jobqueue.admin.parts.depths import age_text
 from django_jobqueue.admin.parts.history_charts import HALF, MOST, time_text
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
@@ -107,17 +108,8 @@ def queues(request: HttpRequest, overview: Overview) -> Table:
 
 def count(depths: Depths, name: str) -> str:
     """A number of jobs; with a plus if that many and perhaps more."""
-    text = number_text(getattr(depths, name))
+    text = formatting.number(getattr(depths, name))
     return f"{text}+" if name in depths.at_least else text
-
-
-def percent(share: float | None) -> str:
-    """A share as text: "4.1 %", "< 0.1 %"."""
-    if share is None:
-        return display.NOTHING
-    if 0 < share < 0.001:
-        return _("< 0.1 %")
-    return _("%(percent).1f %%") % {"percent": 100 * share}
 
 
 def may_follow(request: HttpRequest, model: str) -> bool:
@@ -139,7 +131,7 @@ def workers(request: HttpRequest, overview: Overview) -> list[WorkerRow]:
             if one.queues is None
             else display.names(one.queues),
             memory=filesizeformat(one.rss) if one.rss else display.NOTHING,
-            age=display.span(one.age),
+            age=formatting.span(one.age),
             release=display.visible(one.release) or display.NOTHING,
         )
         for one in found
@@ -231,11 +223,11 @@ def _row(line: Line, addresses: Addresses, overview: Overview, is_paused: bool) 
         later=waiting("later"),
         retrying=waiting("retrying"),
         running=waiting("running"),
-        limit="" if limit is None else number_text(limit),
+        limit="" if limit is None else formatting.number(limit),
         oldest=Cell(age_text(depths.oldest), is_bad=is_slow),
-        finished=number_text(line.finished),
+        finished=formatting.number(line.finished),
         failed=Cell(
-            percent(share),
+            formatting.percent(share),
             failed if line.failed else "",
             is_bad=share is not None and 100 * share > conf.alert_failed,
         ),
@@ -249,8 +241,8 @@ def _row(line: Line, addresses: Addresses, overview: Overview, is_paused: bool) 
 def _trend_text(line: Line, overview: Overview) -> str:
     text = _("%(finished)s finished, %(failed)s of them failed, %(window)s")
     return text % {
-        "finished": number_text(line.finished),
-        "failed": number_text(line.failed),
+        "finished": formatting.number(line.finished),
+        "failed": formatting.number(line.failed),
         "window": overview.window.label,
     }
 
@@ -274,5 +266,5 @@ def _queues(worker: stats.WorkerRow) -> str:
 
 def _progress(operation: Any) -> str:
     if operation.total is None:
-        return number_text(operation.seen)
-    return f"{number_text(operation.seen)} / {number_text(operation.total)}"
+        return formatting.number(operation.seen)
+    return f"{formatting.number(operation.seen)} / {formatting.number(operation.total)}"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils.formats import number_format
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.parts import display
 from django_jobqueue.store import stats
 from django_jobqueue.store.connection import DjangoDatabase
@@ -35,17 +35,12 @@ def by_queue(request: HttpRequest) -> dict[str, Depth]:
 
 def count_text(count: int) -> str:
     """A count as it is shown: none is counted above the cap."""
-    return f"{number_text(CAP)}+" if count > CAP else number_text(count)
-
-
-def number_text(number: int) -> str:
-    """A whole number."""
-    return number_format(number, use_l10n=True, force_grouping=True)
+    return formatting.at_least(count, CAP)
 
 
 def age_text(seconds: float | None) -> str:
     """How long the oldest ready job has waited."""
-    return display.NOTHING if seconds is None else display.span(max(0.0, seconds))
+    return display.NOTHING if seconds is None else formatting.span(max(0.0, seconds))
 
 
 def ready_cell(depth: Depth) -> Any:

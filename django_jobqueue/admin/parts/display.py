@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -16,10 +16,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from django_jobqueue.figures.spans import span as span
+from django_jobqueue.formatting import NOTHING as NOTHING
+from django_jobqueue.formatting import span
 from django_jobqueue.redaction import mask_text
 
-NOTHING: Final = "–"
 CELL: Final = 120  # characters of a message in a list
 
 # Characters that move the cursor, hide, or turn the text around them: terminal codes,
@@ -130,36 +130,6 @@ def ago(at: datetime) -> str:
 def short(text: str) -> SafeString:
     """Text that stays on one line."""
     return format_html('<span class="jq-short">{}</span>', text)
-
-
-def duration(milliseconds: int | None) -> str:
-    """How long something took: "7 ms", "20.2 s", "3 m 04 s", "2 h 10 m"."""
-    if milliseconds is None:
-        return NOTHING
-    if milliseconds < 1_000:
-        return _("%(ms)d ms") % {"ms": milliseconds}
-    seconds = milliseconds / 1_000
-    if seconds < 60:
-        return _("%(s).1f s") % {"s": seconds}
-    if seconds < 3_600:
-        return _("%(m)d m %(s)02d s") % {"m": seconds // 60, "s": seconds % 60}
-    return span(seconds)
-
-
-def length(value: timedelta | None) -> str:
-    """A time span as policies state them: "200 ms", "15 s", "1 h", "1 d 12 h"."""
-    if value is None:
-        return NOTHING
-    whole = int(value.total_seconds())
-    if value != timedelta(seconds=whole) or not whole:
-        return duration(round(value.total_seconds() * 1_000))
-    units = {
-        _("%(n)d d"): whole // 86_400,
-        _("%(n)d h"): whole // 3_600 % 24,
-        _("%(n)d m"): whole // 60 % 60,
-        _("%(n)d s"): whole % 60,
-    }
-    return " ".join(text % {"n": n} for text, n in units.items() if n)
 
 
 def attempts(count: int, limit: int | None) -> str:

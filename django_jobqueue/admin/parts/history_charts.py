@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from django_jobqueue.admin.parts import charts, display
+from django_jobqueue import formatting
+from django_jobqueue.admin.parts import charts
 from django_jobqueue.admin.parts.charts import Chart, Decades
-from django_jobqueue.admin.parts.depths import number_text
 from django_jobqueue.figures.clock import aware
 from django_jobqueue.figures.overview import Overview
 from django_jobqueue.figures.window import HOUR, WEEK, Window
@@ -69,7 +69,7 @@ def history(overview: Overview) -> History:
 
 def time_text(seconds: float | None) -> str:
     """A percentile as text."""
-    return display.duration(None if seconds is None else round(seconds * 1_000))
+    return formatting.duration(None if seconds is None else round(seconds * 1_000))
 
 
 def _finished(
@@ -91,7 +91,9 @@ def _finished(
         )
         for start, span in zip(starts, spans, strict=True)
     ]
-    totals = {kind: number_text(sum(getattr(s, kind) for s in found)) for kind in KINDS}
+    totals = {
+        kind: formatting.number(sum(getattr(s, kind) for s in found)) for kind in KINDS
+    }
     summary = _(
         "Jobs that ended, %(window)s: %(succeeded)s succeeded, %(failed)s failed, "
         "%(other)s ended otherwise."
@@ -99,7 +101,7 @@ def _finished(
     return Chart(
         width=charts.width_of(len(spans)),
         summary=summary % {**totals, "window": window.label},
-        y_labels=[number_text(most), number_text(most // 2), "0"],
+        y_labels=[formatting.number(most), formatting.number(most // 2), "0"],
         x_labels=labels,
         bars=charts.bars(columns, most),
     )
@@ -131,17 +133,17 @@ def _greatest(values: Sequence[float | None]) -> str:
 
 def _bar_title(window: Window, start: datetime, span: Span) -> str:
     text = _("%(time)s: %(succeeded)s succeeded, %(failed)s failed, %(other)s other")
-    counts = {kind: number_text(getattr(span, kind)) for kind in KINDS}
+    counts = {kind: formatting.number(getattr(span, kind)) for kind in KINDS}
     return text % {**counts, "time": _moment(window, start)}
 
 
 def _row(window: Window, start: datetime, span: Span) -> Row:
     return Row(
         start=_moment(window, start),
-        succeeded=number_text(span.succeeded),
-        failed=number_text(span.failed),
-        other=number_text(span.other),
-        retried=number_text(span.retried),
+        succeeded=formatting.number(span.succeeded),
+        failed=formatting.number(span.failed),
+        other=formatting.number(span.other),
+        retried=formatting.number(span.retried),
         wait=time_text(span.wait_time(MOST)),
         run_half=time_text(span.run_time(HALF)),
         run=time_text(span.run_time(MOST)),

@@ -7,11 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
-from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.depths import number_text
 from django_jobqueue.figures.lines import Line
 from django_jobqueue.store import history
 from django_jobqueue.store.connection import DjangoDatabase
@@ -32,18 +31,10 @@ def finished_cell(line: Line) -> Any:
     """How many jobs finished, and the share of those that failed."""
     if not line.finished:
         return display.NOTHING
-    text = _("%(share)s failed") % {"share": share_text(line.failed_share)}
+    text = _("%(share)s failed") % {"share": formatting.percent(line.failed_share)}
     return display.lines(
         [
-            number_text(line.finished),
+            formatting.number(line.finished),
             display.pill("failed", text) if line.failed else text,
         ]
     )
-
-
-def share_text(share: float | None) -> str:
-    """A share of a whole: "4.1 %"."""
-    if share is None:
-        return display.NOTHING
-    percent = number_format(share * 100, decimal_pos=1, use_l10n=True)
-    return _("%(percent)s %%") % {"percent": percent}

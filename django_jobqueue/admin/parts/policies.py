@@ -10,6 +10,7 @@ from django.db.models import TextChoices
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.parts import display
 from django_jobqueue.conf import conf
 from django_jobqueue.models import JobType
@@ -97,7 +98,7 @@ def override_text(option: str, value: Any) -> str:
             return limit_text(limit_in_force(None, value))
         case "timeout":
             return _span(value or None)
-    return display.length(value)
+    return formatting.length(value)
 
 
 def code_text(job_type: JobType, option: str) -> str:
@@ -175,9 +176,9 @@ def _retention(status: ArchivedStatus) -> str:
     seconds = conf.retention[status.value]
     kept = gettext("for ever")
     if seconds is not None:
-        kept = display.length(timedelta(seconds=seconds))
+        kept = formatting.length(timedelta(seconds=seconds))
     return f"{status.label} {kept}"
 
 
 def _span(value: timedelta | None) -> str:
-    return gettext("none") if value is None else display.length(value)
+    return gettext("none") if value is None else formatting.length(value)

@@ -8,8 +8,8 @@ from typing import Final
 
 from django.utils.translation import gettext as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.depths import number_text
 from django_jobqueue.histogram import BOUNDS
 
 HEIGHT: Final = 96
@@ -78,7 +78,7 @@ def at_most(seconds: float | None) -> str:
     """A percentile: the true one is not greater."""
     if seconds is None:
         return display.NOTHING
-    return f"≤ {display.duration(round(seconds * 1_000))}"
+    return f"≤ {formatting.duration(round(seconds * 1_000))}"
 
 
 def _bar(place: int, index: int, count: int, most: int) -> Bar:
@@ -88,7 +88,7 @@ def _bar(place: int, index: int, count: int, most: int) -> Bar:
         y=str(HEIGHT - height),
         height=str(height),
         label=_label(index),
-        count=number_text(count),
+        count=formatting.number(count),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.parts import display
 from django_jobqueue.redaction import MASK, mask_at
 from django_jobqueue.selection import FIELDS, Kind, Selection, Table, Term
@@ -116,7 +117,7 @@ def _value(term: Term, kind: Kind) -> str:
     if isinstance(value, datetime):
         return display.exact(value)
     if kind is Kind.MILLISECONDS:
-        return display.duration(value)
+        return formatting.duration(value)
     if kind is Kind.JSON:
         masked = mask_at(term.path, value)
         text = json.dumps(masked, ensure_ascii=False, default=str)

@@ -15,9 +15,9 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import depths, display, policies
-from django_jobqueue.admin.parts.lines import share_text
 from django_jobqueue.admin.parts.run_times import RunTimes, at_most, run_times
 from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
 from django_jobqueue.figures.lines import Line
@@ -129,10 +129,10 @@ def _windows(job_type: JobType) -> dict[int, Line]:
 def _figures(label: Any, line: Line) -> Figures:
     return Figures(
         label=label,
-        finished=depths.number_text(line.finished),
-        failed=depths.number_text(line.failed),
-        share=share_text(line.failed_share),
-        retried=depths.number_text(line.retried),
+        finished=formatting.number(line.finished),
+        failed=formatting.number(line.failed),
+        share=formatting.percent(line.failed_share),
+        retried=formatting.number(line.retried),
         wait=at_most(line.wait_time(0.95)),
         runs=[at_most(line.run_time(share)) for share in (0.5, 0.95, 0.99)],
     )
@@ -174,7 +174,7 @@ def _groups(
             "message": display.shown_text(rows[fingerprint].template, display.CELL)
             if fingerprint in rows
             else "",
-            "count": depths.number_text(count),
+            "count": formatting.number(count),
             "jobs": f"{jobs}?{_query(job_type, fingerprint=fingerprint)}",
         }
         for fingerprint, count in commonest

@@ -15,6 +15,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.jobs.new_job import NewJobs
 from django_jobqueue.admin.parts import catalogue, depths, display, policies
@@ -221,7 +222,7 @@ def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
         (_("Delivery"), job_type.get_delivery_display()),
         (_("Backoff"), display.visible(job_type.backoff)),
         (_("Atomic"), gettext("yes") if job_type.atomic else gettext("no")),
-        (_("Expires in"), display.length(job_type.expires_in)),
+        (_("Expires in"), formatting.length(job_type.expires_in)),
         (_("Max crashes"), job_type.max_crashes),
         (_("Sensitive"), display.names(job_type.sensitive) or display.NOTHING),
         (_("Unique by"), display.visible(job_type.unique_by) or display.NOTHING),

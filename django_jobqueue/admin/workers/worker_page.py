@@ -13,11 +13,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.where import Answer, answer_of, moment_in
 from django_jobqueue.admin.lists.change_list import WINDOW
 from django_jobqueue.admin.parts import catalogue, display, policies
-from django_jobqueue.admin.parts.depths import number_text
 from django_jobqueue.admin.parts.entries import entries
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.states import ALIVE, QueuedStatus, WorkerState
@@ -138,8 +138,8 @@ def _slot(request: HttpRequest, job: QueuedJob, job_type: JobType | None) -> Slo
         job_type=type_link(request, job.job_type_id, job_type is not None),
         attempt=job.attempts,
         since=display.moment(job.started_at),
-        elapsed=display.span(elapsed),
-        timeout=display.length(timeout),
+        elapsed=formatting.span(elapsed),
+        timeout=formatting.length(timeout),
         **bar,
     )
 
@@ -186,11 +186,11 @@ def _finished(request: HttpRequest, worker: Worker) -> Finished:
                 ),
                 "state": display.pill(job.status, job.get_status_display()),
                 "finished": display.moment(job.finished_at),
-                "ran": display.duration(job.run_ms),
+                "ran": formatting.duration(job.run_ms),
             }
             for job in rows
         ],
-        "" if enough else number_text(WINDOW),
+        "" if enough else formatting.number(WINDOW),
     )
 
 
