@@ -9,34 +9,47 @@ SMALLEST: Final = 100  # rows
 FIRST: Final = 500
 LARGEST: Final = 5_000
 REST: Final = 0.1  # of the time that a chunk took, for others
-PERIOD: Final = 10.0  # seconds over which a rate is kept
+TICK: Final = 1.0  # seconds; what a rate allows in so long may be done at once
+ROUNDING: Final = 1e-9
 
 
 class Throttle:
-    """Chunks of about a fifth of a second; with a rate, no more than it allows."""
+    """Chunks of about a fifth of a second; with a rate, no more than it allows.
+
+    A rate is spread evenly: of 3,000 jobs a minute 50 are done each second, and of 20 a
+    minute one every three seconds.
+    """
 
     def __init__(self, per_minute: int | None, now: float) -> None:
         self.size = FIRST  # rows to look at
-        self._period = PERIOD if per_minute is None else max(PERIOD, 60 / per_minute)
-        self._most = None if per_minute is None else int(per_minute * self._period / 60)
-        self._until = now + self._period
-        self._left = self._most
+        self._rate = None if per_minute is None else per_minute / 60  # a second
+        self._portion = max(1.0, float(int((self._rate or 0.0) * TICK)))
+        self._allowed = self._portion
+        self._at = now
 
     @property
     def most(self) -> int | None:
         """Jobs that may be changed now; None is without a limit."""
-        return self._left
+        return None if self._rate is None else int(self._allowed + ROUNDING)
 
     def did(self, *, changed: int, seconds: float, now: float) -> float:
         """Learn from a chunk; returns how long to rest, in seconds."""
         wanted = self.size * min(2.0, max(0.5, AIM / max(seconds, 0.001)))
         self.size = round(min(LARGEST, max(SMALLEST, wanted)))
-        if self._left is None or self._most is None:
-            return min(AIM, seconds * REST)
-        self._left -= changed
-        if self._left > 0 and now < self._until:
-            return min(AIM, seconds * REST)
-        rest = max(0.0, self._until - now)
-        self._until = now + rest + self._period
-        self._left = self._most
+        rest = min(AIM, seconds * REST)
+        if self._rate is None:
+            return rest
+        self._earn(now)
+        self._allowed -= changed
+        if self._allowed + ROUNDING < 1:
+            rest = max(0.0, (self._portion - self._allowed) / self._rate)
+            self._earn(now + rest)
         return rest
+
+    def _earn(self, now: float) -> None:
+        """What the rate allows since the last time; never much more than a portion, so
+        that what was not done in time is not made up for all at once."""
+        assert self._rate is not None
+        earned = self._allowed + self._rate * max(0.0, now - self._at)
+        self._allowed = min(self._portion + 1, earned)
+        self._at = max(self._at, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from django_jobqueue.throttle import FIRST, LARGEST, PERIOD, SMALLEST, Throttle
+from django_jobqueue.throttle import FIRST, LARGEST, SMALLEST, Throttle
 
 
 def test_without_a_rate_there_is_no_limit_but_a_little_rest() -> None:
@@ -33,37 +33,75 @@ def test_a_chunk_that_takes_as_long_as_it_should_stays_as_it_is() -> None:
     assert throttle.size == FIRST
 
 
-def test_a_rate_is_kept_over_periods() -> None:
-    throttle = Throttle(600, now=0.0)
-    assert throttle.most == 100
-    assert throttle.did(changed=60, seconds=0.1, now=0.1) < 1
-    assert throttle.most == 40
-    assert throttle.did(changed=40, seconds=0.1, now=0.5) == pytest.approx(PERIOD - 0.5)
-    assert throttle.most == 100
-    assert throttle.did(changed=100, seconds=0.1, now=PERIOD) == pytest.approx(PERIOD)
+RATES = [1, 7, 20, 59, 60, 61, 90, 119, 120, 999, 3_000, 100_000]
+
+
+def changes(
+    throttle: Throttle, seconds: float, lag: float = 0.01
+) -> list[tuple[float, int]]:
+    """When how many jobs are changed, by a work of which there is always more; each
+    chunk takes ``lag``."""
+    now, found = 0.0, []
+    while now < seconds:
+        assert throttle.most is not None
+        most = min(throttle.most, throttle.size)
+        found.append((now, most))
+        now += lag
+        now += throttle.did(changed=most, seconds=lag, now=now)
+    return found
+
+
+def greatest(found: list[tuple[float, int]], span: float) -> int:
+    """The most that was changed in any such span of time."""
+    return max(
+        sum(number for at, number in found if start <= at < start + span)
+        for start, _ in found
+    )
+
+
+@pytest.mark.parametrize("per_minute", RATES)
+def test_a_rate_is_spread_evenly(per_minute: int) -> None:
+    """In no second is there more than a second's share, and a job or two."""
+    found = changes(Throttle(per_minute, now=0.0), 60)
+    share = max(1, per_minute / 60)
+    assert max(number for _, number in found) <= share + 1
+    assert greatest(found, 0.99) <= 2 * share + 2
+
+
+@pytest.mark.parametrize("per_minute", RATES)
+def test_no_minute_has_more_than_its_rate_and_a_portion(per_minute: int) -> None:
+    found = changes(Throttle(per_minute, now=0.0), 240)
+    assert greatest(found, 60) <= per_minute + max(1, per_minute / 60) + 1
+
+
+def test_three_thousand_a_minute_are_fifty_a_second() -> None:
+    found = changes(Throttle(3_000, now=0.0), 10)
+    assert {number for _, number in found} == {50}
+    assert len(found) == 10
 
 
 def test_what_was_left_out_costs_nothing_of_the_rate() -> None:
-    throttle = Throttle(60, now=0.0)
-    throttle.did(changed=0, seconds=0.1, now=1.0)
-    assert throttle.most == 10
+    throttle = Throttle(600, now=0.0)
+    throttle.did(changed=0, seconds=0.1, now=0.1)
+    assert throttle.most == 11
 
 
-def test_a_rate_below_one_in_a_period_is_one_in_a_longer_period() -> None:
+def test_who_comes_late_does_not_make_up_for_it_at_once() -> None:
+    throttle = Throttle(600, now=0.0)
+    throttle.did(changed=10, seconds=0.1, now=0.1)
+    throttle.did(changed=0, seconds=0.1, now=3_600)
+    assert throttle.most == 11
+
+
+def test_a_rate_below_one_a_second_rests_between_two_jobs() -> None:
     throttle = Throttle(2, now=0.0)
     assert throttle.most == 1
     assert throttle.did(changed=1, seconds=0.1, now=0.1) == pytest.approx(29.9)
+    assert throttle.most == 1
 
 
-@pytest.mark.parametrize("per_minute", [1, 7, 59, 60, 61, 999, 100_000])
+@pytest.mark.parametrize("per_minute", RATES)
 def test_an_hour_changes_no_more_than_its_rate_allows(per_minute: int) -> None:
-    throttle, now, changed = Throttle(per_minute, now=0.0), 0.0, 0
-    while now < 3_600:
-        assert throttle.most is not None
-        most = min(throttle.most, throttle.size)
-        changed += most
-        now += 0.01
-        now += throttle.did(changed=most, seconds=0.01, now=now)
-    assert (
-        0.8 * per_minute * 60 <= changed + throttle.most <= 1.02 * per_minute * 60 + 2
-    )
+    found = changes(Throttle(per_minute, now=0.0), 3_600)
+    changed = sum(number for _, number in found)
+    assert 0.95 * per_minute * 60 <= changed <= 1.001 * per_minute * 60 + 2
