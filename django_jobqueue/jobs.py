@@ -1,4 +1,4 @@
-"""The job queue's own jobs: they work bulk operations off."""
+"""The job queue's own jobs: they count bulk operations, and work them off."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from django_jobqueue.context import Context
 from django_jobqueue.exceptions import Fail, HandlerWord
 from django_jobqueue.failures import MESSAGE_LENGTH
 from django_jobqueue.handler import job
+from django_jobqueue.states import BulkState
+from django_jobqueue.store.bulk import Chunk
 from django_jobqueue.store.connection import is_passing
 from django_jobqueue.store.operations import JOB_TYPE
 from django_jobqueue.texts import clean
 from django_jobqueue.throttle import Throttle
-from django_jobqueue.triage import bulk_steps
+from django_jobqueue.triage import bulk_counting, bulk_steps
 
 # Seconds of one job. Shorter than the grace of a stopping worker, so that a deployment
 # waits for its end; another job goes on, there or elsewhere.
 SLICE: Final = 15.0
 PRIORITY: Final = -50  # after the jobs of the project
-LONGEST_REST: Final = 1.0  # seconds that keep a slot; for longer ones there is a job
+LONGEST_REST: Final = 0.5  # seconds that keep a slot; for longer ones there is a job
+LONGEST_COUNT: Final = 5.0  # seconds, of what was started before it was counted
 
 
 @job(
@@ -37,7 +40,8 @@ LONGEST_REST: Final = 1.0  # seconds that keep a slot; for longer ones there is 
     takes_context=True,
 )
 def bulk(context: Context, operation: str) -> None:
-    """Work off a bulk operation that an operator started."""
+    """Work off a bulk operation that an operator started, or count one that is
+    drafted."""
     Slice(context, UUID(operation)).work()
 
 
@@ -75,32 +79,41 @@ class Slice:
             raise Fail(message) from error
 
     def _work(self) -> None:
-        now = self._clock()
-        end = now + SLICE
         operation = triage.bulk.get(self._id)
+        if operation.state == BulkState.DRAFT:
+            self._loop(Throttle(None, self._clock()), self._count)
+            return
         if operation.total is None and operation.cursor is None:
-            bulk_steps.measure(operation)
-        throttle = Throttle(operation.per_minute, now)
+            bulk_counting.count_for(self._id, LONGEST_COUNT, clock=self._clock)
+        over = self._loop(Throttle(operation.per_minute, self._clock()), self._change)
+        if over:
+            bulk_steps.ended(self._id)
+
+    def _loop(
+        self, throttle: Throttle, step: Callable[[Throttle], Chunk | None]
+    ) -> bool:
+        """Step after step; whether the last of them was the operation's last."""
+        end = self._clock() + SLICE
         while True:
             self._context.check_cancelled()
             began = self._clock()
-            done = bulk_steps.step(
-                self._id,
-                look=throttle.size,
-                most=throttle.most,
-                job=self._context.id,
-            )
-            if done is None:
-                return
-            if done.over:
-                bulk_steps.ended(self._id)
-                return
+            done = step(throttle)
+            if done is None or done.over:
+                return done is not None
             now = self._clock()
             rest = throttle.did(changed=done.changed, seconds=now - began, now=now)
             if rest > LONGEST_REST or now + rest > end:
                 bulk_steps.hand_over(self._id, job=self._context.id, after=rest)
-                return
+                return False
             self._rest(rest)
+
+    def _count(self, throttle: Throttle) -> Chunk | None:
+        return bulk_counting.step(self._id, look=throttle.size, job=self._context.id)
+
+    def _change(self, throttle: Throttle) -> Chunk | None:
+        return bulk_steps.step(
+            self._id, look=throttle.size, most=throttle.most, job=self._context.id
+        )
 
     def _passes(self, error: Exception) -> bool:
         """Whether the next attempt may succeed, and there is one."""

@@ -18,6 +18,7 @@ from django.db import connection, connections
 from django_jobqueue import signals
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.connection import PINNED, OwnConnection
+from django_jobqueue.triage import bulk_counting
 from django_jobqueue.workers.process import Plan, Worker
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,6 +32,12 @@ for number, handler in (
 ):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
+def _drafts_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is, a draft's jobs are counted while it is made."""
+    monkeypatch.setattr(bulk_counting, "AT_ONCE", 60.0)
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -41,6 +41,20 @@ class BulkOperation(models.Model):
     total = models.BigIntegerField(
         _("total"), null=True, help_text=_("Jobs that it was about, when it began.")
     )
+    horizon = models.CharField(
+        _("horizon"),
+        max_length=20,
+        db_default="",
+        help_text=_("The first transaction that was open when it was frozen."),
+    )
+    counted = models.JSONField(
+        _("counted"),
+        null=True,
+        help_text=_("What is known of its jobs, as far as they are counted."),
+    )
+    confirmed = models.BigIntegerField(
+        _("confirmed"), null=True, help_text=_("No more jobs are changed than these.")
+    )
     seen = models.BigIntegerField(_("seen"), db_default=0)
     changed = models.BigIntegerField(_("changed"), db_default=0)
     skipped = models.JSONField(_("skipped"), db_default={})  # reason to number

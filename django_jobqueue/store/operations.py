@@ -12,6 +12,7 @@ from uuid import UUID
 from django_jobqueue.selection import Selection
 from django_jobqueue.states import BulkState
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.counted import Counted
 
 JOB_TYPE: Final = "jobqueue.bulk"  # of the jobs that work operations off
 
@@ -20,17 +21,23 @@ ACTIVE: Final = (BulkState.QUEUED, BulkState.RUNNING)
 OPEN: Final = (*ACTIVE, BulkState.PAUSED, BulkState.FAILED)
 RESUMABLE: Final = (BulkState.PAUSED, BulkState.FAILED)
 
+# The horizon tells jobs that joined later, though they ended before the cutoff: their
+# transaction was not over yet. It is the first transaction that is open now. Whose own
+# transaction wrote before cannot tell its own jobs from those, and has none.
 DRAFT: Final = """
 INSERT INTO jobqueue_bulkoperation (
-       kind, selection, options, reason, per_minute, total, created_by)
+       kind, selection, options, reason, per_minute, created_by, horizon)
 VALUES (%(kind)s, %(selection)s::jsonb, %(options)s::jsonb, %(reason)s, %(per_minute)s,
-        %(total)s, %(by)s)
+        %(by)s,
+        CASE WHEN pg_current_xact_id_if_assigned() IS NULL
+             THEN pg_snapshot_xmin(pg_current_snapshot())::xid::text ELSE '' END)
 RETURNING id
 """
 
 _READ: Final = """
 SELECT id, kind, state, selection::text, cutoff, options::text, reason, per_minute,
-       total, seen, changed, skipped::text, cursor::text, created_by, job_id
+       total, seen, changed, skipped::text, cursor::text, created_by, job_id,
+       horizon, counted::text, confirmed
   FROM jobqueue_bulkoperation
  WHERE id = %(id)s
 """
@@ -38,11 +45,13 @@ READ: Final = f"{_READ}"
 LOCK: Final = f"{_READ}   FOR UPDATE"
 
 # Compare and set: of two clicks, or two operators, one finds the state that it needs.
+# What cannot be taken back never starts uncounted, whoever asks.
 START: Final = """
 UPDATE jobqueue_bulkoperation
    SET state = 'queued', options = %(options)s::jsonb, reason = %(reason)s,
-       per_minute = %(per_minute)s, job_id = %(job)s
+       per_minute = %(per_minute)s, job_id = %(job)s, confirmed = %(confirmed)s
  WHERE id = %(id)s AND state = 'draft'
+   AND (kind <> 'prune' OR %(confirmed)s::bigint IS NOT NULL)
 RETURNING id
 """
 MOVE: Final = """
@@ -58,21 +67,27 @@ RETURNING id
 HAND_OVER: Final = """
 UPDATE jobqueue_bulkoperation
    SET job_id = %(to)s
- WHERE id = %(id)s AND job_id = %(job)s AND state IN ('queued', 'running')
+ WHERE id = %(id)s AND job_id = %(job)s AND state IN ('draft', 'queued', 'running')
 RETURNING id
 """
 PROGRESS: Final = """
 UPDATE jobqueue_bulkoperation
-   SET state = CASE WHEN %(over)s THEN 'done' ELSE 'running' END,
+   SET state = coalesce(%(state)s::text, 'running'),
        started_at = coalesce(started_at, clock_timestamp()),
        progress_at = clock_timestamp(),
-       finished_at = CASE WHEN %(over)s THEN clock_timestamp() END,
+       finished_at = CASE WHEN %(state)s::text IS NOT NULL
+                          THEN clock_timestamp() END,
        seen = seen + %(seen)s, changed = changed + %(changed)s,
        skipped = %(skipped)s::jsonb, cursor = %(cursor)s::jsonb
  WHERE id = %(id)s
 """
-SET_TOTAL: Final = """
-UPDATE jobqueue_bulkoperation SET total = %(total)s WHERE id = %(id)s
+SET_COUNTED: Final = """
+UPDATE jobqueue_bulkoperation
+   SET counted = %(counted)s::jsonb, total = %(total)s
+ WHERE id = %(id)s
+"""
+SET_JOB: Final = """
+UPDATE jobqueue_bulkoperation SET job_id = %(job)s WHERE id = %(id)s
 """
 IS_QUEUED: Final = "SELECT EXISTS (SELECT FROM jobqueue_queuedjob WHERE id = %(id)s)"
 
@@ -88,6 +103,7 @@ class Options:
     skip_replayed: str = "any"  # any, succeeded (only if a replay was), none
     skip_at_most_once: bool = True
     undo_of: UUID | None = None  # the operation whose jobs are cancelled
+    resolves: UUID | None = None  # the failure group that its start resolves
 
     @property
     def moves(self) -> bool:
@@ -105,8 +121,9 @@ class Options:
         read = dict(value)
         if read.get("run_after"):
             read["run_after"] = datetime.fromisoformat(read["run_after"])
-        if read.get("undo_of"):
-            read["undo_of"] = UUID(read["undo_of"])
+        for name in ("undo_of", "resolves"):
+            if read.get(name):
+                read[name] = UUID(read[name])
         return cls(**read)
 
 
@@ -129,6 +146,16 @@ class Operation:
     cursor: Sequence[str] | None
     created_by: str
     job_id: UUID | None
+    horizon: str  # of transactions, by its number; empty: none
+    counted: Counted
+    confirmed: int | None  # no more jobs are changed; None: any number
+
+    @property
+    def room(self) -> int | None:
+        """How many jobs it may still change; None: any number."""
+        if self.confirmed is None:
+            return None
+        return max(0, self.confirmed - self.changed)
 
 
 def draft(
@@ -139,17 +166,15 @@ def draft(
     options: Options,
     reason: str,
     per_minute: int | None,
-    total: int | None,
     by: str,
 ) -> UUID:
-    """Insert a draft; its cutoff is the database's now."""
+    """Insert a draft, of which nothing is counted; its cutoff is the database's now."""
     params = {
         "kind": kind,
         "selection": json.dumps(selection.to_json()),
         "options": options.to_json(),
         "reason": reason,
         "per_minute": per_minute,
-        "total": total,
         "by": by,
     }
     id: UUID = db.fetch(DRAFT, params)[0][0]
@@ -174,14 +199,17 @@ def start(
     options: Options,
     reason: str,
     per_minute: int | None,
+    confirmed: int | None,
 ) -> bool:
-    """Draft → queued; False if it is no draft (any more)."""
+    """Draft → queued; False if it is no draft (any more), or a prune that is not
+    ``confirmed``."""
     params = {
         "id": id,
         "job": job,
         "options": options.to_json(),
         "reason": reason,
         "per_minute": per_minute,
+        "confirmed": confirmed,
     }
     return bool(db.fetch(START, params))
 
@@ -212,9 +240,10 @@ def progress(
     changed: int,
     skipped: Mapping[str, int],
     cursor: Sequence[str] | None,
-    over: bool,
+    state: str | None,
 ) -> None:
-    """Add what a chunk did; ``over``: it was the last."""
+    """Add what a chunk did; ``state``: how the operation ended with it, None if it
+    goes on."""
     reasons = dict(operation.skipped)
     for reason, count in skipped.items():
         reasons[reason] = reasons.get(reason, 0) + count
@@ -224,14 +253,21 @@ def progress(
         "changed": changed,
         "skipped": json.dumps(reasons),
         "cursor": json.dumps(cursor),
-        "over": over,
+        "state": state,
     }
     db.run(PROGRESS, params)
 
 
-def set_total(db: Database, id: UUID, total: int) -> None:
-    """Write down how many jobs it is about."""
-    db.run(SET_TOTAL, {"id": id, "total": total})
+def set_counted(db: Database, id: UUID, counted: Counted) -> None:
+    """Write down what was counted; when all is, also how many jobs it is about."""
+    total = counted.number if counted.over else None
+    params = {"id": id, "counted": counted.to_json(), "total": total}
+    db.run(SET_COUNTED, params)
+
+
+def set_job(db: Database, id: UUID, job: UUID) -> None:
+    """Write down which job counts it."""
+    db.run(SET_JOB, {"id": id, "job": job})
 
 
 def is_queued(db: Database, job: UUID) -> bool:
@@ -243,7 +279,8 @@ def _one(rows: list[tuple[Any, ...]]) -> Operation | None:
     if not rows:
         return None
     (id, kind, state, selection, cutoff, options, reason, per_minute, *rest) = rows[0]
-    total, seen, changed, skipped, cursor, created_by, job_id = rest
+    total, seen, changed, skipped, cursor, created_by, job_id, *rest = rest
+    horizon, counted, confirmed = rest
     return Operation(
         id=id,
         kind=kind,
@@ -260,4 +297,7 @@ def _one(rows: list[tuple[Any, ...]]) -> Operation | None:
         cursor=None if cursor is None else json.loads(cursor),
         created_by=created_by,
         job_id=job_id,
+        horizon=horizon,
+        counted=Counted.from_json(json.loads(counted) if counted else None),
+        confirmed=confirmed,
     )

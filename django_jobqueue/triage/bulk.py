@@ -1,12 +1,13 @@
 """Bulk operations: one verb on all jobs of a selection, worked off in the background.
 
-``draft`` freezes which jobs it is about, ``start`` lets workers begin. Each of the
-others returns whether it was this call that changed the operation, so that a second
-click, or a second operator, does no harm.
+``draft`` freezes which jobs it is about and counts them, ``start`` lets workers begin.
+Each of the others returns whether it was this call that changed the operation, so that
+a second click, or a second operator, does no harm.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -22,9 +23,11 @@ from django_jobqueue.policy import WHO_LENGTH
 from django_jobqueue.redaction import mask_at
 from django_jobqueue.selection import FIELDS, Kind, Selection, Table, Term
 from django_jobqueue.states import BulkKind, BulkState
-from django_jobqueue.store import operations, outlook
+from django_jobqueue.store import operations
+from django_jobqueue.store.bulk_skips import allowed, planned
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.operations import Operation, Options
+from django_jobqueue.triage import bulk_counting, groups
 from django_jobqueue.triage.checks import check
 from django_jobqueue.triage.telling import tell
 
@@ -39,6 +42,7 @@ TABLES: Final = {
 }
 EXPIRIES: Final = ("same", "keep", "none")
 SKIPS: Final = ("any", "succeeded", "none")  # what is left out as replayed already
+COUNTING_PRIORITY: Final = 50
 UNDOABLE: Final = (
     BulkState.PAUSED,
     BulkState.DONE,
@@ -63,7 +67,8 @@ def draft(
     ``queue``, ``priority`` and ``run_after`` for a replay or a reschedule, and for a
     replay ``expiry`` (``same``: the time to live counted from now; ``keep``, ``none``),
     ``skip_replayed`` (``any``, ``succeeded``, ``none``) and ``skip_at_most_once``.
-    Nothing happens to the jobs before ``start``. Raises InvalidArguments.
+    Nothing happens to the jobs before ``start``. Many jobs are counted by a worker;
+    ``total`` is None until they are. Raises InvalidArguments.
     """
     if selection.nothing:
         raise InvalidArguments("This selects no jobs: a filter was not understood.")
@@ -74,7 +79,6 @@ def draft(
         raise InvalidArguments(f"There is no {kind} of {selection.table} jobs.")
     chosen = _checked(_with(Options(), options), per_minute)
     db = DjangoDatabase()
-    total = outlook.count(db, selection, None)
     id = operations.draft(
         db,
         kind=kind,
@@ -82,10 +86,23 @@ def draft(
         options=chosen,
         reason=reason,
         per_minute=per_minute,
-        total=total.number if total.exact else None,
         by=by[:WHO_LENGTH],
     )
+    bulk_counting.count_for(id, bulk_counting.AT_ONCE)
+    if not get(id).counted.over:
+        _let_count(db, id)
     return get(id)
+
+
+def count(id: Id) -> Operation:
+    """Count the jobs of a draft here, to the end; returns it with its ``total``.
+
+    A draft of many jobs is counted by a worker otherwise. Raises LookupError,
+    InvalidArguments.
+    """
+    operation = get(id)
+    bulk_counting.count_for(operation.id, math.inf)
+    return get(operation.id)
 
 
 def start(
@@ -98,13 +115,18 @@ def start(
 ) -> bool:
     """Let workers begin with a draft; False if it is none (any more).
 
-    What is given here replaces what the draft says. Raises InvalidArguments,
+    What is given here replaces what the draft says. An operation whose jobs are counted
+    changes no more of them; a prune starts only when they are. Raises InvalidArguments,
     LookupError.
     """
     operation = get(id)
     chosen = _checked(_with(operation.options, options), per_minute)
     if operation.kind == BulkKind.RESCHEDULE and not chosen.moves:
         raise InvalidArguments("A reschedule needs run_after, priority or queue.")
+    if operation.kind == BulkKind.PRUNE and not operation.counted.over:
+        raise InvalidArguments(
+            "A prune starts when its jobs are counted: see total, or call bulk.count."
+        )
     db, job = DjangoDatabase(), new_id()
     with transaction.atomic(using=db.alias):
         started = operations.start(
@@ -114,11 +136,15 @@ def start(
             options=chosen,
             reason=operation.reason if reason is None else reason,
             per_minute=per_minute or operation.per_minute,
+            confirmed=allowed(operation, chosen),
         )
         if started:
             enqueue_job(operation.id, job)
+            if chosen.resolves is not None:
+                groups.resolve([chosen.resolves], seen=operation.cutoff, by=by)
     if started:
-        tell_of("start", get(operation.id), by, operation.total or 0)
+        started_one = get(operation.id)
+        tell_of("start", started_one, by, _number(started_one))
     return started
 
 
@@ -154,6 +180,13 @@ def undo(id: Id, *, by: str = "") -> Operation:
     That is a bulk operation of its own, which is returned, started. Raises
     InvalidArguments for what is no replay, or is still at work.
     """
+    made = draft_undo(id, by=by)
+    start(made.id, by=by)
+    return get(made.id)
+
+
+def draft_undo(id: Id, *, by: str = "") -> Operation:
+    """The same, drafted: nothing happens before ``start``."""
     operation = get(id)
     if operation.kind != BulkKind.REPLAY:
         raise InvalidArguments(f"A {operation.kind} cannot be undone.")
@@ -162,9 +195,7 @@ def undo(id: Id, *, by: str = "") -> Operation:
     waiting = Selection(
         Table.QUEUED, (Term("operation", operation.id), Term("attempts", 0))
     )
-    made = draft(BulkKind.CANCEL, waiting, reason="undone", by=by, undo_of=operation.id)
-    start(made.id, by=by)
-    return get(made.id)
+    return draft(BulkKind.CANCEL, waiting, reason="undone", by=by, undo_of=operation.id)
 
 
 def get(id: Id) -> Operation:
@@ -176,9 +207,11 @@ def get(id: Id) -> Operation:
 
 
 def is_abandoned(operation: Operation) -> bool:
-    """Whether it should be at work, and the job that does it is gone: cancelled,
-    perhaps."""
-    if operation.state not in operations.ACTIVE or operation.job_id is None:
+    """Whether it should be at work, or be counted, and the job that does it is gone:
+    cancelled, perhaps."""
+    active = operation.state in operations.ACTIVE
+    counting = operation.state == BulkState.DRAFT and not operation.counted.over
+    if not (active or counting) or operation.job_id is None:
         return False
     return not operations.is_queued(DjangoDatabase(), operation.job_id)
 
@@ -204,6 +237,22 @@ def filter_text(selection: Selection) -> str:
             value = mask_at(term.path, value)
         parts.append(f"{name}{term.operator}{value}")
     return f"{selection.table}: {' '.join(parts) or 'all'}"
+
+
+def _let_count(db: DjangoDatabase, id: UUID) -> None:
+    """Let a worker count it, before it does the jobs of the project: somebody looks at
+    the page and waits."""
+    job = new_id()
+    with transaction.atomic(using=db.alias):
+        operations.set_job(db, id, job)
+        enqueue_job(id, job, priority=COUNTING_PRIORITY)
+
+
+def _number(operation: Operation) -> int:
+    """How many jobs it is about, as it started: those that are not skipped."""
+    if not operation.counted.over:
+        return operation.total or 0
+    return planned(operation.kind, operation.counted, operation.options)[0]
 
 
 def _with(options: Options, given: dict[str, Any]) -> Options:

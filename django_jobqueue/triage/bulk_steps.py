@@ -5,21 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Final
 from uuid import UUID
 
 from django.db import transaction
 
 from django_jobqueue.ids import new_id
 from django_jobqueue.states import BulkState
-from django_jobqueue.store import bulk, operations, outlook
+from django_jobqueue.store import bulk, operations
 from django_jobqueue.store.bulk import Chunk
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.operations import Operation
 from django_jobqueue.throttle import Throttle
 from django_jobqueue.triage.bulk import enqueue_job, get, tell_of
-
-LONGEST_COUNT: Final = 5_000  # milliseconds
 
 
 def step(
@@ -38,16 +34,6 @@ def step(
         if job is not None and operation.job_id != job:
             return None
         return bulk.chunk(db, operation, look=look, most=most)
-
-
-def measure(operation: Operation) -> None:
-    """Count the jobs of an operation that were too many to count while its draft was
-    made, so that it has a progress."""
-    db = DjangoDatabase()
-    selection, cutoff = operation.selection, operation.cutoff
-    found = outlook.count(db, selection, cutoff, budget=LONGEST_COUNT)
-    if found.exact:
-        operations.set_total(db, operation.id, found.number)
 
 
 def run_here(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,11 +13,12 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from django_jobqueue import triage
+from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.verbs.drafts import draft
 from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
 from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.store import outlook
-from django_jobqueue.triage import bulk, bulk_steps
+from django_jobqueue.store import outcome
+from django_jobqueue.triage import bulk, bulk_counting, bulk_steps
 from tests.admin.conftest import LogIn
 from tests.admin.pages import (
     Page,
@@ -67,8 +70,10 @@ def many(count: int, status: str = "failed") -> None:
 
 
 def start(client: Client, id: UUID, status: int = 200, **said: Any) -> Page:
-    """Press the button of the draft's page."""
-    data = {"expiry": "same", "skip_replayed": "any", **said}
+    """Press the button of the draft's page, which shows a number of jobs."""
+    page = Page(client.get(page_of(MODEL, id)).content.decode())
+    shown = {box["name"]: box["value"] for box in page.all("input", name="shown")}
+    data = {"expiry": "same", "skip_replayed": "any", **shown, **said}
     return post(client, act("start", id), data, status)
 
 
@@ -85,9 +90,11 @@ def test_a_draft_says_what_it_would_do(anna: Client) -> None:
     JobType.objects.filter(name=ADD).update(paused=True)
     page = get(anna, page_of(MODEL, drafted()))
     for text in (
-        "Replay 3 jobs?",
+        "Replay 0 jobs?",
         "Which: status: failed.",
         "what ends later is not included",
+        "0 will be changed, 3 are skipped: 1 of an at-most-once type, "
+        "1 replayed already, 1 job type gone.",
         "Status: failed 3.",
         "1 was replayed before.",
         "1 belongs to an at-most-once type",
@@ -97,7 +104,7 @@ def test_a_draft_says_what_it_would_do(anna: Client) -> None:
     ):
         assert text in page.text
     assert page_of("archivedjob", old) in page.links
-    assert page.all("input", type="submit", value="Replay 3 jobs")
+    assert page.all("input", type="submit", value="Replay 0 jobs")
 
 
 def test_looking_at_a_draft_writes_nothing(anna: Client) -> None:
@@ -141,8 +148,7 @@ def test_many_jobs_need_their_number_to_be_typed(anna: Client) -> None:
     many(1_001)
     archived()
     id = drafted("replay", FAILED.also(Term("type", ADD)))
-    BulkOperation.objects.filter(pk=id).update(total=1_001)
-    assert "Type 1001 to confirm." in get(anna, page_of(MODEL, id)).text
+    assert "Type 1,001 to confirm." in get(anna, page_of(MODEL, id)).text
     for typed in ("", "1000", "yes"):
         page = start(anna, id, typed=typed)
         assert "Type the number of jobs" in page.text
@@ -252,17 +258,46 @@ def test_pause_resume_stop_and_undo(anna: Client) -> None:
         assert state(id) == after
         page = post(anna, act(name, id), {})
         assert "it is in another state by now" in page.text
-    page = post(anna, act("undo", id), {})
-    assert "Cancel" in page.text or "cancel" in page.text
-    undone = BulkOperation.objects.exclude(pk=id).get()
-    assert (undone.kind, undone.state, undone.total) == ("cancel", "queued", 3)
     said = [entry.get_change_message() for entry in LogEntry.objects.order_by("pk")]
-    assert said == [
-        "Paused.",
-        "Resumed.",
-        "Stopped. What it did stays.",
-        "Undone: the created jobs that have not started are cancelled.",
-    ]
+    assert said == ["Paused.", "Resumed.", "Stopped. What it did stays."]
+
+
+UNDO = "Cancel the created jobs that have not started"
+
+
+def test_an_undo_asks_and_says_how_many(anna: Client) -> None:
+    many(4)
+    id = started()
+    bulk_steps.step(id, look=3)
+    bulk.stop(id)
+    assert f"{UNDO} (3)…" in get(anna, page_of(MODEL, id)).text
+    page = post(anna, act("undo", id), {})
+    assert "Cancel 3 jobs?" in page.text
+    assert "Undone" not in page.text
+    undo = BulkOperation.objects.exclude(pk=id).get()
+    assert (undo.kind, undo.state, undo.total) == ("cancel", "draft", 3)
+    assert QueuedJob.objects.filter(bulk_operation_id=id).count() == 3
+    start(anna, undo.pk)
+    bulk_steps.step(undo.pk, look=100)
+    assert QueuedJob.objects.filter(bulk_operation_id=id).count() == 0
+    said = [entry.get_change_message() for entry in LogEntry.objects.order_by("pk")]
+    which = f"made by bulk operation: {id} · attempts: 0"
+    assert said == [f"Started: cancel, 3 jobs. Which: {which}."]
+
+
+def test_an_undo_is_not_offered_where_there_is_nothing_to_undo(anna: Client) -> None:
+    archived(ONCE, "failed")
+    skipped = started(selection=FAILED.also(Term("type", ONCE)))
+    bulk_steps.step(skipped, look=9)
+    assert UNDO not in get(anna, page_of(MODEL, skipped)).text
+    many(2)
+    id = started(selection=FAILED.also(Term("type", ADD)))
+    bulk_steps.step(id, look=9)
+    assert f"{UNDO} (2)…" in get(anna, page_of(MODEL, id)).text
+    triage.cancel(
+        QueuedJob.objects.filter(bulk_operation_id=id).values_list("pk", flat=True)
+    )
+    assert UNDO not in get(anna, page_of(MODEL, id)).text
 
 
 def test_without_a_worker_it_can_be_run_here(anna: Client) -> None:
@@ -503,17 +538,150 @@ def test_values_of_data_are_shown_to_those_who_may_see_data(log_in: LogIn) -> No
         assert "data.order: 8812" in get(seeing, address).text
 
 
-def test_more_jobs_than_can_be_counted_are_about_so_many(
+@pytest.fixture
+def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no time to count while a draft is made."""
+    monkeypatch.setattr(bulk_counting, "AT_ONCE", 0.0)
+
+
+def button(page: Page) -> list[str | None]:
+    """What the page offers to do with the jobs."""
+    found = page.all("input", type="submit")
+    return [box["value"] for box in found if str(box.get("class")).startswith("def")]
+
+
+@pytest.mark.usefixtures("_slow")
+def test_a_draft_waits_until_its_jobs_are_counted(log_in: LogIn, anna: Client) -> None:
+    many(600)
+    id = drafted()
+    assert bulk.get(id).total is None
+    bulk_counting.step(id, look=500)
+    client = log_in(*REPLAYER)
+    page = get(client, page_of(MODEL, id))
+    assert "500 jobs so far, among 500 that were looked at" in page.text
+    assert "What is said here is of these. Status: failed 500." in page.text
+    assert page.all("div", **{"data-jq-region": "draft"})[0]["data-jq-soon"] is None
+    assert button(page) == []
+    assert page.all("input", name="reason") == []
+    start(client, id, 403)
+    assert state(id) == "draft"
+    page = post(client, act("step", id), {})
+    assert button(page) == ["Replay 600 jobs"]
+    assert "so far" not in page.text
+    start(client, id)
+    assert (state(id), BulkOperation.objects.get().confirmed) == ("queued", 600)
+
+
+@pytest.mark.usefixtures("_slow")
+@pytest.mark.parametrize("kind", ["replay", "cancel", "run_now", "reschedule", "prune"])
+def test_only_what_can_be_taken_back_starts_uncounted(anna: Client, kind: str) -> None:
+    many(2), queued()
+    chosen = FAILED if kind in ("replay", "prune") else WAITING
+    id = drafted(kind, chosen)
+    page = get(anna, page_of(MODEL, id))
+    if kind == "prune":
+        assert button(page) == []
+        start(anna, id, 403, typed="2")
+        assert state(id) == "draft"
+    else:
+        (label,) = button(page)
+        assert "jobs, not all counted yet" in str(label)
+        start(anna, id, priority="9")
+        assert state(id) == "queued"
+
+
+@pytest.mark.usefixtures("_slow")
+def test_a_draft_that_nobody_counts_says_so(anna: Client) -> None:
+    many(2)
+    id = drafted()
+    assert "No living worker serves its queue" in get(anna, page_of(MODEL, id)).text
+    QueuedJob.objects.all().delete()
+    page = get(anna, page_of(MODEL, id))
+    assert "The job that counted them is gone: count them here." in page.text
+    assert page.all("button", formaction=act("step", id))
+    assert BulkOperation.objects.get().state == "draft"
+
+
+def test_another_choice_means_another_number_which_is_asked_for(anna: Client) -> None:
+    many(5)
+    first = archived(status="failed")
+    triage.replay_many([first])
+    id = drafted()
+    page = get(anna, page_of(MODEL, id))
+    assert button(page) == ["Replay 5 jobs"]
+    assert "5 will be changed, 1 is skipped: 1 replayed already." in page.text
+    page = start(anna, id, skip_replayed="none")
+    assert "So these are 6 jobs. Look again, and confirm that." in page.text
+    assert (button(page), state(id)) == (["Replay 6 jobs"], "draft")
+    assert [box["value"] for box in page.all("input", name="shown")] == ["6"]
+    start(anna, id, skip_replayed="none", shown="6")
+    assert (state(id), BulkOperation.objects.get().confirmed) == ("queued", 6)
+
+
+def test_a_form_that_never_showed_a_number_starts_nothing(anna: Client) -> None:
+    many(2)
+    id = drafted()
+    page = post(anna, act("start", id), {"expiry": "same", "skip_replayed": "any"})
+    assert "So these are 2 jobs." in page.text
+    assert state(id) == "draft"
+
+
+def test_facts_of_many_jobs_are_of_all_of_them(anna: Client) -> None:
+    """Not of the first ten thousand that the database happened to find."""
+    now = timezone.now()
+    ArchivedJob.objects.bulk_create(
+        ArchivedJob(
+            id=uuid4(),
+            job_type_id=ADD,
+            status="failed",
+            finished_at=now - timedelta(seconds=n),
+        )
+        for n in range(12_000)
+    )
+    page = get(anna, page_of(MODEL, drafted()))
+    oldest, newest = now - timedelta(seconds=11_999), now
+    assert f"From {display.exact(oldest)} to {display.exact(newest)}." in page.text
+    assert "Status: failed 12,000." in page.text
+    assert "Type 12,000 to confirm." in page.text
+
+
+def test_an_operation_that_stopped_at_its_number_says_so(anna: Client) -> None:
+    many(3)
+    id = started()
+    BulkOperation.objects.update(confirmed=2)
+    bulk_steps.step(id, look=100)
+    bulk_steps.step(id, look=100)
+    page = get(anna, page_of(MODEL, id))
+    assert "more jobs match by now than were confirmed" in page.text
+    assert "not confirmed: they joined later 1" in page.text
+    assert (state(id), BulkOperation.objects.get().changed) == ("stopped", 2)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.001, False), (0.9, False), (2, True)]
+)
+def test_a_rate_is_shown_once_there_is_time_enough(
+    anna: Client, seconds: float, shown: bool
+) -> None:
+    many(4)
+    id = started()
+    bulk_steps.step(id, look=2)
+    began = timezone.now() - timedelta(hours=1)
+    BulkOperation.objects.update(
+        started_at=began, progress_at=began + timedelta(seconds=seconds), seen=448_000
+    )
+    assert ("jobs per second" in get(anna, page_of(MODEL, id)).text) is shown
+
+
+def test_counts_of_what_became_of_many_jobs_are_at_least_so_many(
     anna: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many(1_500)
-    monkeypatch.setattr(outlook, "in_time", lambda *args: None)
-    monkeypatch.setattr(outlook, "rows_of", lambda *args: 9_000_000)
-    id = drafted()
-    assert BulkOperation.objects.get().total is None
-    page = get(anna, page_of(MODEL, id))
-    assert "Replay about " in page.text
-    assert "It takes too long to look what is among them." in page.text
-    (shown,) = [box["value"] for box in page.all("input", name="shown")]
-    start(anna, id, shown=shown, typed=shown)
-    assert state(id) == "queued"
+    monkeypatch.setattr(outcome, "CAP", 3)
+    many(2)
+    id = started()
+    bulk_steps.step(id, look=9)
+    for status in ("succeeded", "succeeded", "failed", "failed", "failed"):
+        archived(status=status, bulk_operation_id=id)
+    text = get(anna, page_of(MODEL, id)).text
+    assert re.search(r"succeeded \d\+", text) or re.search(r"failed \d\+", text)
+    assert "not started 2 " in text

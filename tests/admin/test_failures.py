@@ -536,8 +536,67 @@ def test_an_operation_on_all_jobs_is_drafted_and_nothing_more(
     assert draft.created_by == "anna"
     assert "failure group" in page.text
     assert ArchivedJob.objects.count() == 2
-    resolved = FailureGroup.objects.get().state == "resolved"
-    assert resolved == (name == "resolve-and-replay")
+    assert FailureGroup.objects.get().state == "open"
+    assert LogEntry.objects.count() == 0
+
+
+def start(client: Client) -> Page:
+    """Press the button of the draft's page."""
+    id = BulkOperation.objects.get().pk
+    page = get(client, page_of("bulkoperation", id))
+    (shown,) = (box["value"] for box in page.all("input", name="shown"))
+    said = {"shown": shown, "expiry": "same", "skip_replayed": "any"}
+    address = page_of("bulkoperation", id).replace("/change/", "/start/")
+    return post(client, address, said)
+
+
+def test_resolve_and_replay_resolves_when_the_replay_starts(anna: Client) -> None:
+    pay = group()
+    archived(FAIL, "failed", fingerprint=pay)
+    page = post(anna, operation_url("resolve-and-replay", pay), {})
+    assert "When this starts, the failure group is resolved: " in page.text
+    assert FailureGroup.objects.get().state == "open"
+    start(anna)
+    row = FailureGroup.objects.get()
+    assert (row.state, row.changed_by) == ("resolved", "anna")
+    entries = LogEntry.objects.filter(object_id=str(pay))
+    assert [entry.get_change_message() for entry in entries] == ["Resolved."]
+
+
+def test_a_group_that_is_seen_again_before_the_start_stays_open(anna: Client) -> None:
+    pay = group()
+    archived(FAIL, "failed", fingerprint=pay)
+    post(anna, operation_url("resolve-and-replay", pay), {})
+    FailureGroup.objects.update(regressed_at=timezone.now())
+    page = start(anna)
+    assert "was seen again meanwhile, and stays open" in page.text
+    assert FailureGroup.objects.get().state == "open"
+    assert BulkOperation.objects.get().state == "queued"
+
+
+def test_discarding_the_draft_leaves_the_group_as_it_was(anna: Client) -> None:
+    pay = group()
+    archived(FAIL, "failed", fingerprint=pay)
+    post(anna, operation_url("resolve-and-replay", pay), {})
+    triage.bulk.stop(BulkOperation.objects.get().pk)
+    assert FailureGroup.objects.get().state == "open"
+
+
+def test_starting_such_a_draft_needs_the_right_to_resolve(log_in: LogIn) -> None:
+    pay = group()
+    archived(FAIL, "failed", fingerprint=pay)
+    post(
+        log_in(*DECIDES, *REPLAYS, name="a"),
+        operation_url("resolve-and-replay", pay),
+        {},
+    )
+    address = page_of("bulkoperation", BulkOperation.objects.get().pk)
+    client = log_in(*VIEWS, *REPLAYS, name="b")
+    assert client.post(address.replace("/change/", "/start/")).status_code == 403
+    assert FailureGroup.objects.get().state == "open"
+
+
+REPLAYS = ("view_bulkoperation", "start_bulkoperation", "replay_archivedjob")
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -596,8 +655,9 @@ def test_a_flood_is_seen_understood_replayed_resolved_and_regresses(
     assert "24 hours: 30 failed, 60 retried." in labels(page)
 
     post(anna, operation_url("resolve-and-replay", UUID(fingerprint)), {})
-    assert listed(get(anna, LIST, state="resolved")) == [fingerprint]
+    assert listed(get(anna, LIST, state="resolved")) == []
     assert triage.bulk.start(BulkOperation.objects.get().pk, by="anna")
+    assert listed(get(anna, LIST, state="resolved")) == [fingerprint]
     worker.work()
     assert listed(get(anna, LIST, state="regressed")) == [fingerprint]
     assert ArchivedJob.objects.filter(job_type=FAIL, status="failed").count() == 60

@@ -177,7 +177,7 @@ def test_what_was_replayed_already_is_left_out_unless_it_is_wanted(
         anna, "archivedjob", "replay", *ids, skip_replayed="on", newest=known
     )
     assert "1 job was replayed." in page.text
-    assert "1 was left out." in page.text
+    assert "1 was left out: replayed already." in page.text
     known = newest_in(select(anna, "archivedjob", "replay", ids[0]))
     page = confirm(anna, "archivedjob", "replay", ids[0], newest=known)
     assert "1 job was replayed." in page.text
@@ -266,7 +266,7 @@ def test_jobs_of_at_most_once_types_are_left_out_unless_they_are_wanted(
 ) -> None:
     once = scene.archived["once"]
     page = confirm(anna, "archivedjob", "replay", once, skip_at_most_once="on")
-    assert "1 was left out." in page.text
+    assert "1 was left out: of an at-most-once type." in page.text
     assert replays() == []
     confirm(anna, "archivedjob", "replay", once)
     assert [new.replay_of for new in replays()] == [once]

@@ -14,6 +14,8 @@ from django_jobqueue.ids import new_id
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.selection import Selection, Table, Term
 from django_jobqueue.store import bulk as store_bulk
+from django_jobqueue.store import bulk_skips, bulk_window
+from django_jobqueue.store.bulk_skips import planned
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.triage import bulk, bulk_steps
 from tests.store.meanwhile import Background, open_transaction, together, until_waiting
@@ -126,16 +128,64 @@ def test_a_job_that_is_being_claimed_is_waited_for_only_to_cancel_it(
     assert ArchivedJob.objects.get(id=free).status == "cancelled"
 
 
+ARCHIVE = """
+INSERT INTO jobqueue_archivedjob (id, job_type, status, finished_at)
+VALUES (%(id)s, 'tests.sample.add', 'failed', %(at)s)
+"""
+
+
+@pytest.mark.parametrize("savepoint", [False, True])
+@pytest.mark.parametrize("when", ["before the count", "before the start", "at work"])
+def test_a_job_that_is_committed_late_is_not_pruned(
+    own: OwnConnection, savepoint: bool, when: str
+) -> None:
+    """It ended before the draft was made, and was not there yet."""
+    there, late = new_id(), new_id()
+    DjangoDatabase().run(ARCHIVE, {"id": there, "at": ago(60)})
+    chosen = Selection(Table.ARCHIVED, (Term("status", "failed"),))
+    with open_transaction(own) as db:
+        if savepoint:
+            db.run("SAVEPOINT inside")
+        db.run(ARCHIVE, {"id": late, "at": ago(30)})
+        if savepoint:
+            db.run("RELEASE SAVEPOINT inside")
+        made = bulk.draft("prune", chosen)
+        if when == "before the count":
+            BulkOperation.objects.update(counted=None, total=None)
+        else:
+            assert made.total == 1
+        if when == "at work":
+            assert bulk.start(made.id)
+    counted = bulk.count(made.id).counted
+    assert planned("prune", counted, made.options)[0] == 1
+    assert when == "at work" or bulk.start(made.id)
+    to_the_end(made.id, 100)
+    row = BulkOperation.objects.get()
+    assert (row.changed, row.skipped) == (1, {"late": 1})
+    assert [job.id for job in ArchivedJob.objects.filter(status="failed")] == [late]
+
+
+def test_old_jobs_are_pruned_however_long_ago_they_were_written(
+    transactional_db: None,
+) -> None:
+    """The number of their transaction may be one that is used again."""
+    old = new_id()
+    DjangoDatabase().run(ARCHIVE, {"id": old, "at": ago(3 * 86_400)})
+    made = bulk.draft("prune", FAILED)
+    BulkOperation.objects.update(horizon="3")
+    assert bulk.start(made.id)
+    to_the_end(made.id, 100)
+    assert BulkOperation.objects.get().changed == 1
+
+
 @pytest.mark.parametrize(
     ("statement", "params"),
     [
+        (bulk_skips.REPLAYED, {}),
+        (bulk_skips.PRUNED, {"cutoff": ago(0), "horizon": "1000"}),
         (
-            store_bulk.JUDGE,
-            {"skip_replayed": "any", "skip_at_most_once": True},
-        ),
-        (
-            store_bulk.ARCHIVED.format(
-                position=store_bulk.ARCHIVED_POSITION,
+            bulk_window.ARCHIVED.format(
+                position=bulk_window.ARCHIVED_POSITION,
                 indexed="jobqueue_archivedjob.status = 'failed'",
                 rest="true",
             ),
@@ -149,7 +199,7 @@ def test_a_job_that_is_being_claimed_is_waited_for_only_to_cancel_it(
             },
         ),
     ],
-    ids=["judge", "window"],
+    ids=["replays", "prunes", "window"],
 )
 def test_no_statement_reads_a_whole_table_or_sorts_it(
     db: None, statement: str, params: dict[str, object]
@@ -161,7 +211,7 @@ def test_no_statement_reads_a_whole_table_or_sorts_it(
     to_the_end(BulkOperation.objects.get().pk, 1_000)
     ids = list(ArchivedJob.objects.values_list("pk", flat=True)[:500])
     with transaction.atomic(), connection.cursor() as cursor:
-        DjangoDatabase().fetch(store_bulk.PIN, {"limit": store_bulk.LIMIT})
+        bulk_window.pin(DjangoDatabase())
         cursor.execute(f"EXPLAIN {statement}", {**params, "ids": ids})
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert "Seq Scan on jobqueue_queuedjob" not in plan

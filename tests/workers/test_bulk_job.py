@@ -19,7 +19,7 @@ from django_jobqueue.ids import new_id
 from django_jobqueue.jobs import SLICE, Slice
 from django_jobqueue.models import ArchivedJob, BulkOperation, Failure, QueuedJob
 from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.triage import bulk, bulk_steps
+from django_jobqueue.triage import bulk, bulk_counting, bulk_steps
 from tests.conftest import HandDriven
 from tests.store.rows import ADD, ago, make_many
 
@@ -45,8 +45,8 @@ class Clock:
         self.now += seconds
 
 
-def replaying(count: int, **options: Any) -> UUID:
-    """Archive failed jobs, and start to replay them."""
+def archive_failed(count: int) -> None:
+    """So many failed jobs, the oldest first."""
     ArchivedJob.objects.bulk_create(
         ArchivedJob(
             id=new_id(),
@@ -57,6 +57,11 @@ def replaying(count: int, **options: Any) -> UUID:
         )
         for number in range(count)
     )
+
+
+def replaying(count: int, **options: Any) -> UUID:
+    """Archive failed jobs, and start to replay them."""
+    archive_failed(count)
     id = bulk.draft("replay", FAILED, **options).id
     assert bulk.start(id)
     return id
@@ -123,10 +128,62 @@ def test_a_slice_that_is_over_hands_over_to_another_job() -> None:
 
 def test_jobs_too_many_to_count_for_the_draft_are_counted_by_the_worker() -> None:
     id = replaying(30)
-    BulkOperation.objects.update(total=None)
+    BulkOperation.objects.update(total=None, counted=None)
     work(id, Clock())
     row = BulkOperation.objects.get()
     assert (row.total, row.seen) == (30, 30)
+
+
+@pytest.fixture
+def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no time to count while a draft is made."""
+    monkeypatch.setattr(bulk_counting, "AT_ONCE", 0.0)
+
+
+def drafted(count: int) -> UUID:
+    """Archive failed jobs, and draft their replay."""
+    archive_failed(count)
+    return bulk.draft("replay", FAILED).id
+
+
+@pytest.mark.usefixtures("_slow")
+def test_a_draft_of_many_jobs_is_counted_by_a_worker(worker: HandDriven) -> None:
+    id = drafted(1_200)
+    assert bulk.get(id).total is None
+    worker.work()
+    assert bulk.get(id).total == 1_200
+    assert copies() == 0
+    assert bulk.start(id)
+    worker.work()
+    assert BulkOperation.objects.get().changed == 1_200
+
+
+@pytest.mark.usefixtures("_slow")
+def test_a_count_that_takes_long_hands_over_to_another_job() -> None:
+    id = drafted(2_000)
+    first = BulkOperation.objects.get().job_id
+    work(id, Clock(step=SLICE / 3))
+    row = BulkOperation.objects.get()
+    assert row.total is None
+    assert row.job_id != first
+    while bulk.get(id).total is None:
+        work(id, Clock(step=SLICE / 3))
+    assert bulk.get(id).total == 2_000
+
+
+@pytest.mark.usefixtures("_slow")
+def test_a_draft_that_is_started_or_discarded_is_counted_no_further() -> None:
+    counting = context_of(id := drafted(20))
+    bulk.stop(id)
+    clock = Clock()
+    Slice(counting, id, clock=clock, rest=clock.rest).work()
+    assert bulk.get(id).total is None
+
+    id = drafted(0)
+    counting = context_of(id)
+    bulk.start(id)
+    Slice(counting, id, clock=clock, rest=clock.rest).work()
+    assert (bulk.get(id).state, copies()) == ("queued", 0)
 
 
 def test_a_job_that_was_succeeded_by_another_does_nothing_more() -> None:
@@ -166,13 +223,13 @@ def test_a_worker_that_stops_gives_the_job_back_and_nothing_is_lost() -> None:
 
 
 def test_a_rate_is_kept_without_keeping_a_slot() -> None:
-    id = replaying(25, per_minute=60)
+    id = replaying(25, per_minute=600)
     clock, before = Clock(), timezone.now()
     work(id, clock)
     assert copies() == 10
-    assert all(rest < 1 for rest in clock.rests)
+    assert all(rest < 0.5 for rest in clock.rests)
     job = QueuedJob.objects.get(id=BulkOperation.objects.get().job_id)
-    assert job.run_after > before + timedelta(seconds=8)
+    assert job.run_after > before + timedelta(seconds=0.8)
     work(id, Clock())
     assert copies() == 20
     work(id, Clock())

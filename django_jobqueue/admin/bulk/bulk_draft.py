@@ -3,42 +3,79 @@ before."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from django.http import HttpRequest
-from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.base import VIEW_DATA, may
-from django_jobqueue.admin.bulk.bulk_forms import FORMS, TYPED_ABOVE, BulkForm
+from django_jobqueue import formatting
+from django_jobqueue.admin.base import VIEW_DATA, may, may_view
+from django_jobqueue.admin.bulk.bulk_forms import FORMS, BulkForm
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.admin.verbs.verb import Question
+from django_jobqueue.models import FailureGroup
 from django_jobqueue.selection import Selection, Table
 from django_jobqueue.states import ArchivedStatus, BulkKind, QueuedStatus
-from django_jobqueue.store import outlook
-from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.operations import Operation
-from django_jobqueue.store.outlook import Count, Outlook
+from django_jobqueue.store.bulk_skips import planned
+from django_jobqueue.store.counted import Counted
+from django_jobqueue.store.operations import Operation, Options
 
 UNBOUNDED: Final = "unbounded_bulkoperation"
+DECIDE: Final = "change_failuregroup"
+
+SKIPPED: Final = {
+    "replayed": _("replayed already"),
+    "at_most_once": _("of an at-most-once type"),
+    "type_gone": _("job type gone"),
+    "running": _("running already"),
+    "expires": _("would expire before"),
+    "changed": _("changed meanwhile"),
+    "late": _("written while this was frozen"),
+    "unconfirmed": _("not confirmed: they joined later"),
+}
 
 
-@dataclass(slots=True)
+@dataclass
 class Draft:
-    """A draft, and how many jobs it is about."""
+    """A draft, and what is counted of its jobs."""
 
     operation: Operation
-    count: Count
+
+    @property
+    def counted(self) -> Counted:
+        """What is known of its jobs."""
+        return self.operation.counted
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether it is about all jobs, or about more than half of many."""
-        number, of_table = self.count.number, self.count.of_table
-        everything = not self.operation.selection.terms
-        return number > TYPED_ABOVE and (everything or number * 2 > of_table > 0)
+        """Whether it is about more than half of the table; also while nobody knows."""
+        return not self.counted.over or self.counted.is_most is not False
+
+    @cached_property
+    def plan(self) -> tuple[int, Counter[str]]:
+        """How many jobs it would change, and how many it would skip for which reason,
+        with what was chosen when it was drafted."""
+        return self.plan_of(self.operation.options)
+
+    def plan_of(self, options: Options) -> tuple[int, Counter[str]]:
+        """The same with other choices."""
+        return planned(self.operation.kind, self.counted, options)
+
+    def may_start(self, request: HttpRequest) -> bool:
+        """Whether this user may start it now. What cannot be taken back waits until it
+        is counted, whoever asks."""
+        if self.operation.options.resolves and not may(request, DECIDE):
+            return False
+        if not self.is_unbounded:
+            return True
+        is_final = self.operation.kind == BulkKind.PRUNE
+        return may(request, UNBOUNDED) and (self.counted.over or not is_final)
 
     def form(self, request: HttpRequest) -> BulkForm:
         """What the operator says; filled in what a POST brought."""
@@ -51,54 +88,47 @@ class Draft:
                 "per_minute": operation.per_minute,
             },
             request=request,
-            count=self.count.number,
-            exact=self.count.exact,
+            draft=self,
         )
 
 
-def draft_of(operation: Operation) -> Draft:
-    """Count its jobs, unless that was done when it was drafted."""
-    db, selection = DjangoDatabase(), operation.selection
-    if operation.total is None:
-        return Draft(operation, outlook.count(db, selection, operation.cutoff))
-    of_table = outlook.rows_of(db, selection.table)
-    return Draft(operation, Count(operation.total, True, of_table))
+def jobs_text(number: int) -> str:
+    """ "48,211 jobs"."""
+    text = ngettext("%(number)s job", "%(number)s jobs", number)
+    return text % {"number": formatting.number(number)}
 
 
-def number_text(number: int) -> str:
-    """A whole number."""
-    return number_format(number, use_l10n=True, force_grouping=True)
+def number_text(draft: Draft, number: int) -> str:
+    """How many jobs are changed, as titles and buttons say it: "48,211 jobs"."""
+    if draft.counted.over:
+        return jobs_text(number)
+    return gettext("jobs, not all counted yet")
 
 
-def jobs_text(count: Count) -> str:
-    """ "48,211 jobs", or "about 2,100,000 jobs"."""
-    number = number_text(count.number)
-    if count.exact:
-        text = ngettext("%(number)s job", "%(number)s jobs", count.number)
-    else:
-        text = ngettext("about %(number)s job", "about %(number)s jobs", count.number)
-    return text % {"number": number}
-
-
-def question_of(request: HttpRequest, draft: Draft) -> tuple[Question, Outlook]:
-    """What the page says before the form, and what is among the jobs."""
+def question_of(request: HttpRequest, draft: Draft, number: int) -> Question:
+    """What the page says before the form; ``number`` jobs would be changed."""
     operation = draft.operation
-    seen = outlook.look(DjangoDatabase(), operation.selection, operation.cutoff)
-    question = Question(_title(draft))
+    question = Question(_title(draft, number))
     question.facts.append(
         gettext("Which: %(filter)s.")
         % {"filter": in_words(operation.selection, data=may(request, VIEW_DATA))}
     )
     question.facts.append(_frozen(operation))
-    if not seen.in_time:
-        question.facts.append(gettext("It takes too long to look what is among them."))
-    elif seen.looked_at:
-        question.facts += _contents(operation.selection, seen)
-    question.warnings += _warnings(request, draft, seen)
-    return question, seen
+    question.facts += _counts(draft)
+    question.warnings += _warnings(request, draft)
+    return question
 
 
-def _title(draft: Draft) -> str:
+def skipped_text(skipped: Mapping[str, int]) -> str:
+    """ "48 replayed already, 2 job type gone"."""
+    parts = [
+        f"{formatting.number(count)} {SKIPPED.get(reason, reason)}"
+        for reason, count in sorted(skipped.items())
+    ]
+    return ", ".join(parts)
+
+
+def _title(draft: Draft, number: int) -> str:
     titles: dict[str, Callable[[], str]] = {
         BulkKind.REPLAY: lambda: gettext("Replay %(jobs)s?"),
         BulkKind.CANCEL: lambda: gettext("Cancel %(jobs)s?"),
@@ -106,7 +136,8 @@ def _title(draft: Draft) -> str:
         BulkKind.RESCHEDULE: lambda: gettext("Reschedule %(jobs)s?"),
         BulkKind.PRUNE: lambda: gettext("Prune %(jobs)s?"),
     }
-    return titles[draft.operation.kind]() % {"jobs": jobs_text(draft.count)}
+    text = titles[draft.operation.kind]()
+    return text % {"jobs": number_text(draft, number)}
 
 
 def _frozen(operation: Operation) -> str:
@@ -117,34 +148,64 @@ def _frozen(operation: Operation) -> str:
     return text % {"moment": display.exact(operation.cutoff)}
 
 
-def _contents(selection: Selection, seen: Outlook) -> list[str]:
-    labels: Any = ArchivedStatus if selection.table is Table.ARCHIVED else QueuedStatus
-    parts = [
-        f"{labels(status).label} {number_text(count)}"
-        for status, count in seen.by_status.items()
-    ]
-    counts = {"counts": ", ".join(parts)}
-    if seen.complete:
-        found = [gettext("Status: %(counts)s.") % counts]
-    else:
-        text = gettext("Status of the first %(number)s: %(counts)s.")
-        found = [text % {**counts, "number": number_text(seen.looked_at)}]
-    if seen.oldest is not None and seen.newest is not None:
+def _counts(draft: Draft) -> list[str]:
+    """How many, of which statuses, from when to when; and of what that was counted."""
+    counted = draft.counted
+    found = [] if counted.over else [_so_far(counted)]
+    if counted.over:
+        changes, skipped = draft.plan
+        found += [_planned(changes, skipped)] if skipped else []
+    if counted.number:
+        found.append(_statuses(draft.operation.selection, counted))
+    if counted.oldest is not None and counted.newest is not None:
         ends = {
-            "oldest": display.exact(seen.oldest),
-            "newest": display.exact(seen.newest),
+            "oldest": display.exact(counted.oldest),
+            "newest": display.exact(counted.newest),
         }
         found.append(gettext("From %(oldest)s to %(newest)s.") % ends)
     return found
 
 
-def _warnings(request: HttpRequest, draft: Draft, seen: Outlook) -> list[str]:
-    kind = draft.operation.kind
+def _so_far(counted: Counted) -> str:
+    text = gettext(
+        "They are being counted: %(jobs)s so far, among %(rows)s that were looked at. "
+        "What is said here is of these."
+    )
+    rows = formatting.number(counted.looked_at)
+    return text % {"jobs": jobs_text(counted.number), "rows": rows}
+
+
+def _planned(changes: int, skipped: Counter[str]) -> str:
+    """ "18,034 will be changed, 50 are skipped: 48 replayed already …"."""
+    total = skipped.total()
+    changed = ngettext(
+        "%(number)s will be changed", "%(number)s will be changed", changes
+    ) % {"number": formatting.number(changes)}
+    left = ngettext(
+        "%(number)s is skipped: %(reasons)s.",
+        "%(number)s are skipped: %(reasons)s.",
+        total,
+    )
+    left %= {"number": formatting.number(total), "reasons": skipped_text(skipped)}
+    return f"{changed}, {left}"
+
+
+def _statuses(selection: Selection, counted: Counted) -> str:
+    labels: Any = ArchivedStatus if selection.table is Table.ARCHIVED else QueuedStatus
+    parts = [
+        f"{labels(status).label} {formatting.number(count)}"
+        for status, count in counted.by_status().items()
+    ]
+    return gettext("Status: %(counts)s.") % {"counts": ", ".join(parts)}
+
+
+def _warnings(request: HttpRequest, draft: Draft) -> list[str]:
+    kind, counted = draft.operation.kind, draft.counted
     found: list[str] = []
     if kind == BulkKind.REPLAY:
-        found += _about_replays(seen)
-        found += _paused(request, seen)
-    if kind == BulkKind.CANCEL and seen.by_status.get(QueuedStatus.RUNNING):
+        found += _about_replays(counted)
+        found += _paused(request, counted)
+    if kind == BulkKind.CANCEL and counted.having(QueuedStatus.RUNNING):
         text = gettext("What runs is asked to stop, and what it did stays.")
         found.append(text)
     if kind == BulkKind.PRUNE:
@@ -153,59 +214,76 @@ def _warnings(request: HttpRequest, draft: Draft, seen: Outlook) -> list[str]:
                 "What is pruned is deleted, with its failures, and does not come back."
             )
         )
-    if draft.is_unbounded:
+    found += _resolves(request, draft)
+    if counted.over and draft.is_unbounded:
         found.append(_unbounded(request))
     return found
 
 
-def _about_replays(seen: Outlook) -> list[str]:
+def _about_replays(counted: Counted) -> list[str]:
+    replayed, once = counted.having("replayed"), counted.having("at_most_once")
+    expired, gone = counted.having("expired"), counted.having("type_gone")
     texts = (
         (
-            seen.replayed,
+            replayed,
             ngettext(
                 "%(count)s was replayed before.",
                 "%(count)s were replayed before.",
-                seen.replayed,
+                replayed,
             ),
         ),
         (
-            seen.at_most_once,
+            once,
             ngettext(
                 "%(count)s belongs to an at-most-once type: what it did before may "
                 "have taken effect.",
                 "%(count)s belong to at-most-once types: what they did before may have "
                 "taken effect.",
-                seen.at_most_once,
+                once,
             ),
         ),
         (
-            seen.expired,
+            expired,
             ngettext(
                 "%(count)s is past its expiry.",
                 "%(count)s are past their expiry.",
-                seen.expired,
+                expired,
             ),
         ),
         (
-            seen.without_type,
+            gone,
             ngettext(
                 "%(count)s is left out, because its job type is gone.",
                 "%(count)s are left out, because their job types are gone.",
-                seen.without_type,
+                gone,
             ),
         ),
     )
-    return [text % {"count": number_text(count)} for count, text in texts if count]
+    return [
+        text % {"count": formatting.number(count)} for count, text in texts if count
+    ]
 
 
-def _paused(request: HttpRequest, seen: Outlook) -> list[str]:
+def _paused(request: HttpRequest, counted: Counted) -> list[str]:
     types = catalogue.job_types(request)
-    known = sorted(seen.job_types & set(types))
+    known = sorted(set(counted.job_types) & set(types))
     paused = [name for name in known if catalogue.is_paused(types[name])]
     if not paused:
         return []
     text = gettext("Paused, so that the new jobs will wait: %(names)s.")
     return [text % {"names": display.names(paused)}]
+
+
+def _resolves(request: HttpRequest, draft: Draft) -> list[str]:
+    """That a failure group is resolved by the start, and by nothing before."""
+    key = draft.operation.options.resolves
+    if key is None:
+        return []
+    group = FailureGroup.objects.filter(pk=key).first()
+    shown = may_view(request, FailureGroup) and group is not None
+    name = display.shown_text(str(group)) if shown else display.short_id(key)
+    text = gettext("When this starts, the failure group is resolved: %(group)s.")
+    return [text % {"group": name}]
 
 
 def _unbounded(request: HttpRequest) -> str:

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections import Counter
+from dataclasses import replace
+from typing import Any, Final, Protocol
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.fields import PriorityField, QueueField
 from django_jobqueue.admin.parts.moments import MomentField
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.states import BulkKind
-from django_jobqueue.store.operations import Options
+from django_jobqueue.store.counted import Counted
+from django_jobqueue.store.operations import Operation, Options
 
 TYPED_ABOVE: Final = 1_000  # jobs, of which the number is to be typed
 LONGEST_SPREAD: Final = 60 * 24 * 7  # minutes
+
+
+class Planned(Protocol):
+    """What the form asks of a draft."""
+
+    operation: Operation
+
+    @property
+    def counted(self) -> Counted:
+        """What is known of its jobs."""
+        ...
+
+    @property
+    def plan(self) -> tuple[int, Counter[str]]:
+        """How many jobs would be changed, and how many skipped."""
+        ...
+
+    def plan_of(self, options: Options) -> tuple[int, Counter[str]]:
+        """The same with other choices."""
+        ...
 
 
 class BulkForm(forms.Form):
@@ -50,20 +74,13 @@ class BulkForm(forms.Form):
     typed = forms.CharField(label=_("Number of jobs"), required=False)
 
     def __init__(
-        self, *args: Any, request: HttpRequest, count: int, exact: bool, **kwargs: Any
+        self, *args: Any, request: HttpRequest, draft: Planned, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        self._count = count
-        self._exact = exact
-        self.initial["shown"] = count
-        if self.asks_number:
-            text = gettext("Type %(count)d to confirm.") % {"count": count}
-            self.fields["typed"].help_text = text
-            self.fields["typed"].widget.attrs.update(
-                {"inputmode": "numeric", "autocomplete": "off"}
-            )
-        else:
-            del self.fields["typed"]
+        self._draft = draft
+        self.number = draft.plan[0]  # of jobs that are changed, with what is chosen
+        self.initial["shown"] = self.number
+        self._ask_number()
         for field in self.fields.values():
             if isinstance(field, QueueField):
                 names = catalogue.queue_names(request)
@@ -72,32 +89,70 @@ class BulkForm(forms.Form):
     @property
     def asks_number(self) -> bool:
         """Whether the number of jobs has to be typed."""
-        return self._count > TYPED_ABOVE
+        return self.number > TYPED_ABOVE
+
+    def _ask_number(self) -> None:
+        """Only a number that was counted can be typed."""
+        field = self.fields["typed"]
+        if not self._draft.counted.over:
+            field.widget = forms.HiddenInput()
+            return
+        if not self.asks_number:
+            field.widget = forms.HiddenInput()
+            return
+        number = {"count": formatting.number(self.number)}
+        field.help_text = gettext("Type %(count)s to confirm.") % number
+        field.widget = forms.TextInput(
+            attrs={"inputmode": "numeric", "autocomplete": "off"}
+        )
 
     def clean(self) -> dict[str, Any]:
         """The number is typed, and only one of two rates is given."""
         said = super().clean() or {}
         if said.get("per_minute") and said.get("spread"):
             self.add_error("spread", _("Give a rate or a span, not both."))
-        # An estimate may be another one by now: what counts is what the page showed.
-        shown = self._count if self._exact else said.get("shown")
-        digits = "".join(c for c in said.get("typed") or "" if c.isdigit())
-        if self.asks_number and not self.has_error("typed") and digits != str(shown):
-            text = _("Type the number of jobs, to show that you mean it.")
-            self.add_error("typed", text)
+        if not self.errors and self._draft.counted.over:
+            self._check_number(said)
         return said
+
+    def _check_number(self, said: dict[str, Any]) -> None:
+        """What is confirmed is what the page showed. Another choice may mean another
+        number, which nobody has seen yet: it is shown, and asked for again."""
+        options = replace(self._draft.operation.options, **self._options(said))
+        self.number = self._draft.plan_of(options)[0]
+        shown = said.get("shown")
+        if shown != self.number:
+            said_so = self.data.copy()  # type: ignore[attr-defined]
+            said_so["shown"] = str(self.number)
+            self.data = said_so
+            self._ask_number()
+            text = ngettext(
+                "So it is %(number)s job. Look again, and confirm that.",
+                "So these are %(number)s jobs. Look again, and confirm that.",
+                self.number,
+            )
+            number = {"number": formatting.number(self.number)}
+            self.add_error("typed" if self.asks_number else None, text % number)
+            return
+        digits = "".join(c for c in said.get("typed") or "" if c.isdigit())
+        if self.asks_number and digits != str(self.number):
+            text = gettext("Type the number of jobs, to show that you mean it.")
+            self.add_error("typed", text)
 
     def rate(self) -> int | None:
         """How many jobs per minute; None is without a limit."""
         said = self.cleaned_data
         rate: int | None = said.get("per_minute")
         if said.get("spread"):
-            rate = max(1, -(-self._count // said["spread"]))
+            rate = max(1, -(-self.number // said["spread"]))
         return rate
 
     def chosen(self) -> dict[str, Any]:
         """What was said, as options of the operation."""
-        said = {name: self.cleaned_data[name] for name in self.options}
+        return self._options(self.cleaned_data)
+
+    def _options(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        said = {name: cleaned[name] for name in self.options}
         for name in ("expiry", "skip_replayed"):  # without an answer as drafted
             if not said.get(name, True):
                 del said[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django import VERSION
 from django.contrib import messages
@@ -17,13 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import triage
 from django_jobqueue.admin.base import VIEW_DATA, may
-from django_jobqueue.admin.bulk.bulk_draft import (
-    UNBOUNDED,
-    Draft,
-    draft_of,
-    jobs_text,
-    question_of,
-)
+from django_jobqueue.admin.bulk.bulk_draft import Draft, number_text, question_of
 from django_jobqueue.admin.bulk.bulk_forms import BulkForm
 from django_jobqueue.admin.bulk.bulk_progress import (
     done_text,
@@ -31,17 +25,17 @@ from django_jobqueue.admin.bulk.bulk_progress import (
     pill_of,
     progress_of,
     selection_text,
+    trouble,
 )
 from django_jobqueue.admin.bulk.bulk_steering import SteeredAdmin
+from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.verbs.drafts import may_draft
 from django_jobqueue.exceptions import JobQueueError
-from django_jobqueue.models import BulkOperation
+from django_jobqueue.models import BulkOperation, FailureGroup
 from django_jobqueue.selection import Table
-from django_jobqueue.states import BulkKind, BulkState
-
-STEP_SECONDS: Final = 2.0  # of work in a request, where no worker does it
+from django_jobqueue.states import BulkKind, BulkState, GroupState
 
 
 class BulkStateFilter(ChoiceFilter):
@@ -91,7 +85,7 @@ class BulkOperationAdmin(SteeredAdmin):
             and self.has_view_permission(request, found)
             and may_draft(request, found.kind)
         ):
-            draft = draft_of(triage.bulk.get(found.pk))
+            draft = Draft(triage.bulk.get(found.pk))
             return self._draft_page(request, draft, draft.form(request))
         return super().change_view(request, object_id, form_url, extra_context)
 
@@ -101,7 +95,7 @@ class BulkOperationAdmin(SteeredAdmin):
         """Add what the template shows."""
         operation = context["original"]
         context["progress"] = progress = progress_of(request, operation)
-        context["controls"] = self.controls(request, operation, progress.nobody)
+        context["controls"] = self.controls(request, operation, progress)
         context["subtitle"] = _name_of(operation)
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -110,9 +104,13 @@ class BulkOperationAdmin(SteeredAdmin):
     def _draft_page(
         self, request: HttpRequest, draft: Draft, form: BulkForm
     ) -> HttpResponse:
-        question, seen = question_of(request, draft)
+        question = question_of(request, draft, form.number)
+        if not draft.counted.over:
+            warning, _nobody = trouble(request, draft.operation)
+            question.warnings += [warning] if warning else []
         archived = draft.operation.selection.table is Table.ARCHIVED
         model = "archivedjob" if archived else "queuedjob"
+        id = draft.operation.id
         context = {
             **self.admin_site.each_context(request),
             "title": question.text,
@@ -122,16 +120,18 @@ class BulkOperationAdmin(SteeredAdmin):
             "operation": draft.operation,
             "question": question,
             "form": form,
-            "may_start": not draft.is_unbounded or may(request, UNBOUNDED),
+            "is_counted": draft.counted.over,
+            "may_start": draft.may_start(request),
             "verb": {
-                "button": _start_label(draft),
+                "button": _start_label(draft, form.number),
                 "danger": draft.operation.kind in (BulkKind.CANCEL, BulkKind.PRUNE),
             },
-            "action": self.address_of(draft.operation.id, "start"),
-            "discard": self.address_of(draft.operation.id, "stop"),
+            "action": self.address_of(id, "start"),
+            "count_here": self.address_of(id, "step"),
+            "discard": self.address_of(id, "stop"),
             "examples": [
-                (display.url_of(model, id), display.short_id(id))
-                for id in seen.examples
+                (display.url_of(model, job), display.short_id(job))
+                for job in draft.counted.examples
                 if may(request, f"view_{model}")
             ],
         }
@@ -142,8 +142,8 @@ class BulkOperationAdmin(SteeredAdmin):
         """Start it, if the form is right; else ask again."""
         if found.state != BulkState.DRAFT:
             return self._too_late(request, found)
-        draft = draft_of(triage.bulk.get(found.pk))
-        if draft.is_unbounded and not may(request, UNBOUNDED):
+        draft = Draft(triage.bulk.get(found.pk))
+        if not draft.may_start(request):
             raise PermissionDenied
         form = draft.form(request)
         if not form.is_valid():
@@ -161,14 +161,27 @@ class BulkOperationAdmin(SteeredAdmin):
             return self._draft_page(request, draft, form)
         if not started:
             return self._too_late(request, found)
+        self._say_of_group(request, draft)
         said = gettext("Started: %(kind)s, %(jobs)s. Which: %(filter)s. %(reason)s") % {
             "kind": found.get_kind_display(),
-            "jobs": jobs_text(draft.count),
+            "jobs": number_text(draft, form.number),
             "filter": selection_text(found, data=False),
             "reason": form.cleaned_data["reason"],
         }
         self.log_change(request, found, said.strip())
         return self.back(found.pk)
+
+    def _say_of_group(self, request: HttpRequest, draft: Draft) -> None:
+        """Write down that the start resolved a failure group, or say why not."""
+        key = draft.operation.options.resolves
+        group = FailureGroup.objects.filter(pk=key).first() if key else None
+        if group is None:
+            return
+        if failure_states.state_now(group) == GroupState.RESOLVED:
+            self.log_change(request, group, gettext("Resolved."))
+            return
+        text = gettext("The failure group was seen again meanwhile, and stays open.")
+        self.message_user(request, text, messages.WARNING)
 
     def _too_late(self, request: HttpRequest, found: BulkOperation) -> HttpResponse:
         text = gettext("This was started or discarded already. Nothing was done twice.")
@@ -219,7 +232,7 @@ def _name_of(operation: BulkOperation) -> str:
     return f"{operation.get_kind_display()} {display.short_id(operation.pk)}"
 
 
-def _start_label(draft: Draft) -> str:
+def _start_label(draft: Draft, number: int) -> str:
     labels: dict[str, str] = {
         BulkKind.REPLAY: gettext("Replay %(jobs)s"),
         BulkKind.CANCEL: gettext("Cancel %(jobs)s"),
@@ -227,4 +240,4 @@ def _start_label(draft: Draft) -> str:
         BulkKind.RESCHEDULE: gettext("Reschedule %(jobs)s"),
         BulkKind.PRUNE: gettext("Prune %(jobs)s"),
     }
-    return labels[draft.operation.kind] % {"jobs": jobs_text(draft.count)}
+    return labels[draft.operation.kind] % {"jobs": number_text(draft, number)}

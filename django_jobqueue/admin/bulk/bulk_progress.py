@@ -13,27 +13,20 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.base import VIEW_DATA, may, may_view
-from django_jobqueue.admin.bulk.bulk_draft import number_text
+from django_jobqueue.admin.bulk.bulk_draft import SKIPPED
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.admin.workers.fleet import fleet
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.selection import Selection, SelectionError
 from django_jobqueue.states import BulkKind, BulkState
+from django_jobqueue.store.bulk import UNCONFIRMED
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.operations import ACTIVE, JOB_TYPE
 from django_jobqueue.store.outcome import outcome
 
-SKIPPED: Final = {
-    "replayed": _("replayed already"),
-    "at_most_once": _("of an at-most-once type"),
-    "type_gone": _("job type gone"),
-    "running": _("running already"),
-    "expires": _("would expire before"),
-    "changed": _("changed meanwhile"),
-}
 BECAME: Final = {
     "succeeded": _("succeeded"),
     "failed": _("failed"),
@@ -43,6 +36,8 @@ BECAME: Final = {
     "retrying": _("retrying"),
     "waiting": _("not started"),
 }
+UNSTARTED: Final = "waiting"
+LEAST_SECONDS: Final = 1.0  # of work that make a rate telling
 OVER: Final = ("succeeded", "failed", "cancelled", "expired")
 
 
@@ -67,6 +62,7 @@ class Progress:
     capped: bool = False
     warning: str = ""
     nobody: bool = False  # no living worker would work it off
+    unstarted: str = ""  # how many of the jobs that it created; empty: none
 
     @property
     def state(self) -> Any:
@@ -107,11 +103,15 @@ def percent_of(operation: BulkOperation) -> int | None:
 
 def done_text(operation: BulkOperation) -> str:
     """How many jobs it has handled, of how many."""
-    seen = number_text(operation.seen)
+    seen = formatting.number(operation.seen)
     percent = percent_of(operation)
     if operation.total is None:
         return seen
-    values = {"seen": seen, "total": number_text(operation.total), "percent": percent}
+    values = {
+        "seen": seen,
+        "total": formatting.number(operation.total),
+        "percent": percent,
+    }
     if percent is None:
         return gettext("%(seen)s of %(total)s") % values
     return gettext("%(seen)s of %(total)s (%(percent)d %%)") % values
@@ -130,13 +130,18 @@ def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
     progress = Progress(operation)
     progress.facts = _facts(operation, data=may(request, VIEW_DATA))
     progress.skipped = [
-        (str(SKIPPED.get(reason, reason)), number_text(count))
+        (str(SKIPPED.get(reason, reason)), formatting.number(count))
         for reason, count in sorted(operation.skipped.items())
     ]
     if operation.kind == BulkKind.REPLAY and operation.changed:
         _add_outcome(request, progress)
     if operation.state in ACTIVE:
-        progress.warning = _trouble(request, progress)
+        progress.warning, progress.nobody = trouble(request, operation)
+    elif operation.skipped.get(UNCONFIRMED):
+        progress.warning = gettext(
+            "It stopped, because more jobs match by now than were confirmed. No other "
+            "job was changed. Draft it again to see how many there are."
+        )
     return progress
 
 
@@ -144,7 +149,7 @@ def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
     facts: list[tuple[Any, Any]] = [
         (_("Which"), selection_text(operation, data=data)),
         (_("Frozen at"), display.full_moment(operation.cutoff)),
-        (_("Changed"), number_text(operation.changed)),
+        (_("Changed"), formatting.number(operation.changed)),
         (_("By"), display.visible(operation.created_by) or display.NOTHING),
         (_("Reason"), display.shown_text(operation.reason) or display.NOTHING),
         (_("How"), how_text(operation) or display.NOTHING),
@@ -152,7 +157,8 @@ def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
     ]
     rate = _rate(operation)
     if rate:
-        text = gettext("%(number)s jobs per second") % {"number": number_text(rate)}
+        text = gettext("%(number)s jobs per second")
+        text %= {"number": formatting.number(round(rate))}
         facts.append((_("Rate"), text))
     left = _seconds_left(operation)
     if left is not None:
@@ -186,7 +192,7 @@ def how_text(operation: BulkOperation) -> str:
             "at most %(count)s jobs per minute",
             operation.per_minute,
         )
-        texts.append(text % {"count": number_text(operation.per_minute)})
+        texts.append(text % {"count": formatting.number(operation.per_minute)})
     return " · ".join(texts)
 
 
@@ -202,12 +208,13 @@ _SKIPS: Final = {
 }
 
 
-def _rate(operation: BulkOperation) -> int:
-    """Jobs per second since it began."""
+def _rate(operation: BulkOperation) -> float:
+    """Jobs per second since it began; 0 if that is too short to tell."""
     since, until = operation.started_at, operation.progress_at
-    if since is None or until is None or until <= since:
-        return 0
-    return round(operation.seen / (until - since).total_seconds())
+    if since is None or until is None:
+        return 0.0
+    seconds = (until - since).total_seconds()
+    return operation.seen / seconds if seconds >= LEAST_SECONDS else 0.0
 
 
 def _seconds_left(operation: BulkOperation) -> float | None:
@@ -221,25 +228,31 @@ def _seconds_left(operation: BulkOperation) -> float | None:
 
 
 def _about(seconds: float) -> str:
-    return gettext("about %(span)s") % {"span": display.span(seconds)}
+    return gettext("about %(span)s") % {"span": formatting.span(seconds)}
 
 
 def _add_outcome(request: HttpRequest, progress: Progress) -> None:
     id = progress.operation.pk
     found = outcome(DjangoDatabase(), id)
-    if found is None:
+    if found is None:  # perhaps some have not started
+        progress.unstarted = gettext("some")
         return
-    progress.capped = found.capped
+    progress.capped = bool(found.capped)
     for kind, label in BECAME.items():
-        if kind in found.counts:
-            progress.became.append(
-                Became(
-                    kind=kind if kind != "waiting" else "later",
-                    label=str(label),
-                    count=number_text(found.counts[kind]),
-                    url=_jobs_url(request, str(id), kind),
-                )
+        if kind not in found.counts:
+            continue
+        count = formatting.number(found.counts[kind])
+        count = f"{count}+" if kind in found.capped else count
+        if kind == UNSTARTED:
+            progress.unstarted = count
+        progress.became.append(
+            Became(
+                kind=kind if kind != UNSTARTED else "later",
+                label=str(label),
+                count=count,
+                url=_jobs_url(request, str(id), kind),
             )
+        )
 
 
 def _jobs_url(request: HttpRequest, id: str, kind: str) -> str:
@@ -253,33 +266,30 @@ def _jobs_url(request: HttpRequest, id: str, kind: str) -> str:
     return f"{list_url}?{urlencode({'q': terms})}"
 
 
-def _trouble(request: HttpRequest, progress: Progress) -> str:
-    """Why nothing happens, if that is so."""
-    operation = progress.operation
+def trouble(request: HttpRequest, operation: Any) -> tuple[str, bool]:
+    """Why nothing happens, if that is so; and whether nobody would make it happen."""
     jobs = QueuedJob.objects.only("queue", "run_after")
     found = jobs.filter(pk=operation.job_id).first() if operation.job_id else None
     if found is None:
-        progress.nobody = True
-        return gettext("The job that worked it off is gone. Resume the operation.")
+        text = gettext("The job that worked it off is gone. Resume the operation.")
+        if operation.state == BulkState.DRAFT:
+            text = gettext("The job that counted them is gone: count them here.")
+        return text, True
     job_type = catalogue.job_types(request).get(JOB_TYPE)
     queue = catalogue.queues(request).get(found.queue)
     if catalogue.is_paused(job_type) or catalogue.is_paused(queue):
-        progress.nobody = True
         names = display.names([JOB_TYPE, found.queue])
         text = gettext("Its job type or queue is paused, so it waits: %(names)s.")
-        return text % {"names": names}
+        return text % {"names": names}, True
     living = fleet(request)
     if not set(living.serving(found.queue)) & set(living.knowing(JOB_TYPE)):
-        progress.nobody = True
         name = {"queue": display.visible(found.queue)}
-        return (
-            gettext(
-                "No living worker serves its queue, %(queue)s. Start one with "
-                "manage.py runworkers, or run it here step by step."
-            )
-            % name
+        text = gettext(
+            "No living worker serves its queue, %(queue)s. Start one with "
+            "manage.py runworkers, or run it here step by step."
         )
-    return _waits_until(found.run_after)
+        return text % name, True
+    return _waits_until(found.run_after), False
 
 
 def _waits_until(moment: datetime) -> str:

@@ -15,15 +15,15 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.base import JobQueueAdmin, may
-from django_jobqueue.admin.bulk.bulk_draft import number_text
+from django_jobqueue.admin.bulk.bulk_progress import Progress
 from django_jobqueue.admin.verbs.drafts import may_draft
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.models import BulkOperation
 from django_jobqueue.states import BulkKind, BulkState
 from django_jobqueue.store.operations import ACTIVE, OPEN, RESUMABLE
-from django_jobqueue.triage import bulk_steps
+from django_jobqueue.triage import bulk_counting, bulk_steps
 
 STEP_SECONDS: Final = 2.0  # of work in a request, where no worker does it
 
@@ -97,11 +97,15 @@ class SteeredAdmin(JobQueueAdmin):
         return self._said(request, found, done, text)
 
     def _undo(self, request: HttpRequest, found: BulkOperation) -> UUID:
-        made = triage.bulk.undo(found.pk, by=request.user.get_username())
-        text = gettext("Undone: the created jobs that have not started are cancelled.")
-        return self._said(request, found, True, text, there=made.id)
+        """Draft what cancels the created jobs: its page asks, and nothing is done
+        before."""
+        made = triage.bulk.draft_undo(found.pk, by=request.user.get_username())
+        return made.id
 
     def _step(self, request: HttpRequest, found: BulkOperation) -> UUID:
+        if found.state == BulkState.DRAFT:
+            bulk_counting.count_for(found.pk, STEP_SECONDS)
+            return found.pk
         by = request.user.get_username()
         changed = bulk_steps.run_here(found.pk, STEP_SECONDS, by=by)
         text = ngettext(
@@ -109,7 +113,7 @@ class SteeredAdmin(JobQueueAdmin):
             "One step was run here: %(count)s jobs were changed.",
             changed,
         )
-        said = text % {"count": number_text(changed)}
+        said = text % {"count": formatting.number(changed)}
         return self._said(request, found, True, said)
 
     def _said(
@@ -118,8 +122,6 @@ class SteeredAdmin(JobQueueAdmin):
         found: BulkOperation,
         done: bool,
         text: str,
-        *,
-        there: UUID | None = None,
     ) -> UUID:
         """Write it down and tell the operator; returns where to go."""
         if done:
@@ -128,27 +130,27 @@ class SteeredAdmin(JobQueueAdmin):
         else:
             text = gettext("Nothing was changed: it is in another state by now.")
             self.message_user(request, text, messages.WARNING)
-        return there or found.pk
+        return found.pk
 
     def controls(
-        self, request: HttpRequest, operation: BulkOperation, nobody: bool
+        self, request: HttpRequest, operation: BulkOperation, progress: Progress
     ) -> list[dict[str, Any]]:
         """The buttons that this user has on this page."""
         state = operation.state
         resumable = state in RESUMABLE or (
             state in ACTIVE and triage.bulk.is_abandoned(triage.bulk.get(operation.pk))
         )
-        replayed = operation.kind == BulkKind.REPLAY and operation.changed
         offered = (
             ("pause", _("Pause"), state in ACTIVE),
             ("resume", _("Resume"), resumable),
-            ("step", _("Run one step here"), state in ACTIVE and nobody),
+            ("step", _("Run one step here"), state in ACTIVE and progress.nobody),
             ("stop", _("Stop"), state in OPEN),
             ("stop", _("Discard"), state == BulkState.DRAFT),
             (
                 "undo",
-                _("Cancel the created jobs that have not started"),
-                replayed and state in triage.bulk.UNDOABLE,
+                _("Cancel the created jobs that have not started (%(count)s)…")
+                % {"count": progress.unstarted},
+                bool(progress.unstarted) and state in triage.bulk.UNDOABLE,
             ),
         )
         return [

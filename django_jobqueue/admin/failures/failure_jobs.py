@@ -24,8 +24,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.base import may
-from django_jobqueue.admin.failures import failure_states
-from django_jobqueue.admin.failures.failure_verbs import ResolveGroups, SeenForm
+from django_jobqueue.admin.failures.failure_verbs import SeenForm
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.verbs import drafts
 from django_jobqueue.admin.verbs.actions import OperatedAdmin
@@ -44,7 +43,7 @@ class GroupOperation:
     kind: BulkKind
     table: Table
     only: tuple[Term, ...] = ()
-    resolves: bool = False  # the group, at once
+    resolves: bool = False  # the group, when it starts
     danger: bool = False
 
     def selection(self, fingerprints: Sequence[UUID]) -> Selection:
@@ -167,10 +166,13 @@ class GroupJobsAdmin(OperatedAdmin):
             self.message_user(request, gettext("It is gone."), messages.WARNING)
             return HttpResponseRedirect(self._next(request))
         back = display.url_of("failuregroup", group.pk)
-        if operation.resolves and not self._resolve(request, group):
-            return HttpResponseRedirect(back)
+        options = {}
+        if operation.resolves:
+            if self._is_seen_again(request, group):
+                return HttpResponseRedirect(back)
+            options = {"resolves": group.pk}
         selection = operation.selection([group.pk])
-        return drafts.draft(request, operation.kind, selection, back=back)
+        return drafts.draft(request, operation.kind, selection, back=back, **options)
 
     def draft_of_selected(
         self, request: HttpRequest, operation: GroupOperation, queryset: QuerySet[Any]
@@ -199,13 +201,15 @@ class GroupJobsAdmin(OperatedAdmin):
             if self.may_draft(request, one)
         ]
 
-    def _resolve(self, request: HttpRequest, group: FailureGroup) -> bool:
-        """Resolve it, unless it regressed since the page was made."""
+    def _is_seen_again(self, request: HttpRequest, group: FailureGroup) -> bool:
+        """Whether it regressed since the page was made; says so."""
         form = SeenForm(request.POST, request=request, rows=[group])
         seen = form.cleaned_data["seen"] if form.is_valid() else None
-        self._do(request, ResolveGroups(), [group], {"in_release": "", "seen": seen})
-        group.refresh_from_db(fields=["state"])
-        return failure_states.state_now(group) == "resolved"
+        if seen is None or group.regressed_at is None or group.regressed_at <= seen:
+            return False
+        text = gettext("The failure group was seen again meanwhile, and stays open.")
+        self.message_user(request, text, messages.WARNING)
+        return True
 
     def _operation_url(self, operation: GroupOperation, group: FailureGroup) -> str:
         name = f"{self._namespace}:{self._prefix}_{operation.name}"

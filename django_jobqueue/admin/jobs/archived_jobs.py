@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.jobs.archived_page import page_of
 from django_jobqueue.admin.jobs.download import Download
@@ -128,12 +129,12 @@ class ArchivedJobAdmin(JobAdmin):
     @column(description=_("waited"))
     def waited(self, job: Any) -> str:
         """From due to the start of the last attempt."""
-        return display.short(display.duration(job.wait_ms))
+        return display.short(formatting.duration(job.wait_ms))
 
     @column(description=_("ran"))
     def ran(self, job: Any) -> str:
         """The length of the last attempt."""
-        return display.short(display.duration(job.run_ms))
+        return display.short(formatting.duration(job.run_ms))
 
     @column(description=_("finished"))
     def finished(self, job: Any) -> Any:

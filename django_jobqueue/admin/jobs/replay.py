@@ -11,12 +11,13 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.jobs.related import replays_of
 from django_jobqueue.admin.jobs.replay_options import (
     ReplayOptions,
     options_of,
 )
+from django_jobqueue.admin.lists.selected import matching
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.display import names
 from django_jobqueue.admin.verbs.verb import (
@@ -29,6 +30,7 @@ from django_jobqueue.admin.verbs.verb import (
     with_reason,
 )
 from django_jobqueue.models import ArchivedJob
+from django_jobqueue.selection import Selection, Table, Term
 from django_jobqueue.states import ArchivedStatus, BulkKind
 
 
@@ -51,7 +53,7 @@ class ReplayForm(VerbForm, ReplayOptions):
         self.offer_expiry(any(row.expires_at for row in self.rows))
         before = replays_of([row.pk for row in self.rows])
         self.fields["newest"].initial = before[0][1] if before else None
-        if not before:
+        if not replayed(self.rows):
             del self.fields["skip_replayed"]
         if not catalogue.at_most_once(self.request, self.rows):
             del self.fields["skip_at_most_once"]
@@ -83,11 +85,12 @@ class ReplayJobs(Verb):
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Replay what was not left out."""
         _lock(rows)
-        meanwhile = replayed(rows, since=said["newest"])
-        skipped = replayed(rows) - meanwhile if said.get("skip_replayed") else set()
+        meanwhile = _replayed_since(rows, said["newest"])
+        before = replayed(rows) - meanwhile if said.get("skip_replayed") else set()
+        once: set[Any] = set()
         if said.get("skip_at_most_once"):
-            skipped |= catalogue.at_most_once(request, rows) - meanwhile
-        chosen = [row for row in rows if row.pk not in skipped | meanwhile]
+            once = catalogue.at_most_once(request, rows) - meanwhile - before
+        chosen = [row for row in rows if row.pk not in before | once | meanwhile]
         made = triage.replay_many(
             [row.pk for row in chosen],
             by=request.user.get_username(),
@@ -99,7 +102,7 @@ class ReplayJobs(Verb):
         return Done(
             text % {"count": len(made)} if made else "",
             [
-                *_skipped(len(skipped)),
+                *_skipped(len(before), len(once)),
                 *_meanwhile(len(meanwhile)),
                 *left_out(len(chosen), len(made)),
             ],
@@ -108,11 +111,19 @@ class ReplayJobs(Verb):
         )
 
 
-def replayed(rows: Rows, since: UUID | None = None) -> set[Any]:
-    """The ids of those that were replayed, or were after this replay: ids have a
-    time."""
+def replayed(rows: Rows) -> set[Any]:
+    """The ids of those that count as replayed, as a search and a bulk operation do."""
+    ids = tuple(row.pk for row in rows)
+    chosen = Selection(Table.ARCHIVED, (Term("id", ids), Term("replayed", True)))
+    found = matching(ArchivedJob.objects.order_by(), chosen)
+    return set(found.values_list("pk", flat=True))
+
+
+def _replayed_since(rows: Rows, newest: UUID | None) -> set[Any]:
+    """The ids of those that were replayed after this replay, whatever came of it: ids
+    have a time."""
     found = replays_of([row.pk for row in rows])
-    return {original for original, id, *rest in found if since is None or id > since}
+    return {original for original, id, *rest in found if newest is None or id > newest}
 
 
 def _by_status(rows: Rows) -> str:
@@ -193,8 +204,26 @@ def _meanwhile(count: int) -> list[str]:
     return [text % {"count": count}]
 
 
-def _skipped(count: int) -> list[str]:
-    if not count:
-        return []
-    text = ngettext("%(count)d was left out.", "%(count)d were left out.", count)
-    return [text % {"count": count}]
+def _skipped(before: int, once: int) -> list[str]:
+    """Why some were left out."""
+    texts = (
+        (
+            before,
+            ngettext(
+                "%(count)s was left out: replayed already.",
+                "%(count)s were left out: replayed already.",
+                before,
+            ),
+        ),
+        (
+            once,
+            ngettext(
+                "%(count)s was left out: of an at-most-once type.",
+                "%(count)s were left out: of at-most-once types.",
+                once,
+            ),
+        ),
+    )
+    return [
+        text % {"count": formatting.number(count)} for count, text in texts if count
+    ]

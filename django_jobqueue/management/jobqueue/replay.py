@@ -8,7 +8,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Q, QuerySet
+from django.db.models.expressions import RawSQL
 
 from django_jobqueue import triage
 from django_jobqueue.conf import conf
@@ -24,8 +25,10 @@ from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.replaying import EXPIRIES, Replaying
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
 from django_jobqueue.management.jobqueue.times import TIMES, moment
-from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.models import ArchivedJob
+from django_jobqueue.selection import Selection, Table, Term
 from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.store.selection import condition
 
 FILTERS: Final = ("--status", "--type", "--since", "--until", "--error")
 
@@ -145,10 +148,8 @@ def _matching(
     jobs = ArchivedJob.objects.using(conf.database).filter(chosen)
     if again:
         return jobs
-    return jobs.filter(
-        ~Exists(QueuedJob.objects.filter(replay_of=OuterRef("pk"))),
-        ~Exists(ArchivedJob.objects.filter(replay_of=OuterRef("pk"))),
-    )
+    replayed = condition(Selection(Table.ARCHIVED, (Term("replayed", False),)), str)
+    return jobs.filter(RawSQL(replayed, [], output_field=BooleanField()))
 
 
 def _say_of_earlier(console: Console, count: int) -> None:

@@ -1,17 +1,19 @@
 /* Regions of a page are replaced by those of a fresh copy of it, every few seconds.
 
-   An element with data-jq-region="name" is a region. Nothing is replaced while somebody
-   selects, types or reads marked text, or while the page is hidden. Without this script
-   the page is complete, and is refreshed by loading it again. */
+   An element with data-jq-region="name" is a region; with data-jq-final it stays as it is,
+   and with data-jq-soon it is looked at every two seconds. Nothing is replaced while
+   somebody selects, types or reads marked text, or while the page is hidden. Without this
+   script the page is complete, and is refreshed by loading it again. */
 "use strict";
 
 (() => {
   const bar = document.querySelector("[data-jq-live]");
-  const all = "[data-jq-region]";
+  const all = "[data-jq-region]:not([data-jq-final])";
   if (!bar || !document.querySelector(all)) return;
 
   const KEY = "jobqueue.every";
   const USUAL = 10; // seconds
+  const SOON = 2;
   const LONGEST = 60;
   const age = bar.querySelector("[data-jq-age]");
   const choice = bar.querySelector("[data-jq-every]");
@@ -36,7 +38,10 @@
     }
   };
 
-  const every = () => Number(choice.value);
+  const every = () => {
+    const chosen = Number(choice.value);
+    return chosen && document.querySelector("[data-jq-soon]") ? Math.min(SOON, chosen) : chosen;
+  };
   const plan = () => {
     const seconds = errors ? Math.min(LONGEST, every() * 2 ** errors) : every();
     due = Date.now() + seconds * 1000;
@@ -108,6 +113,10 @@
       const name = region.dataset.jqRegion;
       const found = page.querySelector(`[data-jq-region="${CSS.escape(name)}"]`);
       if (!found || fresh.get(name) === found.outerHTML) continue;
+      if (region.matches("[data-jq-soon]") && found.matches("[data-jq-final]")) {
+        location.reload(); // its title and its form are of the whole page
+        return;
+      }
       fresh.set(name, found.outerHTML);
       const state = stateOf(region);
       const next = document.adoptNode(found);
@@ -150,7 +159,10 @@
   };
 
   const tick = () => {
-    if (ended) {
+    if (!document.querySelector(all)) {
+      bar.hidden = true;
+      clearInterval(clock);
+    } else if (ended) {
       say(bar.dataset.ended);
       clearInterval(clock);
     } else if (document.hidden) {

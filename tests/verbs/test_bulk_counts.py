@@ -1,0 +1,357 @@
+"""What a bulk operation is counted to do is what it does, and no more."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import product
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from django_jobqueue import InvalidArguments, triage
+from django_jobqueue.ids import new_id
+from django_jobqueue.models import (
+    ArchivedJob,
+    BulkOperation,
+    FailureGroup,
+    JobType,
+    QueuedJob,
+)
+from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.store import operations
+from django_jobqueue.store.bulk_skips import planned
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.counted import Counted
+from django_jobqueue.triage import bulk, bulk_counting, bulk_steps
+from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
+
+pytestmark = pytest.mark.django_db
+
+ALL = Selection(Table.ARCHIVED)
+FAILED = Selection(Table.ARCHIVED, (Term("status", "failed"),))
+WAITING = Selection(Table.QUEUED, (Term("type", ADD),))
+GONE = "shop.removed"
+
+# What can have become of a replay, and whether it counts as one: the columns of its
+# row, in the queue or in the archive.
+REPLAYS: dict[str, tuple[bool, str, dict[str, Any]]] = {
+    "none": (False, "", {}),
+    "waiting": (True, "queued", {}),
+    "running": (True, "queued", {"status": "running", "attempts": 1}),
+    "succeeded": (True, "archived", {"status": "succeeded", "attempts": 1}),
+    "failed": (True, "archived", {"status": "failed", "attempts": 3}),
+    "crashed": (True, "archived", {"status": "failed", "crashes": 1}),
+    "cancelled at work": (True, "archived", {"status": "cancelled", "attempts": 1}),
+    "cancelled before": (False, "archived", {"status": "cancelled"}),
+    "expired before": (False, "archived", {"status": "expired"}),
+    "failed by hand": (False, "archived", {"status": "failed"}),
+}
+
+
+def replayed_as(state: str, job: UUID) -> list[Any]:
+    """The replay of this job in this state, if there is one."""
+    _, where, columns = REPLAYS[state]
+    if not where:
+        return []
+    model = QueuedJob if where == "queued" else ArchivedJob
+    return [model(id=new_id(), job_type_id=ADD, replay_of=job, **columns)]
+
+
+def population() -> None:
+    """A failed job of every kind: its type, its replay, its expiry."""
+    jobs: list[Any] = []
+    for job_type, state, expires in product(
+        (ADD, ONCE, GONE), REPLAYS, (None, ago(60), ago(-600))
+    ):
+        job = ArchivedJob(
+            id=new_id(),
+            job_type_id=job_type,
+            status="failed",
+            finished_at=ago(900),
+            expires_at=expires,
+            attempts=1,
+        )
+        jobs += [job, *replayed_as(state, job.id)]
+    for model in (ArchivedJob, QueuedJob):
+        model.objects.bulk_create(job for job in jobs if type(job) is model)
+
+
+def queue() -> None:
+    """A job of every kind that waits or runs."""
+    later = timezone.now() + timedelta(days=1)
+    for expires in (None, later + timedelta(days=1)):
+        make_many(3, expires_at=expires)
+        make_many(2, expires_at=expires, run_after=later)
+    make(status="running", attempts=1, started_at=timezone.now())
+
+
+def done(operation: operations.Operation, look: int = 7) -> BulkOperation:
+    """The row after all of its chunks."""
+    while (chunk := bulk_steps.step(operation.id, look=look)) and not chunk.over:
+        pass
+    return BulkOperation.objects.get(pk=operation.id)
+
+
+def one_of_each() -> list[tuple[str, Selection, dict[str, Any]]]:
+    """Every kind with every choice that skips jobs."""
+    replays = [
+        ("replay", chosen, {"skip_replayed": skip, "skip_at_most_once": once})
+        for chosen in (ALL, FAILED)
+        for skip in bulk.SKIPS
+        for once in (True, False)
+    ]
+    moved = {"priority": 9}
+    queued = [
+        (kind, chosen, moved if kind == "reschedule" else {})
+        for kind in ("cancel", "run_now", "reschedule")
+        for chosen in (Selection(Table.QUEUED), WAITING)
+    ]
+    return [*replays, *queued, ("prune", ALL, {}), ("prune", FAILED, {})]
+
+
+@pytest.mark.parametrize(("kind", "selection", "options"), one_of_each())
+def test_what_is_counted_is_what_is_done(
+    kind: str, selection: Selection, options: dict[str, Any]
+) -> None:
+    population()
+    queue()
+    made = bulk.draft(kind, selection, **options)
+    changes, skipped = planned(kind, made.counted, made.options)
+    assert made.total == made.counted.number == changes + skipped.total()
+    assert bulk.start(made.id)
+    row = done(made)
+    assert (row.state, row.changed, row.skipped) == ("done", changes, dict(skipped))
+
+
+@pytest.mark.parametrize(("kind", "selection", "options"), one_of_each())
+@pytest.mark.parametrize("look", [1, 5, 10_000])
+def test_a_count_in_chunks_is_that_of_one(
+    kind: str, selection: Selection, options: dict[str, Any], look: int
+) -> None:
+    population()
+    queue()
+    at_once = bulk.draft(kind, selection, **options)
+    BulkOperation.objects.filter(pk=at_once.id).update(counted=None, total=None)
+    while (chunk := bulk_counting.step(at_once.id, look=look)) and not chunk.over:
+        assert bulk.get(at_once.id).total is None
+    counted = bulk.get(at_once.id).counted
+    assert counted.over
+    for name in ("cells", "looked_at", "oldest", "newest", "job_types", "is_most"):
+        assert getattr(counted, name) == getattr(at_once.counted, name)
+
+
+@pytest.mark.parametrize("kind", ["replay", "prune"])
+def test_statistics_of_an_earlier_time_change_no_number(kind: str) -> None:
+    """The planner's, of when the table was nearly empty."""
+    archive(ADD, "failed")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE jobqueue_archivedjob")
+    ArchivedJob.objects.bulk_create(
+        ArchivedJob(job_type_id=ADD, status="failed", data={"customer": n % 3})
+        for n in range(3_000)
+    )
+    rare = Selection(Table.ARCHIVED, (Term("data", 1, path=("customer",)),))
+    made = bulk.draft(kind, rare)
+    assert (made.total, made.counted.is_most) == (1_000, False)
+    assert bulk.start(made.id)
+    assert done(made, look=1_000).changed == 1_000
+
+
+@pytest.mark.parametrize(
+    ("chosen", "others", "is_most"),
+    [(1_000, 0, False), (1_001, 1_000, True), (1_001, 1_001, False)],
+)
+def test_most_of_the_table_is_counted_too(
+    chosen: int, others: int, is_most: bool
+) -> None:
+    for status, number in (("failed", chosen), ("succeeded", others)):
+        ArchivedJob.objects.bulk_create(
+            ArchivedJob(job_type_id=ADD, status=status) for _ in range(number)
+        )
+    assert bulk.draft("replay", FAILED).counted.is_most is is_most
+
+
+def test_what_joins_later_is_left_alone_and_the_operation_stops() -> None:
+    """A job that was not replayed when the jobs were counted, and is now."""
+    archived = [archive(ADD, "failed", finished_at=ago(99 - n)) for n in range(4)]
+    triage.replay_many(archived[:2])
+    replayed = FAILED.also(Term("replayed", True))
+    made = bulk.draft("prune", replayed)
+    assert bulk.start(made.id)
+    triage.replay_many(archived[2:3])
+    row = done(made)
+    assert (row.state, row.changed, row.skipped) == ("stopped", 2, {"unconfirmed": 1})
+    left = ArchivedJob.objects.filter(status="failed").values_list("pk", flat=True)
+    assert set(left) == set(archived[2:])
+    assert bulk_steps.step(made.id, look=9) is None
+
+
+@pytest.mark.parametrize("kind", ["replay", "cancel", "run_now", "reschedule", "prune"])
+@pytest.mark.parametrize("look", [1, 2, 3, 100])
+def test_no_operation_changes_more_than_was_confirmed(kind: str, look: int) -> None:
+    population()
+    queue()
+    selection = ALL if kind in ("replay", "prune") else WAITING
+    made = bulk.draft(kind, selection, **({"priority": 9} if "re" in kind else {}))
+    assert bulk.start(made.id)
+    BulkOperation.objects.filter(pk=made.id).update(confirmed=3)
+    row = done(made, look=look)
+    assert (row.state, row.changed) == ("stopped", 3)
+    assert row.skipped["unconfirmed"] >= 1
+
+
+def test_an_operation_on_nothing_is_done_at_once() -> None:
+    made = bulk.draft("prune", FAILED)
+    assert (made.total, made.counted.is_most) == (0, False)
+    assert bulk.start(made.id)
+    assert done(made).state == "done"
+
+
+@pytest.fixture
+def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no time to count while a draft is made."""
+    monkeypatch.setattr(bulk_counting, "AT_ONCE", 0.0)
+
+
+@pytest.mark.usefixtures("_slow")
+def test_a_prune_that_is_not_counted_does_not_start() -> None:
+    archive(ADD, "failed")
+    made = bulk.draft("prune", FAILED)
+    assert made.total is None
+    with pytest.raises(InvalidArguments, match="when its jobs are counted"):
+        bulk.start(made.id)
+    assert not operations.start(
+        DjangoDatabase(),
+        made.id,
+        job=made.id,
+        options=made.options,
+        reason="",
+        per_minute=None,
+        confirmed=None,
+    )
+    counted = bulk.count(made.id)
+    assert counted.total == 1
+    assert bulk.start(made.id)
+    assert done(made).changed == 1
+
+
+@pytest.mark.usefixtures("_slow")
+@pytest.mark.parametrize("kind", ["replay", "cancel", "run_now", "reschedule"])
+def test_what_can_be_taken_back_may_start_uncounted(kind: str) -> None:
+    archive(ADD, "failed")
+    make()
+    chosen = FAILED if kind == "replay" else WAITING
+    made = bulk.draft(kind, chosen, **({"priority": 9} if kind == "reschedule" else {}))
+    assert made.total is None
+    assert bulk.start(made.id)
+    row = done(made)
+    assert (row.state, row.changed, row.confirmed) == ("done", 1, None)
+
+
+def test_what_was_counted_survives_as_json() -> None:
+    population()
+    made = bulk.draft("replay", FAILED)
+    assert Counted.from_json(BulkOperation.objects.get().counted) == made.counted
+    assert made.counted.having("failed") == made.total
+    assert made.counted.job_types == sorted([ADD, GONE, ONCE])
+
+
+def test_a_draft_remembers_the_first_and_the_last_of_all_its_jobs() -> None:
+    moments = [ago(9_000 - n) for n in range(40)]
+    for moment in (*moments[20:], *moments[:20]):
+        archive(ADD, "failed", finished_at=moment)
+    counted = bulk.draft("replay", FAILED).counted
+    assert (counted.oldest, counted.newest) == (moments[0], moments[-1])
+
+
+# A replay that did nothing is none, wherever somebody asks.
+
+
+@pytest.mark.parametrize("state", REPLAYS)
+def test_a_search_an_operation_and_the_command_agree_on_what_was_replayed(
+    state: str,
+) -> None:
+    from tests.commands.conftest import jobqueue
+
+    job = archive(ADD, "failed", attempts=1)
+    for replay in replayed_as(state, job):
+        replay.save(force_insert=True)
+    chosen = Selection(Table.ARCHIVED, (Term("id", (job,)),))
+    counts = REPLAYS[state][0]
+    for value in (True, False):
+        term = Term("replayed", value)
+        found = bulk.draft("prune", chosen.also(term)).total
+        assert found == (1 if value is counts else 0)
+    made = bulk.draft("replay", chosen)
+    skipped = planned("replay", made.counted, made.options)[1]
+    assert skipped == ({"replayed": 1} if counts else {})
+    before = QueuedJob.objects.filter(replay_of=job).count()
+    jobqueue("replay", "--status", "failed", "--type", ADD, "--limit", "1", "--yes")
+    after = QueuedJob.objects.filter(replay_of=job).count()
+    assert after - before == (0 if counts else 1)
+
+
+def test_an_undone_replay_can_be_repeated() -> None:
+    for _ in range(5):
+        archive(ADD, "failed", attempts=1)
+    first = bulk.draft("replay", FAILED)
+    bulk.start(first.id)
+    assert done(first).changed == 5
+    assert done(bulk.undo(first.id)).changed == 5
+    second = bulk.draft("replay", FAILED)
+    bulk.start(second.id)
+    assert done(second).changed == 5
+
+
+def test_an_undo_is_a_draft_until_it_is_started() -> None:
+    archive(ADD, "failed", attempts=1)
+    first = bulk.draft("replay", FAILED)
+    bulk.start(first.id)
+    done(first)
+    undo = bulk.draft_undo(first.id, by="anna")
+    assert (undo.kind, undo.state, undo.total) == ("cancel", "draft", 1)
+    assert undo.options.undo_of == first.id
+    assert QueuedJob.objects.filter(bulk_operation_id=first.id).count() == 1
+
+
+def test_a_group_is_resolved_when_the_replay_starts_and_not_before() -> None:
+    group = FailureGroup.objects.create(
+        fingerprint=UUID(int=7), coarse=UUID(int=7), error_class="E", frame="f"
+    )
+    archive(ADD, "failed", fingerprint=group.pk)
+    chosen = Selection(Table.ARCHIVED, (Term("group", group.pk),))
+    made = bulk.draft("replay", chosen, resolves=group.pk)
+    discarded = bulk.draft("replay", chosen, resolves=group.pk)
+    bulk.stop(discarded.id)
+    group.refresh_from_db()
+    assert group.state == "open"
+    assert bulk.start(made.id, by="anna")
+    group.refresh_from_db()
+    assert (group.state, group.changed_by) == ("resolved", "anna")
+
+
+def test_a_group_that_was_seen_again_stays_open() -> None:
+    group = FailureGroup.objects.create(
+        fingerprint=UUID(int=7), coarse=UUID(int=7), error_class="E", frame="f"
+    )
+    archive(ADD, "failed", fingerprint=group.pk)
+    chosen = Selection(Table.ARCHIVED, (Term("group", group.pk),))
+    made = bulk.draft("replay", chosen, resolves=group.pk)
+    FailureGroup.objects.update(regressed_at=ago(-60))
+    assert bulk.start(made.id)
+    group.refresh_from_db()
+    assert group.state == "open"
+
+
+def test_a_job_type_that_came_back_joins_no_operation() -> None:
+    """It was skipped when the jobs were counted, so nobody confirmed it."""
+    archive(ADD, "failed", finished_at=ago(50))
+    archive(GONE, "failed", finished_at=ago(40))
+    made = bulk.draft("replay", FAILED)
+    assert bulk.start(made.id)
+    JobType.objects.create(name=GONE)
+    row = done(made)
+    assert (row.state, row.changed, row.skipped) == ("stopped", 1, {"unconfirmed": 1})
