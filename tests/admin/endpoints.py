@@ -20,8 +20,8 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from django_jobqueue.models import BulkOperation
 from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.triage import bulk
 from tests.admin.scene import LEAK, Scene
 
 Keys = Mapping[str, object]  # by the lower-case name of the model
@@ -96,8 +96,8 @@ def keys_of(scene: Scene) -> Keys:
 
 def operation() -> object:
     """The draft of a bulk operation."""
-    selection = Selection(Table.ARCHIVED, (Term("status", "failed"),)).to_json()
-    return BulkOperation.objects.create(kind="replay", selection=selection).pk
+    selection = Selection(Table.ARCHIVED, (Term("status", "failed"),))
+    return bulk.draft("replay", selection).id
 
 
 def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:

@@ -25,23 +25,26 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "view_queuedjob",
         "view_worker",
     ),
+    # Whoever is on call: sees what a job is about, stops the bleeding, and repairs.
     "Job operator": (
         "cancel_queuedjob",
         "change_failuregroup",
+        "control_worker",
         "pause_jobtype",
         "pause_queue",
+        "release_queuedjob",
         "replay_archivedjob",
         "reschedule_queuedjob",
-    ),
-    "Job engineer": (
-        "change_jobtype",
-        "control_worker",
-        "edit_job_data",
-        "enqueue_job",
-        "release_queuedjob",
         "start_bulkoperation",
         "view_job_data",
     ),
+    # Says what is to be done instead of the code: other data, other policies.
+    "Job engineer": (
+        "change_jobtype",
+        "edit_job_data",
+        "enqueue_job",
+    ),
+    # What cannot be taken back, and what is secret.
     "Job admin": (
         "prune_archivedjob",
         "reveal_job_data",
@@ -60,9 +63,10 @@ Create four groups of users, or give them their rights again, such as those
 that a new release brings:
 
   Job viewer    sees every page, and no data of jobs
-  Job operator  also cancels, reschedules, replays, pauses, looks after failures
-  Job engineer  also sees and edits data, enqueues by hand, changes policies,
-                starts bulk operations, releases jobs, controls workers
+  Job operator  is on call: also sees data, cancels, reschedules, releases and
+                replays jobs, one or many, pauses, looks after failures, asks
+                and controls workers
+  Job engineer  also edits data, enqueues by hand, changes policies
   Job admin     also deletes archived jobs, reveals secrets, and starts bulk
                 operations on most jobs
 
