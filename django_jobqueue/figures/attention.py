@@ -1,4 +1,4 @@
-"""What needs somebody's attention, by rules; most urgent first."""
+"""What needs somebody's attention, by rules; the most urgent first."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Final
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_jobqueue import formatting
 from django_jobqueue.conf import conf
 from django_jobqueue.figures.clock import aware
 from django_jobqueue.figures.notices import Notice, depth_text, notices
@@ -21,6 +22,26 @@ from django_jobqueue.models import FailureGroup
 from django_jobqueue.states import BulkState, WorkerState
 from django_jobqueue.store.stats import Depth
 
+# The most urgent first: what keeps jobs from being done, then what fails, and then what
+# only waits for somebody.
+KINDS: Final = (
+    "no_worker",
+    "all_draining",
+    "queue_not_served",
+    "job_type_not_known",
+    "queue_not_served_for_job_type",
+    "worker_lapsed",
+    "slow",
+    "failing",
+    "regressed",
+    "bulk_failed",
+    "worker_lost",
+    "new_failure",
+    "bulk_paused",
+    "queue_paused",
+    "job_type_paused",
+    "rollups_lag",
+)
 MOST: Final = 5  # of one kind
 ENOUGH: Final = 20  # finished jobs in an hour that make a share of failures telling
 
@@ -35,11 +56,18 @@ class Concern:
     key: object = None  # of the object; None is the list
     query: dict[str, str] = field(default_factory=dict)  # of the list
     is_bad: bool = True  # jobs are not done, or fail
+    weight: float = 0.0  # among its kind: the greater, the worse
     others: int = 0  # of the same kind, not told
+
+    @property
+    def rank(self) -> tuple[bool, int, float]:
+        """The most urgent is the least."""
+        return not self.is_bad, KINDS.index(self.code), -self.weight
 
 
 def concerns(now: Now) -> list[Concern]:
-    """What is wrong or waits for a decision; of each kind the first few."""
+    """What is wrong or waits for a decision, the most urgent first; of each kind the
+    worst few."""
     found = [
         *map(_of_notice, notices(now.present)),
         *_lapsed(now),
@@ -51,7 +79,7 @@ def concerns(now: Now) -> list[Concern]:
         *_closed(now),
         *_lagging(now),
     ]
-    return list(_shortened(found))
+    return list(_shortened(sorted(found, key=lambda concern: concern.rank)))
 
 
 def _shortened(found: Iterable[Concern]) -> Iterator[Concern]:
@@ -64,24 +92,27 @@ def _shortened(found: Iterable[Concern]) -> Iterator[Concern]:
 
 def _of_notice(notice: Notice) -> Concern:
     if notice.queue is None and notice.job_type is None:
-        return Concern(notice.code, notice.message, "worker")
+        return Concern(notice.code, notice.message, "worker", weight=notice.jobs)
     given = {"queue": notice.queue, "job_type": notice.job_type}
     query = {name: value for name, value in given.items() if value is not None}
-    return Concern(notice.code, notice.message, "queuedjob", query=query)
+    return Concern(
+        notice.code, notice.message, "queuedjob", query=query, weight=notice.jobs
+    )
 
 
 def _lapsed(now: Now) -> Iterator[Concern]:
     for worker in filter(has_lapsed, now.present.workers):
         text = ngettext(
-            "Worker %(name)s has not renewed its lease for %(time)s; %(count)d job "
+            "Worker %(name)s has not renewed its lease for %(time)s; %(count)s job "
             "that it ran will be taken over.",
-            "Worker %(name)s has not renewed its lease for %(time)s; %(count)d jobs "
+            "Worker %(name)s has not renewed its lease for %(time)s; %(count)s jobs "
             "that it ran will be taken over.",
             worker.running,
         )
-        values = {"name": worker.name, "count": worker.running}
+        values = {"name": worker.name, "count": formatting.number(worker.running)}
         text %= {**values, "time": span(-worker.lease)}
-        yield Concern("worker_lapsed", text, "worker", worker.id)
+        place = ("worker", worker.id)
+        yield Concern("worker_lapsed", text, *place, weight=worker.running)
 
 
 def _lost(now: Now) -> Iterator[Concern]:
@@ -104,7 +135,7 @@ def _slow(now: Now) -> Iterator[Concern]:
         and ("queue", depth.queue) not in closed
         and ("job type", depth.job_type) not in closed
     ]
-    for depth in sorted(slow, key=_age, reverse=True):
+    for depth in slow:
         text = ngettext(
             "%(jobs)s job of type %(type)s is ready in queue %(queue)s; the oldest "
             "has waited for %(time)s.",
@@ -115,7 +146,7 @@ def _slow(now: Now) -> Iterator[Concern]:
         values = {"jobs": depth_text(depth.ready), "time": span(_age(depth))}
         query = {"queue": depth.queue, "job_type": depth.job_type}
         text %= {**values, "queue": depth.queue, "type": depth.job_type}
-        yield Concern("slow", text, "queuedjob", query=query)
+        yield Concern("slow", text, "queuedjob", query=query, weight=_age(depth))
 
 
 def _age(depth: Depth) -> float:
@@ -128,18 +159,20 @@ def _failing(now: Now) -> Iterator[Concern]:
         counts = finished.setdefault(one.job_type, [0, 0])
         counts[0] += one.finished
         counts[1] += one.failed
-    shares = [
-        (100 * failed / all, name, all)
-        for name, (all, failed) in finished.items()
-        if all >= ENOUGH and 100 * failed > conf.alert_failed * all
-    ]
-    for percent, name, all in sorted(shares, reverse=True):
+    for name, (all, failed) in sorted(finished.items()):
+        if all < ENOUGH or 100 * failed <= conf.alert_failed * all:
+            continue
         text = _(
-            "%(percent).0f %% of the %(count)d jobs of type %(type)s that finished in "
-            "the last hour failed."
-        ) % {"percent": percent, "count": all, "type": name}
+            "%(share)s of the %(count)s jobs of type %(type)s that finished in the "
+            "last hour failed."
+        ) % {
+            "share": formatting.percent(failed / all),
+            "count": formatting.number(all),
+            "type": name,
+        }
         query = {"status": "failed", "job_type": name}
-        yield Concern("failing", text, "archivedjob", query=query)
+        weight = failed / all
+        yield Concern("failing", text, "archivedjob", query=query, weight=weight)
 
 
 def _groups(now: Now) -> Iterator[Concern]:
@@ -163,7 +196,8 @@ def _group(code: str, text: str, group: FailureGroup, now: Now) -> Concern:
     text %= {"failure": str(group), "time": span(seconds)}
     is_bad = code == "regressed"
     key = group.fingerprint
-    return Concern(code, text, "failuregroup", key, is_bad=is_bad)
+    weight = -seconds
+    return Concern(code, text, "failuregroup", key, is_bad=is_bad, weight=weight)
 
 
 def _operations(now: Now) -> Iterator[Concern]:
@@ -197,7 +231,7 @@ def _closed(now: Now) -> Iterator[Concern]:
         text %= {"name": pause.name, "jobs": depth_text(ready)}
         place = ("queue" if is_queue else "jobtype", pause.name)
         code = "queue_paused" if is_queue else "job_type_paused"
-        yield Concern(code, text, *place, is_bad=False)
+        yield Concern(code, text, *place, is_bad=False, weight=ready)
 
 
 def _paused_queue(ready: int) -> str:

@@ -83,6 +83,7 @@ class Notice:
     message: str
     queue: str | None = None
     job_type: str | None = None
+    jobs: int = 0  # that wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ def depth_text(count: int) -> str:
 def _no_worker(waiting: list[Depth]) -> Notice:
     jobs = sum(depth.ready + depth.later for depth in waiting)
     text = _told(NO_WORKER_AND_JOBS, jobs) if jobs else str(NO_WORKER)
-    return Notice("no_worker", text)
+    return Notice("no_worker", text, jobs=jobs)
 
 
 def _unclaimed(
@@ -139,19 +140,19 @@ def _unclaimed(
 
     for queue, jobs in _sums(waiting, lambda d: d.queue, is_served):
         text = _told(QUEUE_NOT_SERVED[some_drain], jobs, queue=queue)
-        yield Notice("queue_not_served", text, queue=queue)
+        yield Notice("queue_not_served", text, queue=queue, jobs=jobs)
     for name, jobs in _sums(waiting, lambda d: d.job_type, is_known):
         text = _told(TYPE_NOT_KNOWN[some_drain], jobs, type=name)
-        yield Notice("job_type_not_known", text, job_type=name)
-    for depth in waiting:
+        yield Notice("job_type_not_known", text, job_type=name, jobs=jobs)
+    for depth in sorted(waiting, key=_jobs, reverse=True):
         queue, name = depth.queue, depth.job_type
         if not is_served(queue) or not is_known(name):
             continue
         if any(c.serves(queue) and name in c.job_types for c in claimers):
             continue
-        jobs = depth.ready + depth.later
+        jobs = _jobs(depth)
         text = _told(NOT_TOGETHER[some_drain], jobs, type=name, queue=queue)
-        yield Notice("queue_not_served_for_job_type", text, queue, name)
+        yield Notice("queue_not_served_for_job_type", text, queue, name, jobs)
 
 
 def _sums(
@@ -159,12 +160,16 @@ def _sums(
     key: Callable[[Depth], str],
     is_well: Callable[[str], bool],
 ) -> list[tuple[str, int]]:
-    """How many jobs wait under each name that is not well."""
+    """How many jobs wait under each name that is not well; the most first."""
     found: Counter[str] = Counter()
     for depth in waiting:
         if not is_well(key(depth)):
-            found[key(depth)] += depth.ready + depth.later
-    return sorted(found.items())
+            found[key(depth)] += _jobs(depth)
+    return sorted(found.items(), key=lambda one: (-one[1], one[0]))
+
+
+def _jobs(depth: Depth) -> int:
+    return depth.ready + depth.later
 
 
 def _told(text: Any, jobs: int, **names: str) -> str:

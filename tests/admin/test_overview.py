@@ -14,6 +14,7 @@ from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
 from django_jobqueue import triage
+from django_jobqueue.admin.overview import overview_tables
 from django_jobqueue.figures import overview
 from django_jobqueue.models import BulkOperation, JobType
 from tests.admin import scene as rows
@@ -145,6 +146,30 @@ def test_idle_job_types_are_counted_not_shown(anna: Client, db: None) -> None:
     text = region(front(anna), "types")
     assert f"{total - 2} more had no job (last hour)." in text
     assert f"{FAIL} paused" in text
+
+
+@pytest.mark.parametrize("busy", [0, 3, 5, 200])
+def test_what_is_not_shown_is_idle_or_said_to_be_busy(
+    anna: Client, db: None, monkeypatch: pytest.MonkeyPatch, busy: int
+) -> None:
+    """Of too many busy ones the busiest are shown, whatever their names."""
+    monkeypatch.setattr(overview_tables, "MOST_LINES", 3)
+    names = [f"busy.type_{number:03}" for number in range(busy)]
+    JobType.objects.bulk_create(JobType(name=name) for name in names)
+    for jobs, name in enumerate(names, 1):
+        queued(
+            min(jobs, 9), job_type_id=name, queue=f"q-{name}", run_after=ago(hours=1)
+        )
+        rollup(ago(minutes=5), name, failed=jobs, queue=f"q-{name}")
+    idle = JobType.objects.count() - busy
+    text = region(front(anna), "types")
+    shown = [name for name in names if name in text]
+    assert shown == names[-3:]
+    assert f"{idle} more had no job (last hour)." in text
+    hidden = max(0, busy - 3)
+    said = f"{hidden} more with fewer failures and jobs are not shown."
+    assert (said in text) is bool(hidden)
+    assert (said in region(front(anna), "queues")) is bool(hidden)
 
 
 def test_the_charts_are_well_formed_and_say_what_they_show(

@@ -50,6 +50,7 @@ def test_the_keys_are_these() -> None:
             "message": "No worker is alive. Start one with manage.py runworkers.",
             "queue": None,
             "job_type": None,
+            "jobs": 0,
         }
     ]
 

@@ -9,7 +9,8 @@ import pytest
 from django.test import override_settings
 
 from django_jobqueue import triage
-from django_jobqueue.models import BulkOperation, FailureGroup, Worker
+from django_jobqueue.figures.attention import KINDS, MOST
+from django_jobqueue.models import BulkOperation, FailureGroup, JobType, Worker
 from tests.figures.rows import ADD, SAY, ago, concerns, queued, rollup, worker
 
 pytestmark = pytest.mark.django_db
@@ -93,7 +94,7 @@ def test_a_share_of_failures_above_the_limit_is_told() -> None:
     rollup(ago(minutes=6), succeeded=6, failed=2)
     rollup(ago(minutes=5), SAY, succeeded=9, failed=10)  # too few to tell
     assert told("failing") == [
-        f"20 % of the 20 jobs of type {ADD} that finished in the last hour failed."
+        f"20.0 % of the 20 jobs of type {ADD} that finished in the last hour failed."
     ]
     with override_settings(JOBQUEUE={"ALERT_FAILED": 20}):
         assert told("failing") == []
@@ -180,3 +181,55 @@ def test_of_each_kind_only_the_first_few_are_told() -> None:
         queued(queue=f"q{number}", run_after=ago(minutes=10 + number))
     slow = [concern for concern in concerns() if concern.code == "slow"]
     assert [concern.others for concern in slow] == [0, 0, 0, 0, 3]
+
+
+def everything_at_once() -> None:
+    """Of every kind some, the worse one later in the alphabet."""
+    now = ago(hours=0)
+    worker("web-1:1", queues=["default", "a", "b"], job_types=[ADD])
+    worker("web-2:1", queues=["night"], job_types=[SAY])
+    for name, jobs in (("a", 1), ("b", 4)):
+        lapsed = {"lease_until": ago(minutes=1), "running": jobs}
+        worker(f"lapsed-{name}:1", **lapsed)
+        worker(f"lost-{name}:1", state="lost", stopped_at=now, end="gone")
+        queued(jobs, queue=f"nobody-{name}")
+        queued(jobs, queue=name, run_after=ago(hours=jobs))
+        queued(jobs, queue=name, job_type_id=SAY)  # no worker both serves and knows
+        for kind in (f"shop.{name}", f"unknown.{name}"):
+            JobType.objects.create(name=kind)
+        queued(jobs, job_type_id=f"unknown.{name}")
+        rollup(ago(minutes=5), f"shop.{name}", succeeded=20, failed=5 * jobs)
+        group(first_seen=ago(hours=1), last_seen=ago(minutes=9 - jobs))
+        group(regressed_at=ago(minutes=12), last_seen=ago(minutes=9 - jobs))
+        operation(state="failed")
+        operation(state="paused")
+        queued(jobs, queue=f"paused-{name}")
+        triage.pause([f"paused-{name}"], queues=True, by="anna")
+        triage.pause([f"unknown.{name}"], by="anna")
+    rollup(ago(hours=5).replace(minute=7))
+
+
+EQUALS = ("worker_lost", "bulk_failed", "bulk_paused", "rollups_lag")
+
+
+def test_the_most_urgent_comes_first() -> None:
+    """Whatever there is: no note before what is urgent, and of each kind the worst
+    first."""
+    everything_at_once()
+    found = concerns()
+    assert len({concern.code for concern in found}) == len(KINDS) - 2
+    assert found == sorted(found, key=lambda concern: concern.rank)
+    assert [c.is_bad for c in found] == sorted((c.is_bad for c in found), reverse=True)
+    for code in KINDS:
+        weights = [concern.weight for concern in found if concern.code == code]
+        assert weights == sorted(weights, reverse=True)
+        assert code in EQUALS or not weights or len(set(weights)) > 1
+
+
+def test_of_too_many_of_a_kind_the_worst_are_told() -> None:
+    worker(queues=["default"])
+    for number in range(1, MOST + 4):
+        queued(number, queue=f"queue-{number:02}")
+    found = [c for c in concerns() if c.code == "queue_not_served"]
+    assert [c.weight for c in found] == [8, 7, 6, 5, 4]
+    assert [c.others for c in found] == [0, 0, 0, 0, 3]

@@ -148,8 +148,8 @@ def _workers_card(request: HttpRequest, found: Overview, alive: int) -> Card:
     lapsed = sum(map(has_lapsed, found.now.present.workers))
     note = ""
     if lapsed:
-        note = ngettext("%(count)d lapsed", "%(count)d lapsed", lapsed)
-        note %= {"count": lapsed}
+        note = ngettext("%(count)s lapsed", "%(count)s lapsed", lapsed)
+        note %= {"count": formatting.number(lapsed)}
     return Card(
         _("Workers alive"),
         formatting.number(alive),
@@ -164,7 +164,9 @@ def _per_minute(window: str) -> str:
 
 
 def _rate(number: float) -> str:
-    return formatting.number(round(number)) if number >= 10 else f"{number:.1f}"
+    return (
+        formatting.number(round(number)) if number >= 10 else formatting.decimal(number)
+    )
 
 
 def _list(request: HttpRequest, model: str, **query: str) -> str:
@@ -179,8 +181,8 @@ def _pointer(request: HttpRequest, concern: Concern) -> Pointer:
     others = ""
     if concern.others:
         others = ngettext(
-            "and %(count)d more like it", "and %(count)d more like it", concern.others
-        ) % {"count": concern.others}
+            "and %(count)s more like it", "and %(count)s more like it", concern.others
+        ) % {"count": formatting.number(concern.others)}
     return Pointer(
         text=display.visible(concern.message),
         url=_place(request, concern),

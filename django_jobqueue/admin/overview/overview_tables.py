@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -63,10 +63,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows, and how many lines are not shown because nothing is to be said."""
+    """Rows, and what is to be said of the lines that are not shown."""
 
     rows: Sequence[Row]
-    idle: str
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +166,46 @@ def _table(
     closed = {one.name for one in overview.now.present.closed if one.what == what}
     addresses = Addresses(request, model, parameter)
     busy = [line for line in lines if not line.is_idle or line.name in closed]
-    idle = len(lines) - len(busy[:MOST_LINES])
-    text = ngettext(
-        "%(count)d more had no job (%(window)s).",
-        "%(count)d more had no job (%(window)s).",
-        idle,
-    ) % {"count": idle, "window": overview.window.label}
+    shown = sorted(busy, key=_weight, reverse=True)[:MOST_LINES]
     rows = [
         _row(line, addresses, overview, line.name in closed)
-        for line in busy[:MOST_LINES]
+        for line in sorted(shown, key=lambda line: line.name)
     ]
-    return Table(rows, text if idle else "")
+    notes = [
+        *_hidden(len(busy) - len(shown)),
+        *_idle(len(lines) - len(busy), overview),
+    ]
+    return Table(rows, " ".join(notes))
+
+
+def _weight(line: Line) -> tuple[int, ...]:
+    """What is shown where there are too many: what fails, waits, runs and is done."""
+    depths = line.depths
+    waiting = depths.ready + depths.retrying
+    return line.failed, waiting, depths.running, line.finished
+
+
+def _hidden(count: int) -> Iterator[str]:
+    """How many had jobs, and yet are not shown."""
+    if count:
+        text = ngettext(
+            "%(count)s more with fewer failures and jobs is not shown.",
+            "%(count)s more with fewer failures and jobs are not shown.",
+            count,
+        )
+        yield text % {"count": formatting.number(count)}
+
+
+def _idle(count: int, overview: Overview) -> Iterator[str]:
+    """How many had nothing to do."""
+    if count:
+        text = ngettext(
+            "%(count)s more had no job (%(window)s).",
+            "%(count)s more had no job (%(window)s).",
+            count,
+        )
+        window = overview.window.label
+        yield text % {"count": formatting.number(count), "window": window}
 
 
 class Addresses:

@@ -63,7 +63,7 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
   time        when the figures were read, by the database's clock
   depth_cap   {CAP}; ready, later or retrying above it means "more than that"
   window      seconds that throughput and failures cover
-  notices     list of {{code, message, queue, job_type}}; the codes are
+  notices     list of {{code, message, queue, job_type, jobs}}; the codes are
               no_worker, all_draining, queue_not_served, job_type_not_known
               and queue_not_served_for_job_type
   queues      list of {{queue, job_type, ready, later, retrying, running,
