@@ -30,7 +30,7 @@ def page_of(
     return JobPage(
         state=state,
         summary=_summary(request, job, read, job_type),
-        timeline=timeline(_steps(job, attempts), attempts),
+        timeline=timeline(job, _start(job, attempts), attempts, _end(job)),
         attempts=attempts,
         current=_success(job, read.reports.current),
         data=read.data(),
@@ -82,21 +82,20 @@ def _group(job: Any, read: Reader) -> Any:
     return read.group(job.fingerprint, job.error_class) or display.NOTHING
 
 
-def _steps(job: Any, attempts: Attempts) -> list[Step]:
-    """Without the last start where an attempt shows it."""
+def _start(job: Any, attempts: Attempts) -> list[Step]:
+    """The last start, unless an attempt shows it."""
     is_shown = attempts.runs and job.status != ArchivedStatus.SUCCEEDED
-    steps = [
-        Step(gettext("created"), job.created_at),
-        Step(gettext("due"), job.run_after),
-    ]
-    if job.started_at is not None and not is_shown:
-        note = gettext("waited %(span)s") % {"span": formatting.duration(job.wait_ms)}
-        steps.append(Step(gettext("started"), job.started_at, note))
+    if job.started_at is None or is_shown:
+        return []
+    note = gettext("waited %(span)s") % {"span": formatting.duration(job.wait_ms)}
+    return [Step(gettext("started"), job.started_at, note)]
+
+
+def _end(job: Any) -> Step:
     note = ""
     if job.run_ms is not None:
         note = gettext("ran %(span)s") % {"span": formatting.duration(job.run_ms)}
-    end = str(job.get_status_display())
-    return [*steps, Step(end, job.finished_at, note, job.status)]
+    return Step(str(job.get_status_display()), job.finished_at, note, job.status)
 
 
 def _success(job: Any, told: Told | None) -> Attempt | None:

@@ -80,10 +80,15 @@ class Run:
         return self.attempts[-1]
 
     @property
+    def is_range(self) -> bool:
+        """Whether they have different numbers: a crash gives its number back."""
+        return self.oldest.number != self.newest.number
+
+    @property
     def numbers(self) -> str:
         """ "3", or "1-4" with a dash."""
         first, last = self.oldest.number, self.newest.number
-        return str(last) if first == last else f"{first}–{last}"
+        return f"{first}–{last}" if self.is_range else str(last)
 
     @property
     def is_several(self) -> bool:

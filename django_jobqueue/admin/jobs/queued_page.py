@@ -28,7 +28,7 @@ def page_of(
     return JobPage(
         state=state,
         summary=_summary(request, job, read),
-        timeline=timeline(_steps(job), attempts),
+        timeline=timeline(job, _steps(job), attempts),
         attempts=attempts,
         current=_running(job, read.reports.current),
         data=read.data(),
@@ -69,10 +69,7 @@ def _uniqueness(job: Any) -> list[tuple[Any, Any]]:
 
 
 def _steps(job: Any) -> list[Step]:
-    steps = [
-        Step(gettext("created"), job.created_at),
-        Step(gettext("due"), job.run_after),
-    ]
+    steps = []
     if job.started_at is not None:
         steps.append(Step(gettext("started"), job.started_at, kind="running"))
     if job.cancel_requested_at is not None:

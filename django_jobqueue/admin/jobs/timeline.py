@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
@@ -14,6 +14,7 @@ from django_jobqueue.admin.jobs.job_attempts import Attempts, Run
 from django_jobqueue.admin.parts import display
 
 MOST_RUNS: Final = 8
+AT_ONCE: Final = timedelta(seconds=1)  # between creation and due, no wait was meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +32,46 @@ class Step:
         return display.exact_moment(self.at)
 
 
-def timeline(steps: Iterable[Step], attempts: Attempts) -> list[Step]:
-    """These steps and the attempts, in the order in which they happened."""
+def timeline(
+    job: Any, steps: Iterable[Step], attempts: Attempts, end: Step | None = None
+) -> list[Step]:
+    """The life of a job from its creation on, in the order in which it went.
+
+    A job is created before it is due, whatever the moments say: they are read from the
+    clock one after the other, and a job may be due in the past. Nothing comes after the
+    end.
+    """
     runs = list(reversed(attempts.runs[:MOST_RUNS]))
     if attempts.first is not None:
         runs.insert(0, Run([attempts.first]))
     both = zip(runs, [None, *runs], strict=False)
-    found = [*steps, *(_step(run, earlier) for run, earlier in both)]
-    return sorted(found, key=lambda step: step.at)
+    created, *due = _beginning(job, end)
+    found = [*due, *steps, *(_step(run, earlier) for run, earlier in both)]
+    found.sort(key=lambda step: step.at)
+    return [created, *found, *([end] if end else [])]
+
+
+def _beginning(job: Any, end: Step | None) -> list[Step]:
+    """When it was created, and when it was due if that was later."""
+    early = job.created_at - job.run_after
+    created = _("created")
+    if abs(early) < AT_ONCE:
+        return [Step(created, job.created_at, _("due at once"))]
+    if early >= AT_ONCE:
+        text = _("due since %(moment)s")
+    elif end is not None and job.run_after > end.at:
+        text = _("due %(moment)s")
+    else:
+        return [Step(created, job.created_at), Step(_("due"), job.run_after)]
+    moment = {"moment": display.exact(job.run_after)}
+    return [Step(created, job.created_at, text % moment)]
 
 
 def _step(run: Run, earlier: Run | None) -> Step:
     oldest = run.oldest
     at = oldest.started_at or oldest.finished_at
     assert at is not None
-    text = _("attempts %(numbers)s") if run.is_several else _("attempt %(numbers)s")
+    text = _("attempts %(numbers)s") if run.is_range else _("attempt %(numbers)s")
     parts = [run.newest.end]
     if run.is_several:
         parts.append(run.summary)

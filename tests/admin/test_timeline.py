@@ -1,0 +1,141 @@
+"""The timeline of a job: first it is created, last it is over, and time goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from django_jobqueue import triage
+from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts, Run
+from django_jobqueue.admin.jobs.timeline import Step, timeline
+from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.selection import Selection, Table
+from django_jobqueue.triage import bulk, bulk_steps
+from tests.admin.pages import get, page_of
+from tests.admin.scene import ADD, archived
+from tests.conftest import HandDriven
+from tests.sample import jobs
+
+SECOND = timedelta(seconds=1)
+NOW = timezone.now()
+
+
+def replayed(how: Callable[[Any], Any]) -> None:
+    """Replay a job that is over; it stays, and is not what is looked at."""
+    how(archived(status="failed", data={"a": 1, "b": 2}))
+
+
+def by_operation(job: Any) -> None:
+    """By a bulk operation."""
+    made = bulk.draft("replay", Selection(Table.ARCHIVED))
+    assert bulk.start(made.id)
+    bulk_steps.step(made.id, look=10)
+
+
+def by_sql() -> None:
+    """As another program would."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO jobqueue_queuedjob (job_type, data) VALUES (%s, %s)",
+            [ADD, '{"a": 1, "b": 2}'],
+        )
+
+
+WAYS: dict[str, Callable[[], Any]] = {
+    "one": lambda: jobs.add.enqueue(1, 2),
+    "many": lambda: jobs.add.enqueue_many({"a": 1, "b": n} for n in range(3)),
+    "sql": by_sql,
+    "replay": lambda: replayed(lambda id: triage.replay(id)),
+    "replay of many": lambda: replayed(lambda id: triage.replay_many([id])),
+    "bulk operation": lambda: replayed(by_operation),
+    "by hand": lambda: triage.enqueue(ADD, {"a": 1, "b": 2}),
+    "run now": lambda: triage.run_now(
+        [jobs.add.using(run_after=timedelta(hours=1)).enqueue(1, 2).id]
+    ),
+}
+
+
+def steps_of(page: Any) -> list[str]:
+    """The labels on the page, in order."""
+    section = page.html.split('class="jq-timeline"')[1].split("</ol>")[0]
+    return [part.split("</b>")[0] for part in section.split("<b>")[1:]]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("way", WAYS)
+def test_however_it_was_enqueued_it_is_created_first(
+    anna: Client, worker: HandDriven, way: str
+) -> None:
+    WAYS[way]()
+    made = QueuedJob.objects.filter(job_type_id=ADD).latest("created_at")
+    page = get(anna, page_of("queuedjob", made.pk))
+    assert steps_of(page)[0] == "created"
+    if way != "run now":
+        assert steps_of(page) == ["created"]
+        assert "due at once" in page.text
+    worker.work()
+    assert ArchivedJob.objects.get(pk=made.pk).status == "succeeded"
+    shown = steps_of(get(anna, page_of("archivedjob", made.pk)))
+    assert shown[0] == "created"
+    assert shown[-2:] == ["started", "succeeded"]
+
+
+class Job:
+    """The moments of a job."""
+
+    def __init__(self, due: timedelta) -> None:
+        self.created_at = NOW
+        self.run_after = NOW + due
+
+
+def attempts(*starts: timedelta) -> Attempts:
+    """Attempts that began then, after the creation."""
+    made = [
+        Attempt(
+            number=number,
+            kind="failed",
+            end="failed",
+            started_at=NOW + start,
+            finished_at=NOW + start + SECOND / 2,
+        )
+        for number, start in enumerate(starts, 1)
+    ]
+    return Attempts(runs=[Run([one]) for one in reversed(made)])
+
+
+DUE = [timedelta(days=-1), -SECOND, -SECOND / 1e6, SECOND * 0, SECOND / 1e6]
+DUE += [SECOND / 2, SECOND * 3, timedelta(hours=1)]
+STARTS: list[tuple[timedelta, ...]] = [(), (SECOND,), (SECOND, 5 * SECOND)]
+
+
+@pytest.mark.parametrize(("due", "starts"), list(product(DUE, STARTS)))
+@pytest.mark.parametrize("over", [True, False])
+def test_time_goes_on_from_the_creation_to_the_end(
+    due: timedelta, starts: tuple[timedelta, ...], over: bool
+) -> None:
+    end = Step("over", NOW + 9 * SECOND, kind="failed") if over else None
+    found = timeline(Job(due), [], attempts(*starts), end)
+    labels = [step.label for step in found]
+    assert labels[0] == "created"
+    assert labels.count("created") == 1
+    assert not over or labels[-1] == "over"
+    assert all(one.at <= other.at for one, other in pairwise(found))
+    assert "due" in labels or "due" in found[0].note
+    assert [label for label in labels if "attempt" in label] == [
+        f"attempt {number}" for number in range(1, len(starts) + 1)
+    ]
+
+
+def test_attempts_with_one_number_are_not_a_range() -> None:
+    """A crash gives the attempt back, so that the next one has its number."""
+    one = attempts(SECOND).runs[0].newest
+    run = Run([one, one, one])
+    labels = [step.label for step in timeline(Job(SECOND * 0), [], Attempts([run]))]
+    assert labels == ["created", "attempt 1"]
