@@ -32,6 +32,7 @@ CREDENTIALS = (
     "eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl",
     "password=s3cr3t",
 )
+PIN = 48_151_623
 SECRETS = ("s3cr3t", "abcdef0123456789", "4111 1111 1111 1111", "c2lnbmF0dXJl")
 
 
@@ -120,17 +121,74 @@ def test_keys_that_only_the_job_type_calls_sensitive_are_masked(
     assert '"order": 7' in page.text
 
 
+RESULTS: dict[str, Any] = {
+    "alone": SECRET,
+    "under another key": {"echo": SECRET},
+    "deep": {"a": [{"b": [SECRET, 7]}]},
+    "in a text": {"said": f"sent to {SECRET}, twice"},
+    "as a key": {SECRET: 7},
+    "in a key": {f"to {SECRET}": 7},
+    "a number": {"door": PIN},
+    "a number as text": {"door": f"door {PIN}"},
+    "escaped": {"said": repr(f"{SECRET}'s")},
+}
+
+
+@pytest.mark.parametrize("shape", RESULTS)
+@pytest.mark.parametrize("where", ["page", "download", "metadata"])
+def test_a_sensitive_value_that_a_handler_returns_is_masked(
+    anna: Client, db: None, shape: str, where: str
+) -> None:
+    """Wherever it stands there: the data say what is secret."""
+    result = RESULTS[shape]
+    columns = {"metadata": result} if where == "metadata" else {"result": result}
+    data = {"token": SECRET, "door": {"token": PIN}}
+    job = rows.archived(LEAK, data=data, **columns)
+    address = page_of("archivedjob", job)
+    if where == "download":
+        address = address.replace("/change/", "/download/") + "?of=result"
+    text = anna.get(address).content.decode()
+    assert "••••" in text
+    assert SECRET not in text
+    assert str(PIN) not in text
+
+
+def test_what_is_not_secret_is_shown_as_it_is(anna: Client, db: None) -> None:
+    result = {"sum": 3, "texts": ["for Ann"], "ok": True}
+    data = {"token": "abc", "sum": 3, "flag": True}
+    job = rows.archived(LEAK, data=data, result=result)
+    page = get(anna, page_of("archivedjob", job))
+    for text in ('"sum": 3', '"for Ann"', '"ok": true'):
+        assert text in page.text
+
+
+def test_whoever_may_reveals_the_result_as_it_is(anna: Client, db: None) -> None:
+    job = rows.archived(LEAK, data={"token": SECRET}, result={"echo": SECRET})
+    address = page_of("archivedjob", job).replace("/change/", "/reveal/")
+    assert anna.post(address).content.decode().count(SECRET) == 2
+
+
 def fill_with_secrets() -> None:
     """Secrets in all that jobs and their handlers say."""
     text = " ".join(CREDENTIALS)
     data = {
         "password": SECRET,
-        "people": [{"Address": {"street": SECRET}}],
+        "people": [{"Address": {"street": SECRET, "door": PIN}}],
         "note": text,
+    }
+    # What a handler returns may have it anywhere.
+    result = {
+        **data,
+        "echo": SECRET,
+        "door": PIN,
+        "texts": [f"sent to {SECRET}.", [SECRET], str(PIN)],
+        f"to {SECRET}": {SECRET: True},
     }
     JobType.objects.update(sensitive=["address"])
     QueuedJob.objects.update(data=data)
-    ArchivedJob.objects.update(data=data, result=data, error_message=text)
+    ArchivedJob.objects.update(
+        data=data, result=result, metadata=result, error_message=text
+    )
     Failure.objects.update(error_message=text, traceback=text, log_tail=text)
     FailureGroup.objects.update(template=text)
 
@@ -156,5 +214,5 @@ def test_no_address_and_nothing_written_down_tells_a_secret(
     told += [entry.change_message for entry in LogEntry.objects.all()]
     told += [str(record.__dict__) + record.getMessage() for record in caplog.records]
     told += map(str, operated)
-    for secret in (SECRET, *SECRETS):
+    for secret in (SECRET, str(PIN), *SECRETS):
         assert not [text for text in told if secret in text]

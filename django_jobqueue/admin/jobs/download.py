@@ -13,6 +13,7 @@ from django_jobqueue.admin.jobs.job_views import JobView, JobViews
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.json_text import Unreadable, masked, written
 from django_jobqueue.admin.parts.stored_json import stored, value_of
+from django_jobqueue.redaction import secrets_in
 
 LARGEST: Final = 32 * 1024 * 1024  # characters
 
@@ -30,9 +31,9 @@ class Download(JobView):
     ) -> HttpResponse:
         """A file to be kept, which no browser takes for a page."""
         column = "result" if request.GET.get("of") == "result" else "data"
-        value = value_of(stored(job, LARGEST)[column], LARGEST)
+        texts = stored(job, LARGEST)
         try:
-            text = self._text(request, job, value)
+            text = self._text(request, job, texts[column], texts["data"])
         except RecursionError:
             text = gettext("Nested too deeply to be shown.")
         return HttpResponse(
@@ -45,9 +46,14 @@ class Download(JobView):
         )
 
     @staticmethod
-    def _text(request: HttpRequest, job: Any, value: Any) -> str:
+    def _text(
+        request: HttpRequest, job: Any, text: str | None, data: str | None
+    ) -> str:
+        """The value, without the secrets that the data have, wherever they stand."""
+        value = value_of(text, LARGEST)
         if isinstance(value, Unreadable):
             return gettext("Python cannot read this value: see it with SQL.")
         job_type = catalogue.job_types(request).get(job.job_type_id)
         sensitive = job_type.sensitive if job_type else ()
-        return f"{written(masked(value, sensitive))}\n"
+        secrets = secrets_in(value_of(data, LARGEST), sensitive)
+        return f"{written(masked(value, sensitive, secrets))}\n"

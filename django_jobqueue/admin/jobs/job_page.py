@@ -176,4 +176,6 @@ class Reader:
     def _shown(self, value: Any) -> JsonTree:
         if not self.sees_data:
             return json_tree.of_shape(value)
-        return json_tree.of_value(value, self.sensitive, reveal=self._reveal)
+        return json_tree.of_value(
+            value, self.sensitive, secrets=self._secrets, reveal=self._reveal
+        )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
-from django_jobqueue.redaction import mask_data, mask_text
+from django_jobqueue.redaction import MASK, mask_data, mask_text
 
 STEP: Final = "  "
 
@@ -30,9 +30,10 @@ def parsed(text: str) -> Any:
         return Unreadable()
 
 
-def masked(value: Any, sensitive: Iterable[str]) -> Any:
-    """The same value without its secrets: by key, and by what texts look like."""
-    return _texts_masked(mask_data(value, sensitive))
+def masked(value: Any, sensitive: Iterable[str], secrets: Collection[str] = ()) -> Any:
+    """The same value without its secrets: by key, by what texts look like, and
+    ``secrets``, under whatever key they stand."""
+    return _texts_masked(mask_data(value, sensitive), secrets)
 
 
 def written(value: Any) -> str:
@@ -47,15 +48,18 @@ def scalar(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _texts_masked(value: Any) -> Any:
+def _texts_masked(value: Any, secrets: Collection[str]) -> Any:
     if isinstance(value, Number):
-        return value
+        return MASK if str(value) in secrets else value
     if isinstance(value, str):
-        return mask_text(value)
+        return mask_text(value, secrets)
     if isinstance(value, dict):
-        return {key: _texts_masked(item) for key, item in value.items()}
+        return {
+            mask_text(key, secrets) if secrets else key: _texts_masked(item, secrets)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
-        return [_texts_masked(item) for item in value]
+        return [_texts_masked(item, secrets) for item in value]
     return value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -11,6 +11,7 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.admin.parts.json_text import (
     STEP,
@@ -37,13 +38,21 @@ class JsonTree:
     is_cut: bool = False
 
 
-def of_value(value: Any, sensitive: Iterable[str], *, reveal: bool = False) -> JsonTree:
-    """The value with its secrets masked, unless they are revealed."""
+def of_value(
+    value: Any,
+    sensitive: Iterable[str],
+    *,
+    secrets: Collection[str] = (),
+    reveal: bool = False,
+) -> JsonTree:
+    """The value with its secrets masked, unless they are revealed: what is kept under
+    ``sensitive`` keys, and ``secrets`` under any key."""
     if isinstance(value, Unreadable):
         return JsonTree(note=gettext("Python cannot read this value: see it with SQL."))
     try:
         writer = _Writer()
-        pieces = list(writer.pieces(value if reveal else masked(value, sensitive)))
+        shown = value if reveal else masked(value, sensitive, secrets)
+        pieces = list(writer.pieces(shown))
     except RecursionError:
         return JsonTree(note=gettext("Nested too deeply to be shown."))
     return _tree(pieces, writer)
@@ -140,7 +149,7 @@ class _Writer:
         yield self._line(f"{before}{text[:LONGEST_TEXT]}")
         rest = text[LONGEST_TEXT:]
         label = gettext("… and %(count)s more characters")
-        label %= {"count": f"{len(rest):,}"}
+        label %= {"count": formatting.number(len(rest))}
         self.left -= FOLD
         yield _fold(label, self._line(f"{rest}{after}"))
 
@@ -173,10 +182,10 @@ def _keyed(value: Any) -> Iterator[tuple[str, Any]]:
 
 def _count(value: Any) -> str:
     if isinstance(value, dict):
-        text = ngettext("%(count)d key", "%(count)d keys", len(value))
+        text = ngettext("%(count)s key", "%(count)s keys", len(value))
     else:
-        text = ngettext("%(count)d item", "%(count)d items", len(value))
-    return text % {"count": len(value)}
+        text = ngettext("%(count)s item", "%(count)s items", len(value))
+    return text % {"count": formatting.number(len(value))}
 
 
 def _shape(value: Any) -> Any:
@@ -186,8 +195,8 @@ def _shape(value: Any) -> Any:
     if isinstance(value, list) and value:
         inner = _shape(value[0])
         if isinstance(inner, _Word):
-            return _Word(f"[{len(value)} × {inner}]")
-        return [_Word(f"{len(value)} ×"), inner]
+            return _Word(f"[{formatting.number(len(value))} × {inner}]")
+        return [_Word(f"{formatting.number(len(value))} ×"), inner]
     return _Word(type_of(value))
 
 
@@ -195,7 +204,7 @@ def _tree(pieces: list[Piece], writer: _Writer) -> JsonTree:
     note = ""
     if writer.is_full:
         note = gettext("Only the first %(shown)s characters are shown.")
-        note %= {"shown": f"{LONGEST:,}"}
+        note %= {"shown": formatting.number(LONGEST)}
     return JsonTree(_joined(pieces), note, writer.is_full)
 
 
