@@ -11,7 +11,7 @@ from django_jobqueue.admin.permalink import permalink
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import MODELS, Page, get, list_of, page_of, select
-from tests.admin.scene import ADD, Scene
+from tests.admin.scene import ADD, ONCE, Scene
 from tests.admin.test_pages import keys_of
 
 FRONT = "/admin/jobqueue/"
@@ -120,17 +120,45 @@ def test_the_box_leads_to_jobs_types_and_failures(anna: Client, scene: Scene) ->
     assert jump(anna, f"job_{archived}") == page_of("archivedjob", archived)
     assert jump(anna, scene.group.hex) == page_of("failuregroup", scene.group)
     assert jump(anna, ADD) == page_of("jobtype", ADD)
+    assert jump(anna, "write_once") == page_of("jobtype", ONCE)
+    assert jump(anna, "RITE_ONC") == page_of("jobtype", ONCE)
+
+
+def test_the_box_takes_words_of_an_error(anna: Client, scene: Scene) -> None:
+    failures, archive = list_of("failuregroup"), list_of("archivedjob")
+    assert jump(anna, "no luck") == f"{failures}?q=no+luck"
+    page = get(anna, failures, q="no luck")
+    assert page_of("failuregroup", scene.group) in page.html
+    assert jump(anna, "not wanted") == f"{archive}?q=not+wanted"
+    page = get(anna, archive, q="not wanted")
+    assert page_of("archivedjob", scene.archived["cancelled"]) in page.html
+
+
+def test_a_name_that_several_types_have_leads_to_their_jobs(
+    anna: Client, scene: Scene
+) -> None:
+    address = jump(anna, "rite_")
+    assert address == f"{list_of('archivedjob')}?q=rite_"
+    page = get(anna, list_of("archivedjob"), q="rite_")
+    assert page_of("archivedjob", scene.archived["once"]) in page.html
 
 
 NOBODY = "018f0000-0000-7000-8000-000000000000"
 
 
-@pytest.mark.parametrize("text", ["", "nothing", "<b>\x00", NOBODY, "x" * 5_000])
+@pytest.mark.parametrize("text", ["", NOBODY, "\x00"])
 def test_what_is_not_there_leads_back_and_says_so(anna: Client, text: str) -> None:
     assert jump(anna, text) == FRONT
     page = get(anna, FRONT)
-    assert ("that you may see" in page.text) == bool(text)
-    assert not page.all("b")
+    assert ("that you may see" in page.text) == (text == NOBODY)
+
+
+@pytest.mark.parametrize("text", ["nothing", "<b>\x00", "x" * 5_000])
+def test_words_that_nothing_has_lead_to_a_list_without_rows(
+    anna: Client, scene: Scene, text: str
+) -> None:
+    page = get(anna, jump(anna, text))
+    assert "Nothing matches." in page.text
 
 
 def test_the_box_leads_only_where_the_user_may_go(log_in: LogIn, scene: Scene) -> None:

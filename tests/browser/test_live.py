@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 from django.contrib.sessions.models import Session
 
 from django_jobqueue.figures import overview
+from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.triage import bulk, bulk_counting
 from tests.admin import scene as rows
 from tests.admin.pages import list_of, page_of
 from tests.admin.scene import Scene, build
@@ -14,6 +19,7 @@ from tests.browser.conftest import Screen, See
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 FRONT = "/admin/jobqueue/"
+TEN_MINUTES = "Date.now = ((now) => () => now() + 600_000)(Date.now)"
 
 
 @pytest.fixture
@@ -87,6 +93,50 @@ def test_at_the_end_of_the_session_it_stops_and_says_so(see: See, scene: Scene) 
     assert card(screen) == "3"
 
 
+@pytest.mark.parametrize("how", ["error", "hangs up"])
+def test_without_an_answer_the_figures_tell_their_age(
+    see: See, scene: Scene, how: str
+) -> None:
+    """As when the database is down: old figures must not look like new ones."""
+    screen = see()
+    screen.open(FRONT)
+    often(screen)
+    assert "jq-stale" not in screen.page.content()
+
+    def answer(route: Any) -> None:
+        route.abort() if how == "hangs up" else route.fulfill(status=500, body="down")
+
+    screen.page.route("**/admin/jobqueue/", answer)
+    screen.shows("No answer: these figures are old.")
+    bar = screen.page.locator("[data-jq-live]")
+    assert re.search(r"updated \d+ s ago", bar.inner_text())
+    assert screen.page.locator("[data-jq-region=cards].jq-stale").count() == 1
+    screen.page.evaluate(TEN_MINUTES)
+    screen.shows("updated 10 minutes ago")
+    screen.complaints.clear()
+
+    screen.page.unroute("**/admin/jobqueue/")
+    screen.page.evaluate(TEN_MINUTES)  # it asks less and less often
+    screen.page.locator(".jq-stale").first.wait_for(state="detached")
+    screen.page.get_by_text("No answer").wait_for(state="hidden")
+
+
+def test_a_draft_is_refreshed_until_it_is_counted(
+    see: See, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk_counting, "AT_ONCE", 0.0)
+    failed = Selection(Table.ARCHIVED, (Term("status", "failed"),))
+    draft = bulk.draft("replay", failed)
+    screen = see()
+    screen.open(page_of("bulkoperation", draft.id))
+    screen.shows("They are being counted")
+    often(screen)
+    bulk.count(draft.id)
+    screen.page.locator("input[value='Replay 2 jobs']").wait_for()
+    assert "Replay 2 jobs?" in screen.text
+    assert not screen.page.get_by_label("Refresh").is_visible()
+
+
 def test_without_scripts_there_is_no_choice_and_all_figures(
     see: See, scene: Scene
 ) -> None:
@@ -94,7 +144,7 @@ def test_without_scripts_there_is_no_choice_and_all_figures(
     screen.open(FRONT)
     assert not screen.page.get_by_label("Refresh").is_visible()
     assert card(screen) == "3"
-    screen.page.get_by_placeholder("Job id, type or fingerprint").fill(rows.ADD)
+    screen.page.get_by_placeholder("Job id, type, error …").fill(rows.ADD)
     screen.press("Go")
     assert screen.path == page_of("jobtype", rows.ADD)
 

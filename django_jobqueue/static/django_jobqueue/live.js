@@ -15,7 +15,9 @@
   const USUAL = 10; // seconds
   const SOON = 2;
   const LONGEST = 60;
+  const PATIENCE = 30_000; // milliseconds; after that nobody answers any more
   const age = bar.querySelector("[data-jq-age]");
+  const note = bar.querySelector("[data-jq-note]");
   const choice = bar.querySelector("[data-jq-every]");
   let updated = Date.now();
   let due = 0;
@@ -54,10 +56,23 @@
     return Boolean(String(getSelection() ?? ""));
   };
 
-  const say = (text) => {
+  /* How old what is shown is, whatever else there is to say: figures that are no longer
+     refreshed look as fresh as any. */
+  const ageText = () => {
     const seconds = Math.round((Date.now() - updated) / 1000);
-    const said = text ?? bar.dataset.updated.replace("{n}", seconds);
-    if (age.textContent !== said) age.textContent = said;
+    const minutes = Math.floor(seconds / 60);
+    const [text, n] = seconds < 120 ? [bar.dataset.updated, seconds] : [bar.dataset.minutes, minutes];
+    return text.replace("{n}", n);
+  };
+  const write = (place, text) => {
+    if (place.textContent !== text) place.textContent = text;
+  };
+  const say = (text) => {
+    write(age, ageText());
+    write(note, text ?? "");
+    const stale = ended || errors > 0;
+    bar.classList.toggle("jq-is-stale", stale);
+    document.querySelectorAll(all).forEach((one) => one.classList.toggle("jq-stale", stale));
   };
 
   /* Lines of a running job are read at their end, unless somebody scrolled back. */
@@ -134,6 +149,7 @@
       const answer = await fetch(location.href, {
         cache: "no-store",
         redirect: "manual",
+        signal: AbortSignal.timeout(PATIENCE),
         headers: { "X-Requested-With": "fetch" },
       });
       if (answer.type === "opaqueredirect" && document.querySelector('[data-jq-region="job"]')) {
