@@ -75,6 +75,8 @@ FIELDS: Final = {
         Field("due", Kind.MOMENT, BOTH),
         Field("data", Kind.JSON, BOTH),  # with a path
         Field("tag", Kind.TEXT, BOTH),
+        # In the name of its job type, or in what its last failure said.
+        Field("text", Kind.TEXT, BOTH),
         # The failure group that it was archived with; of a queued job, that of its
         # last failure. By the fingerprint.
         Field("group", Kind.ID, BOTH),

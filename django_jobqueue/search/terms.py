@@ -26,6 +26,8 @@ CHOICES: Final = {"state": STATES, "status": tuple(ArchivedStatus.values)}
 class Search:
     """What was typed: terms, and ids of which only a part may be given.
 
+    A word without a colon is an id if it can be one, and a text otherwise.
+
     A job has to meet all the terms, and to have one of the ids, if there are any.
     """
 
@@ -38,8 +40,14 @@ def parse(text: str, table: Table, now: datetime) -> Search:
     terms: list[Term] = []
     ids: list[IdSearch] = []
     for token in tokens(text):
-        if token.name in ("", "id"):
+        if token.name == "id":
             ids.append(_id(token, table))
+        elif not token.name:
+            found = None if _is_quoted(token) else id_search(token.value)
+            if found is None:
+                terms.append(Term("text", _word(token)))
+            else:
+                ids.append(found)
         else:
             terms += _terms(token, table, now)
     return Search(tuple(terms), tuple(ids))
@@ -64,6 +72,16 @@ def _id(token: Token, table: Table) -> IdSearch:
     )
     said = {"text": token.value, "digits": SHORTEST, "names": _named(table)}
     raise SearchError(error % said)
+
+
+def _is_quoted(token: Token) -> bool:
+    return token.text != token.value
+
+
+def _word(token: Token) -> str:
+    if not token.value:
+        raise SearchError(_("Nothing stands between the quotation marks."))
+    return token.value
 
 
 def _terms(token: Token, table: Table, now: datetime) -> Iterator[Term]:

@@ -143,6 +143,23 @@ def _data(term: Term, table: Table) -> Part:
     return "{table}.data @> {}::jsonb", [json.dumps(value)]
 
 
+def _text(term: Term, table: Table) -> Part:
+    """Whatever the case, and whatever the letters mean to LIKE."""
+    has = "strpos(lower({column}), lower({{}})) > 0"
+    if table is Table.ARCHIVED:
+        columns = ("job_type", "error_class", "error_message")
+        found = [has.format(column=f"{{table}}.{column}") for column in columns]
+        return " OR ".join(found), [term.value] * len(columns)
+    last = (
+        "(SELECT failure.error_class || ' ' || failure.error_message"
+        " FROM jobqueue_failure AS failure"
+        " WHERE failure.job_id = {table}.id ORDER BY failure.id DESC LIMIT 1)"
+    )
+    named, failed = has.format(column="{table}.job_type"), has.format(column=last)
+    tried = "({table}.attempts > 0 OR {table}.crashes > 0)"  # spares a look for each
+    return f"{named} OR ({tried} AND {failed})", [term.value] * 2
+
+
 def _tag(term: Term, table: Table) -> Part:
     return "{table}.tags @> {}::jsonb", [json.dumps([term.value])]
 
@@ -160,5 +177,6 @@ _SPECIAL: Final[dict[str, Callable[[Term, Table], Part]]] = {
     "worker": _worker,
     "data": _data,
     "tag": _tag,
+    "text": _text,
     "replayed": _replayed,
 }

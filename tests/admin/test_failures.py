@@ -246,7 +246,7 @@ def test_groups_by_when_they_were_seen(anna: Client) -> None:
         ("shop.pay", True),
         ("card <n>", True),
         ("CARD", True),
-        ("refused", False),
+        ("refused", True),
         ("%", False),
     ],
 )

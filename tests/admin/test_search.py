@@ -13,7 +13,7 @@ from django.utils import timezone
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from tests.admin import scene as rows
 from tests.admin.conftest import VIEWS, LogIn
-from tests.admin.pages import Page, get, list_of
+from tests.admin.pages import Page, get, list_of, page_of
 from tests.admin.scene import ADD, FAIL, LEAK, ONCE, SECRET, Scene
 
 # Rows of a list can be told apart where they can be selected.
@@ -78,6 +78,19 @@ def jobs(scene: Scene) -> dict[str, str]:
         ('data.order.id:"7"', ""),
         ("data.a:1 data.b:2", "succeeded"),
         (f"type:{FAIL} type:{ADD}", ""),
+        # Words: of an error, or of the name of a job type.
+        ("luck", "failed gone once secret"),
+        ("NO LUCK status:failed type:write_once", "once"),
+        ('"no luck" fail', "failed"),
+        ('"luck no"', ""),
+        ("not wanted", "cancelled"),
+        ("valueerror", "failed gone once secret"),
+        ("write_once", "once"),
+        ("tests.sample.fail", "failed"),
+        ("removed", "gone"),
+        ("no_such_word", ""),
+        ("%", ""),
+        ("type:_once", "once"),
     ],
 )
 def test_archived_jobs(
@@ -99,11 +112,51 @@ def test_archived_jobs(
         ("tag:vip", "later"),
         ("due:>now type:tests.sample.fail", "retrying"),
         ("data.a:1", "ready"),
+        ("luck", "retrying"),
+        ("ValueError", "retrying"),
+        ("leak", "paused"),
+        (f"{FAIL} luck", "retrying"),
     ],
 )
 def test_queued_jobs(anna: Client, jobs: dict[str, str], text: str, names: str) -> None:
     found = search(anna, text, "queuedjob").rows
     assert sorted(jobs[id] for id in found) == names.split()
+
+
+TAGS = ["vip", "two words", 'a "quoted" one', "back\\slash", "<b>bold</b>", "ünïcode"]
+
+
+@pytest.mark.parametrize("model", ["archivedjob", "queuedjob"])
+@pytest.mark.parametrize("tag", TAGS)
+def test_a_tag_is_shown_and_leads_to_the_jobs_that_have_it(
+    anna: Client, db: None, model: str, tag: str
+) -> None:
+    make = rows.archived if model == "archivedjob" else rows.queued
+    job, _other = make(tags=[tag, "other"]), make(tags=["other"])
+    assert tag in get(anna, list_of(model)).text
+    page = get(anna, page_of(model, job))
+    links = [one["href"] for one in page.all("a", **{"class": "jq-tag"})]
+    assert len(links) == 2
+    assert tag in page.text
+    assert get(anna, str(links[0])).rows == [str(job)]
+    assert len(get(anna, str(links[1])).rows) == 2
+
+
+def test_many_tags_are_cut_in_a_list_and_whole_on_the_page(
+    anna: Client, db: None
+) -> None:
+    job = rows.archived(tags=[f"tag-{n}" for n in range(9)])
+    text = get(anna, list_of("archivedjob")).text
+    assert "tag-0 tag-1 tag-2 +6" in text
+    assert "tag-3" not in text
+    assert "tag-8" in get(anna, page_of("archivedjob", job)).text
+
+
+@pytest.mark.parametrize("tags", [None, [], {"a": 1}, "text", 7, [7, None]])
+def test_what_is_no_tag_is_not_shown(anna: Client, db: None, tags: object) -> None:
+    job = rows.archived(tags=tags)
+    for address in (list_of("archivedjob"), page_of("archivedjob", job)):
+        assert "jq-tag" not in get(anna, address).html
 
 
 def test_replays_of_a_job(anna: Client, scene: Scene, jobs: dict[str, str]) -> None:
@@ -117,7 +170,9 @@ def test_several_ids(anna: Client, scene: Scene) -> None:
     assert set(search(anna, " ".join(ids) + " type:tests.sample.fail").rows) < ids
 
 
-@pytest.mark.parametrize("text", ["tpye:x", "order 7", 'type:"', "ran:>soon", "type:"])
+@pytest.mark.parametrize(
+    "text", ["tpye:x", "id:order 7", 'type:"', "ran:>soon", "type:"]
+)
 def test_what_is_not_understood_reads_no_job(
     anna: Client, scene: Scene, text: str
 ) -> None:
@@ -133,7 +188,8 @@ def test_a_short_type_that_is_not_clear_is_told(anna: Client, scene: Scene) -> N
     rows.JobType.objects.create(name="other.add")
     page = search(anna, "type:add")
     assert page.rows == []
-    assert "More than one job type ends in “add”: other.add, " in page.text
+    text = "More than one job type has “add” in its name: other.add, "
+    assert text in page.text
     assert f", {ADD}" in page.text
 
 

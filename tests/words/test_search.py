@@ -142,6 +142,33 @@ def test_terms_come_together() -> None:
     assert parse("  ", Table.QUEUED, NOW) == parse("", Table.QUEUED, NOW)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("declined", ["declined"]),
+        ("card declined", ["card", "declined"]),
+        ('"card declined"', ["card declined"]),
+        ("text:declined", ["declined"]),
+        ("503", ["503"]),
+        ('"503503"', ["503503"]),
+        ('"facade"', ["facade"]),
+        ('"HTTP: 503"', ["HTTP: 503"]),
+        ("50%_off", ["50%_off"]),
+    ],
+)
+@pytest.mark.parametrize("table", Table)
+def test_a_word_is_looked_for_in_texts(
+    text: str, words: list[str], table: Table
+) -> None:
+    assert terms(text, table) == [Term("text", word) for word in words]
+
+
+def test_a_word_that_can_be_an_id_is_one() -> None:
+    for text in ("facade", "503503", "01a1fe"):
+        found = parse(text, Table.ARCHIVED, NOW)
+        assert (len(found.ids), found.terms) == (1, ())
+
+
 def test_states_are_those_of_the_table() -> None:
     assert terms("status:running", Table.QUEUED) == [Term("state", "running")]
     assert problem("status:runing", Table.QUEUED).endswith("Did you mean “running”?")
@@ -157,8 +184,9 @@ def test_states_are_those_of_the_table() -> None:
         ("tpye:x", "There is no “tpye:”. Did you mean “type:”?"),
         ("-type:x", "There is no “-type:”. Did you mean “type:”?"),
         ("zzz:x", "There is no “zzz:”. These can be searched: type:, queue:,"),
-        ("order 7", "“order” is no id. Jobs are searched by id: a whole one"),
-        ("abc", "“abc” is no id."),
+        ("id:order", "“order” is no id. Jobs are searched by id: a whole one"),
+        ("id:abc", "“abc” is no id."),
+        ('""', "Nothing stands between the quotation marks."),
         ("type:", "“type:” needs a value."),
         ("type:>x", "“type:” cannot be compared by >."),
         ("data.a:>1", "“data:” cannot be compared by >."),
@@ -204,4 +232,4 @@ def test_every_field_can_be_searched(table: Table) -> None:
 
 def test_a_search_of_quotation_marks_is_read_at_once() -> None:
     assert "quotation mark" in problem('"\\' * 450 + '"')
-    assert problem("a." * 499)
+    assert terms("a." * 499)

@@ -110,16 +110,19 @@ class FailureGroupChangeList(JobChangeList):
 
 
 def searched(queryset: QuerySet[Any], text: str) -> QuerySet[Any]:
-    """Groups whose class, message or place begins so; or the one with this
-    fingerprint."""
-    text = text.strip()
+    """Groups with all of these words in their class, message or place; or the one
+    with this fingerprint."""
     try:
-        return queryset.filter(fingerprint=UUID(text))
+        return queryset.filter(fingerprint=UUID(text.strip()))
     except ValueError:
         pass
-    begins = Q(template__istartswith=text) | Q(frame__istartswith=text)
-    inside = Q(error_class__istartswith=text) | Q(error_class__icontains=f".{text}")
-    return queryset.filter(begins | inside)
+    for word in text.split():
+        queryset = queryset.filter(
+            Q(template__icontains=word)
+            | Q(frame__icontains=word)
+            | Q(error_class__icontains=word)
+        )
+    return queryset
 
 
 def dress(rows: list[Any]) -> list[Any]:

@@ -71,6 +71,7 @@ class ArchivedJobAdmin(JobAdmin):
         "finished_at",
         "error_class",
         "error_message",
+        "tags",
     )
     list_display = (
         "job",

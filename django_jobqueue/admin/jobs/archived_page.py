@@ -15,7 +15,7 @@ from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
 from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
-from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.parts import catalogue, display, tags
 from django_jobqueue.models import JobType
 from django_jobqueue.states import ArchivedStatus
 
@@ -69,6 +69,7 @@ def _summary(
         (_("Worker"), display.visible(job.worker) or display.NOTHING),
         (_("Release"), display.visible(job.release) or display.NOTHING),
         (_("Expires"), display.full_moment(job.expires_at)),
+        *([(_("Tags"), tags.tags_links(job))] if tags.tags_of(job) else []),
         (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
         (_("Replay of"), related.origin(request, job)),
         (_("Replayed as"), related.replays(request, job)),

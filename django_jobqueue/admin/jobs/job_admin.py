@@ -25,7 +25,7 @@ from django_jobqueue.admin.jobs.search import look_up, understood
 from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.selected import Spec, matching, selected
-from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.parts import catalogue, display, tags
 from django_jobqueue.models import JobType
 from django_jobqueue.search import IdSearch, SearchError
 from django_jobqueue.selection import Selection, Table, Term
@@ -41,8 +41,8 @@ class JobAdmin(JobViews):
     list_display_links = ("job",)
     search_fields = ("id",)  # shows the box; the search is our own
     search_help_text = _(
-        "The id of a job, or its beginning; or terms such as type:send_receipt "
-        "error:TimeoutError attempts:>3 data.order_id:7."
+        "The id of a job, or its beginning; a job type; words of an error message; or "
+        "terms such as error:TimeoutError attempts:>3 data.order_id:7."
     )
     key_columns: ClassVar[Sequence[str]]
     large_columns: ClassVar[Sequence[str]] = ("data",)
@@ -105,9 +105,9 @@ class JobAdmin(JobViews):
 
     @column(description=_("job"))
     def job(self, job: Any) -> Any:
-        """The job type, and the id in short."""
+        """The job type, the id in short, and the tags."""
         name = display.visible(job.job_type_id)
-        return display.lines([name, display.id_cell(job.pk)])
+        return display.lines([name, display.id_cell(job.pk), *tags.tags_cell(job)])
 
     @column(description=_("queue"))
     def queue_name(self, job: Any) -> str:

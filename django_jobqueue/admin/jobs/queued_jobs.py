@@ -17,7 +17,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin import permalink
+from django_jobqueue.admin import jump
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.jobs.allow_attempts import AllowAttempts
 from django_jobqueue.admin.jobs.cancel import CancelJobs
@@ -105,6 +105,7 @@ class QueuedJobAdmin(JobAdmin):
         "worker_id",
         "cancel_requested_at",
         "alone",
+        "tags",
     )
     list_display = (
         "job",
@@ -130,7 +131,7 @@ class QueuedJobAdmin(JobAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         """Addresses that lead to a job wherever it is, before those of the objects."""
-        return [*permalink.urls(self.admin_site), *super().get_urls()]
+        return [*jump.urls(self.admin_site), *super().get_urls()]
 
     def key_of(self, selection: Selection) -> Key:
         """What runs is few, and what runs longest comes first."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import CharField, Q
@@ -19,6 +18,8 @@ from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.redaction import is_secret
 from django_jobqueue.search import IdSearch, SearchError, parse
 from django_jobqueue.selection import Selection, Term
+
+MOST_NAMES: Final = 10  # of job types that may be meant
 
 
 def understood(
@@ -52,14 +53,18 @@ def look_up(
 
 
 def _with_whole_type(term: Term, names: Iterable[str]) -> Term:
-    """``type:send_receipt`` is the only job type whose name ends so."""
-    if term.field != "type" or term.value in names:
+    """``type:send_receipt`` is the only job type whose name has that; so is the word
+    alone, unless it is in several names: then it is looked for in all texts."""
+    if term.field not in ("type", "text"):
         return term
-    whole = [name for name in names if name.endswith(f".{term.value}")]
-    if len(whole) < 2:
-        return replace(term, value=whole[0]) if whole else term
-    error = _("More than one job type ends in “%(name)s”: %(names)s.")
-    raise SearchError(error % {"name": term.value, "names": ", ".join(sorted(whole))})
+    found = catalogue.types_like(term.value, names)
+    if len(found) == 1:
+        return Term("type", found[0])
+    if not found or term.field == "text":
+        return term
+    error = _("More than one job type has “%(name)s” in its name: %(names)s.")
+    shown = ", ".join(found[:MOST_NAMES]) + (" …" if found[MOST_NAMES:] else "")
+    raise SearchError(error % {"name": term.value, "names": shown})
 
 
 def _check_data(request: HttpRequest, found: Selection) -> None:

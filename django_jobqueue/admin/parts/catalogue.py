@@ -25,6 +25,16 @@ def job_types(request: HttpRequest) -> dict[str, JobType]:
     return {row.name: row for row in found}
 
 
+def types_like(text: str, names: Iterable[str]) -> list[str]:
+    """The job types that somebody means: the one of this name; or whose last part it
+    is; or those that have it in their names."""
+    known, wanted = sorted(names), text.lower()
+    if text in known:
+        return [text]
+    last = [name for name in known if name.lower().endswith(f".{wanted}")]
+    return last or [name for name in known if wanted in name.lower()]
+
+
 def queues(request: HttpRequest) -> dict[str, Queue]:
     """The queues that have a row, by their names."""
     found = _once(request, _QUEUES, lambda: list(Queue.objects.all()))

@@ -29,6 +29,7 @@ _NAMES: Final = {
     "created": _("created"),
     "due": _("due"),
     "tag": _("tag"),
+    "text": _("text"),
     "state": _("state"),
     "status": _("status"),
     "finished": _("finished"),

@@ -1,0 +1,86 @@
+"""The box that leads to anything by its id or name, and to failures and jobs by words
+of their errors."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.admin import AdminSite
+from django.contrib.admin.views.main import SEARCH_VAR
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+
+from django_jobqueue.admin import permalink
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.failures.failure_list import searched
+from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.tabs import address_of, tabs
+from django_jobqueue.models import ArchivedJob, FailureGroup, JobType
+
+LONGEST = 200  # characters of what somebody looks for
+
+
+def urls(site: AdminSite) -> list[URLPattern]:
+    """The addresses, below that of the queued jobs."""
+    return [
+        path("find/", site.admin_view(jump), name="jobqueue_jump"),
+        *permalink.urls(site),
+    ]
+
+
+def jump(request: HttpRequest) -> HttpResponse:
+    """Go to the job, failure group or job type of this id or name, or to the failures
+    or jobs with these words; if there is none, to the first page that the user may see,
+    and say so. Raises PermissionDenied."""
+    text = request.GET.get("to", "").strip()[:LONGEST].replace("\x00", "")
+    address = _found(request, text)
+    if address:
+        return HttpResponseRedirect(address)
+    back = next((tab.url for tab in tabs(request, "")), None)
+    if back is None:
+        raise PermissionDenied
+    if text:
+        said = _(
+            "There is no job, failure group or job type %(text)s that you may see."
+        )
+        messages.warning(request, said % {"text": display.visible(text)})
+    return HttpResponseRedirect(back)
+
+
+def _found(request: HttpRequest, text: str) -> str:
+    id = _id(text)
+    if id is not None:
+        return permalink.address_of_job(request, id) or permalink.address_of_object(
+            request, FailureGroup, id
+        )
+    return (_named(request, text) or _with_words(request, text)) if text else ""
+
+
+def _named(request: HttpRequest, text: str) -> str:
+    """The page of the only job type that can be meant; empty if there is none."""
+    if not may_view(request, JobType):
+        return ""
+    found = catalogue.types_like(text, catalogue.job_types(request))
+    return display.url_of("jobtype", found[0]) if len(found) == 1 else ""
+
+
+def _with_words(request: HttpRequest, text: str) -> str:
+    """The failures with these words, or else the jobs with them."""
+    query = urlencode({SEARCH_VAR: text})
+    groups = FailureGroup._default_manager.all()
+    if may_view(request, FailureGroup) and searched(groups, text).exists():
+        return f"{address_of(request, 'failuregroup')}?{query}"
+    if may_view(request, ArchivedJob):
+        return f"{address_of(request, 'archivedjob')}?{query}"
+    return ""
+
+
+def _id(text: str) -> UUID | None:
+    try:
+        return UUID(text.removeprefix("job_"))
+    except ValueError:
+        return None

@@ -1,0 +1,57 @@
+"""Tags of jobs, as lists and pages show them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+
+from django_jobqueue import formatting
+from django_jobqueue.admin.parts import display
+
+MOST: Final = 3  # in a cell of a list
+LONGEST: Final = 40  # characters of one in a list
+
+
+def tags_of(job: Any) -> list[str]:
+    """The tags of a job; none where plain SQL wrote what is no list."""
+    found = job.tags if isinstance(job.tags, list) else []
+    return [tag for tag in found if isinstance(tag, str)]
+
+
+def tags_cell(job: Any) -> list[SafeString]:
+    """A line with the first few; nothing if there is none."""
+    tags = tags_of(job)
+    if not tags:
+        return []
+    shown = [display.shown_text(tag, LONGEST) for tag in tags[:MOST]]
+    if len(tags) > MOST:
+        shown.append(f"+{formatting.number(len(tags) - MOST)}")
+    pills = ((one,) for one in shown)
+    return [format_html_join(" ", '<span class="jq-tag">{}</span>', pills)]
+
+
+def tags_links(job: Any) -> SafeString:
+    """All of them, each a link to the jobs of the same table that have it."""
+    name = f"admin:jobqueue_{job._meta.model_name}_changelist"
+    address = reverse(name)
+    return format_html_join(
+        " ",
+        '<a class="jq-tag" href="{}">{}</a>',
+        (
+            (
+                format_html("{}?{}", address, urlencode({"q": _term(tag)})),
+                display.shown_text(tag),
+            )
+            for tag in tags_of(job)
+        ),
+    )
+
+
+def _term(tag: str) -> str:
+    """What finds it in the search box."""
+    escaped = tag.replace("\\", "\\\\").replace('"', '\\"')
+    return f"tag:{tag}" if tag.isalnum() else f'tag:"{escaped}"'
