@@ -7,8 +7,10 @@ from typing import Any, Final
 from django import template
 from django.template import Context
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.overview import overview_page
+from django_jobqueue.admin.parts.display import breakable
 from django_jobqueue.admin.tabs import jump_address, tabs
 
 EVERY: Final = (5, 10, 30, 60)  # seconds between two looks
@@ -21,6 +23,18 @@ def jq_overview(context: Context) -> overview_page.Page | None:
     """The figures of the overview; None for a user who may not see them."""
     request = context["request"]
     return overview_page.page(request) if may(request, "view_overview") else None
+
+
+@register.filter
+def jq_breakable(name: Any) -> str:
+    """A name that is broken between its words, where it does not fit a line."""
+    return breakable(str(name))
+
+
+@register.filter
+def jq_number(value: int) -> str:
+    """A whole number as people read it: "48,211"."""
+    return formatting.number(value)
 
 
 @register.inclusion_tag("admin/jobqueue/tabs.html", takes_context=True)

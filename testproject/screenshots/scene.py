@@ -26,6 +26,7 @@ from django_jobqueue.models import (
     Worker,
 )
 from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.triage import bulk
 from testproject.screenshots.failing import failures
 
 SHOP = "testproject.shop"
@@ -368,6 +369,7 @@ def _operations(scene: Scene) -> None:
     draft = BulkOperation.objects.create(
         state="draft", **{**common, "started_at": None}
     )
+    bulk.count(draft.pk)
     scene.keys |= {"operation": running.pk, "draft": draft.pk}
 
 

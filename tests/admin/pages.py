@@ -41,6 +41,7 @@ class Page(HTMLParser):
     html: str
     elements: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    _goes_on: bool = False
 
     def __post_init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -51,9 +52,14 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
+        self._goes_on = tag == "wbr"
 
     def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+        if self._goes_on and self.texts:
+            self.texts[-1] += data  # the same word, which may be broken here
+        else:
+            self.texts.append(data)
+        self._goes_on = False
 
     @property
     def text(self) -> str:

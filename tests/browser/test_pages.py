@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from django_jobqueue.models import JobType
 from tests.admin.endpoints import ALL, Keys, keys_of
-from tests.admin.scene import build
+from tests.admin.scene import archived, build, queued
 from tests.browser.conftest import Screen, See, client_of
 
 pytestmark = pytest.mark.browser
@@ -57,6 +58,49 @@ def test_no_page_asks_for_what_a_strict_policy_forbids(
 ) -> None:
     each(screen, lambda address: screen.page.wait_for_load_state())
     assert screen.complaints == []
+
+
+LISTS = [endpoint for endpoint in ALL if endpoint.is_list and endpoint.model]
+LONG = "accounting.reconciliation.jobs.import_statements_of_every_bank"
+HIDDEN = """() => {
+  const box = document.querySelector(".results");
+  const edge = box.getBoundingClientRect().right + 1;
+  const cells = [...box.querySelectorAll("tbody th, tbody td")];
+  return cells.filter((cell) => cell.getBoundingClientRect().right > edge).length;
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1440, 1920])
+def test_no_column_of_a_list_is_cut_off(
+    see: See, transactional_db: None, width: int
+) -> None:
+    """Beside the admin's own menu and the filters, which are open."""
+    rows = build()
+    keys = keys_of(rows)
+    JobType.objects.create(name=LONG, queue="end-of-month")
+    for number in (0, 7):
+        queued(LONG, queue="end-of-month", attempts=number, priority=-100)
+        archived(LONG, "failed", run_ms=10**number, tags=["first", "second", "third"])
+    screen = see(viewport={"width": width, "height": 900})
+    for endpoint in LISTS:
+        screen.open(endpoint.address(keys))
+        cells = screen.page.locator(".results tbody td").count()
+        assert cells
+        assert screen.page.evaluate(HIDDEN) == 0, endpoint
+
+
+def test_where_a_list_is_narrow_each_cell_says_its_name(
+    see: See, transactional_db: None
+) -> None:
+    build()
+    screen = see(viewport={"width": 1280, "height": 900})
+    screen.open("/admin/jobqueue/queuedjob/")
+    cell = screen.page.locator(".field-reasons .jq-cell").first
+    assert cell.is_visible()
+    assert "Why not running?" in cell.evaluate(
+        "(one) => getComputedStyle(one, '::before').content"
+    )
+    assert screen.page.locator("#action-toggle").is_visible()
 
 
 @pytest.mark.parametrize("width", WIDTHS)

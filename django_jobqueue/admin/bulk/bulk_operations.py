@@ -6,7 +6,6 @@ from typing import Any
 
 from django import VERSION
 from django.contrib import messages
-from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -31,6 +30,7 @@ from django_jobqueue.admin.bulk.bulk_steering import SteeredAdmin
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.admin.verbs.drafts import may_draft
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.models import BulkOperation, FailureGroup

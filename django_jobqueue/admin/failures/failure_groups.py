@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.contrib.admin.views.main import ChangeList
 from django.db.models.query import QuerySet
@@ -36,6 +35,7 @@ from django_jobqueue.admin.failures.failure_verbs import (
 )
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.admin.parts.sparkline import sparkline
 from django_jobqueue.admin.verbs.verb import Verb
 from django_jobqueue.models import FailureGroup
@@ -83,9 +83,7 @@ class FailureGroupAdmin(GroupJobsAdmin):
         ("last_seen", SeenRangeFilter),
     )
     search_fields = ("error_class",)  # shows the box; the search is our own
-    search_help_text = _(
-        "The beginning of a class, a message or a place; or a fingerprint."
-    )
+    search_help_text = _("Words of a class, a message or a place; or a fingerprint.")
 
     class Media:
         css: ClassVar[dict[str, Any]] = {

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -35,6 +34,7 @@ from django_jobqueue.admin.lists.filters import (
 )
 from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, TimeRangeFilter
 from django_jobqueue.admin.parts import catalogue, display
+from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.admin.verbs.verb import Verb
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.selection import Table

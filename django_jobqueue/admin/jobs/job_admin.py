@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.admin import display as column
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
@@ -26,6 +25,7 @@ from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.selected import Spec, matching, selected
 from django_jobqueue.admin.parts import catalogue, display, tags
+from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.models import JobType
 from django_jobqueue.search import IdSearch, SearchError
 from django_jobqueue.selection import Selection, Table, Term
@@ -106,7 +106,7 @@ class JobAdmin(JobViews):
     @column(description=_("job"))
     def job(self, job: Any) -> Any:
         """The job type, the id in short, and the tags."""
-        name = display.visible(job.job_type_id)
+        name = display.breakable(job.job_type_id)
         return display.lines([name, display.id_cell(job.pk), *tags.tags_cell(job)])
 
     @column(description=_("queue"))

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.db.models import Q
 from django.http import HttpRequest
@@ -17,6 +16,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin import jump
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.jobs.allow_attempts import AllowAttempts
@@ -43,6 +43,7 @@ from django_jobqueue.admin.lists.filters import (
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, DueRangeFilter
 from django_jobqueue.admin.parts import bars, catalogue, display
+from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.admin.verbs.verb import Verb
 from django_jobqueue.models import (
     ArchivedJob,
@@ -113,7 +114,7 @@ class QueuedJobAdmin(JobAdmin):
         "due",
         "reasons",
         "tries",
-        "priority",
+        "urgency",
         "queue_name",
     )
     list_filter = (
@@ -171,6 +172,11 @@ class QueuedJobAdmin(JobAdmin):
                 told.get(row.pk),
             )
         return rows
+
+    @column(description=_("priority"))
+    def urgency(self, job: Any) -> str:
+        """The greater, the sooner."""
+        return formatting.number(job.priority)
 
     @column(description=_("state"))
     def state(self, job: Any) -> Any:

@@ -40,6 +40,14 @@ def names(found: Iterable[object]) -> str:
     return visible(", ".join(map(str, found)))
 
 
+def breakable(name: str) -> SafeString:
+    """A name that may be continued on the next line after a dot or a dash, and not in
+    the middle of a word."""
+    *parts, last = re.split(r"(?<=[._:-])(?=\w)", visible(name))
+    before = format_html_join("", "{}<wbr>", ((part,) for part in parts))
+    return format_html("{}{}", before, last)
+
+
 def shown_text(text: str, limit: int | None = None) -> str:
     """Text that came from a job, fit to be shown: masked, visible, perhaps cut."""
     shown = visible(mask_text(text))

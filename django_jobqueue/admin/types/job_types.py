@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponse
@@ -19,6 +18,7 @@ from django_jobqueue import formatting
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.jobs.new_job import NewJobs
 from django_jobqueue.admin.parts import catalogue, depths, display, policies
+from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.admin.parts.lines import finished_cell, last_day
 from django_jobqueue.admin.parts.run_times import at_most
 from django_jobqueue.admin.types import overrides
@@ -148,9 +148,9 @@ class JobTypeAdmin(NewJobs):
         return [{"label": gettext("New job"), "url": address, "danger": False}]
 
     @column(description=_("name"))
-    def type_name(self, job_type: JobType) -> str:
+    def type_name(self, job_type: JobType) -> Any:
         """The name."""
-        return display.visible(job_type.name)
+        return display.breakable(job_type.name)
 
     @column(description=_("state"))
     def state(self, job_type: JobType) -> Any:

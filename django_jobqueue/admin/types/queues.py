@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList
@@ -22,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.lists.change_list import PlainChangeList
 from django_jobqueue.admin.parts import catalogue, depths, display
+from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.admin.parts.lines import finished_cell, last_day
 from django_jobqueue.admin.types.job_types import pause_of, state_of
 from django_jobqueue.admin.types.pause import PauseForm, PauseQueue, ResumeQueue

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from django.contrib.admin import display as column
 from django.contrib.admin import register
 from django.db.models import Count, F, Q, Window
 from django.db.models.functions import RowNumber
@@ -20,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.admin.verbs.actions import OperatedAdmin
 from django_jobqueue.admin.verbs.verb import Verb
 from django_jobqueue.admin.workers.ask_workers import (

@@ -1,0 +1,38 @@
+"""Columns of lists, whose cells know what they are called.
+
+Where a list is too narrow for a table, its rows become cards, and each cell shows its
+name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.admin import display
+from django.utils.html import format_html
+from django.utils.text import capfirst
+
+Cell = Callable[[Any, Any], Any]
+
+
+def column(*, description: Any) -> Callable[[Cell], Cell]:
+    """A column of a list, named so; in the place of Django's ``display``."""
+
+    def decorated(function: Cell) -> Cell:
+        @wraps(function)
+        def cell(model_admin: Any, row: Any) -> Any:
+            value = function(model_admin, row)
+            if value is None or value == "":
+                return value
+            return format_html(
+                '<div class="jq-cell" data-label="{}">{}</div>',
+                capfirst(description),
+                value,
+            )
+
+        named: Cell = display(description=description)(cell)
+        return named
+
+    return decorated
