@@ -7,7 +7,8 @@ from typing import Final
 # A replay that is over and was never started did nothing: it was cancelled, failed by
 # hand or expired before. An operator who undid a replay must be able to repeat it.
 # ``again`` is the replay's row in the archive; one in the queue always counts.
-RAN: Final = "(again.status = 'succeeded' OR again.attempts > 0 OR again.crashes > 0)"
+RAN: Final = """(again.status = 'succeeded' OR again.started_at IS NOT NULL
+      OR again.attempts > 0 OR again.crashes > 0)"""
 
 # Not EXISTS, of which the planner may make a scan of the whole table. ``{table}`` is
 # the table of the job.

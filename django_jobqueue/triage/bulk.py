@@ -70,13 +70,7 @@ def draft(
     Nothing happens to the jobs before ``start``. Many jobs are counted by a worker;
     ``total`` is None until they are. Raises InvalidArguments.
     """
-    if selection.nothing:
-        raise InvalidArguments("This selects no jobs: a filter was not understood.")
-    if kind not in BulkKind.values:
-        kinds = ", ".join(BulkKind.values)
-        raise InvalidArguments(f"{kind!r} is no bulk operation; there are {kinds}.")
-    if TABLES[BulkKind(kind)] is not selection.table:
-        raise InvalidArguments(f"There is no {kind} of {selection.table} jobs.")
+    _check_kind(kind, selection)
     chosen = _checked(_with(Options(), options), per_minute)
     db = DjangoDatabase()
     id = operations.draft(
@@ -121,12 +115,7 @@ def start(
     """
     operation = get(id)
     chosen = _checked(_with(operation.options, options), per_minute)
-    if operation.kind == BulkKind.RESCHEDULE and not chosen.moves:
-        raise InvalidArguments("A reschedule needs run_after, priority or queue.")
-    if operation.kind == BulkKind.PRUNE and not operation.counted.over:
-        raise InvalidArguments(
-            "A prune starts when its jobs are counted: see total, or call bulk.count."
-        )
+    _check_start(operation, chosen)
     db, job = DjangoDatabase(), new_id()
     with transaction.atomic(using=db.alias):
         started = operations.start(
@@ -140,11 +129,11 @@ def start(
         )
         if started:
             enqueue_job(operation.id, job)
-            if chosen.resolves is not None:
-                groups.resolve([chosen.resolves], seen=operation.cutoff, by=by)
     if started:
-        started_one = get(operation.id)
-        tell_of("start", started_one, by, _number(started_one))
+        if chosen.resolves is not None:
+            groups.resolve([chosen.resolves], seen=operation.cutoff, by=by)
+        begun = get(operation.id)
+        tell_of("start", begun, by, _number(begun))
     return started
 
 
@@ -237,6 +226,27 @@ def filter_text(selection: Selection) -> str:
             value = mask_at(term.path, value)
         parts.append(f"{name}{term.operator}{value}")
     return f"{selection.table}: {' '.join(parts) or 'all'}"
+
+
+def _check_kind(kind: str, selection: Selection) -> None:
+    """Raises InvalidArguments for what cannot be done with these jobs."""
+    if selection.nothing:
+        raise InvalidArguments("This selects no jobs: a filter was not understood.")
+    if kind not in BulkKind.values:
+        kinds = ", ".join(BulkKind.values)
+        raise InvalidArguments(f"{kind!r} is no bulk operation; there are {kinds}.")
+    if TABLES[BulkKind(kind)] is not selection.table:
+        raise InvalidArguments(f"There is no {kind} of {selection.table} jobs.")
+
+
+def _check_start(operation: Operation, chosen: Options) -> None:
+    """Raises InvalidArguments for what cannot start so."""
+    if operation.kind == BulkKind.RESCHEDULE and not chosen.moves:
+        raise InvalidArguments("A reschedule needs run_after, priority or queue.")
+    if operation.kind == BulkKind.PRUNE and not operation.counted.over:
+        raise InvalidArguments(
+            "A prune starts when its jobs are counted: see total, or call bulk.count."
+        )
 
 
 def _let_count(db: DjangoDatabase, id: UUID) -> None:

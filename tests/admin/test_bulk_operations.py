@@ -93,7 +93,7 @@ def test_a_draft_says_what_it_would_do(anna: Client) -> None:
         "Replay 0 jobs?",
         "Which: status: failed.",
         "what ends later is not included",
-        "0 will be changed, 3 are skipped: 1 of an at-most-once type, "
+        "0 will run again, 3 are skipped: 1 of an at-most-once type, "
         "1 replayed already, 1 job type gone.",
         "Status: failed 3.",
         "1 was replayed before.",
@@ -480,7 +480,7 @@ def test_all_that_match_need_the_right_to_start_bulk_operations(log_in: LogIn) -
     many(1_001)
     client = log_in(*RIGHTS, "replay_archivedjob")
     page = choose_all(client, "archivedjob", "replay", status="failed")
-    assert "At most 1000 can be selected at once." in page.text
+    assert "At most 1,000 can be selected at once." in page.text
     assert BulkOperation.objects.count() == 0
 
 
@@ -495,8 +495,8 @@ def test_a_filter_that_is_not_understood_selects_nothing(anna: Client) -> None:
 def test_only_those_who_may_are_offered_all(anna: Client, log_in: LogIn) -> None:
     many(1_001)
     client = log_in(*RIGHTS, "replay_archivedjob")
-    assert "at most 1000 at once" in get(client, list_of("archivedjob")).text
-    assert "at most 1000 at once" not in get(anna, list_of("archivedjob")).text
+    assert "at most 1,000 at once" in get(client, list_of("archivedjob")).text
+    assert "at most 1,000 at once" not in get(anna, list_of("archivedjob")).text
 
 
 def test_a_few_jobs_are_pruned_from_the_list(anna: Client) -> None:
@@ -609,10 +609,11 @@ def test_another_choice_means_another_number_which_is_asked_for(anna: Client) ->
     id = drafted()
     page = get(anna, page_of(MODEL, id))
     assert button(page) == ["Replay 5 jobs"]
-    assert "5 will be changed, 1 is skipped: 1 replayed already." in page.text
+    assert "5 will run again, 1 is skipped: 1 replayed already." in page.text
     page = start(anna, id, skip_replayed="none")
-    assert "So these are 6 jobs. Look again, and confirm that." in page.text
+    assert "With these choices it is 6 jobs. Check, and confirm again." in page.text
     assert (button(page), state(id)) == (["Replay 6 jobs"], "draft")
+    assert "6 will run again." in page.text
     assert [box["value"] for box in page.all("input", name="shown")] == ["6"]
     start(anna, id, skip_replayed="none", shown="6")
     assert (state(id), BulkOperation.objects.get().confirmed) == ("queued", 6)
@@ -622,7 +623,7 @@ def test_a_form_that_never_showed_a_number_starts_nothing(anna: Client) -> None:
     many(2)
     id = drafted()
     page = post(anna, act("start", id), {"expiry": "same", "skip_replayed": "any"})
-    assert "So these are 2 jobs." in page.text
+    assert "With these choices it is 2 jobs." in page.text
     assert state(id) == "draft"
 
 
@@ -653,7 +654,7 @@ def test_an_operation_that_stopped_at_its_number_says_so(anna: Client) -> None:
     bulk_steps.step(id, look=100)
     page = get(anna, page_of(MODEL, id))
     assert "more jobs match by now than were confirmed" in page.text
-    assert "not confirmed: they joined later 1" in page.text
+    assert "not confirmed: they joined later 1+" in page.text
     assert (state(id), BulkOperation.objects.get().changed) == ("stopped", 2)
 
 
@@ -670,7 +671,9 @@ def test_a_rate_is_shown_once_there_is_time_enough(
     BulkOperation.objects.update(
         started_at=began, progress_at=began + timedelta(seconds=seconds), seen=448_000
     )
-    assert ("jobs per second" in get(anna, page_of(MODEL, id)).text) is shown
+    text = get(anna, page_of(MODEL, id)).text
+    assert ("224,000 jobs per second" in text) is shown
+    assert ("jobs per second" in text) is shown
 
 
 def test_counts_of_what_became_of_many_jobs_are_at_least_so_many(

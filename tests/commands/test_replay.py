@@ -136,9 +136,16 @@ def test_a_filter_leaves_out_what_was_replayed_before() -> None:
 
 def test_a_replay_that_failed_again_stands_for_the_first() -> None:
     (first,) = make_archived(ago=timedelta(hours=1))
-    (second,) = make_archived(replay_of=first)
+    (second,) = make_archived(replay_of=first, attempts=1)
     jobqueue("replay", "--status", "failed")
     assert replayed() == [second]
+
+
+def test_a_replay_that_never_ran_stands_for_nothing() -> None:
+    (first,) = make_archived(ago=timedelta(hours=1))
+    make_archived(replay_of=first, status="cancelled")
+    jobqueue("replay", "--status", "failed")
+    assert replayed() == [first]
 
 
 def test_again_takes_also_what_was_replayed_before() -> None:

@@ -12,6 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from django_jobqueue import InvalidArguments, triage
+from django_jobqueue.admin.jobs.replay import replayed
 from django_jobqueue.ids import new_id
 from django_jobqueue.models import (
     ArchivedJob,
@@ -26,6 +27,7 @@ from django_jobqueue.store.bulk_skips import planned
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.counted import Counted
 from django_jobqueue.triage import bulk, bulk_counting, bulk_steps
+from tests.commands.conftest import jobqueue
 from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
 
 pytestmark = pytest.mark.django_db
@@ -45,6 +47,7 @@ REPLAYS: dict[str, tuple[bool, str, dict[str, Any]]] = {
     "failed": (True, "archived", {"status": "failed", "attempts": 3}),
     "crashed": (True, "archived", {"status": "failed", "crashes": 1}),
     "cancelled at work": (True, "archived", {"status": "cancelled", "attempts": 1}),
+    "taken over": (True, "archived", {"status": "failed", "started_at": ago(9)}),
     "cancelled before": (False, "archived", {"status": "cancelled"}),
     "expired before": (False, "archived", {"status": "expired"}),
     "failed by hand": (False, "archived", {"status": "failed"}),
@@ -178,8 +181,7 @@ def test_what_joins_later_is_left_alone_and_the_operation_stops() -> None:
     """A job that was not replayed when the jobs were counted, and is now."""
     archived = [archive(ADD, "failed", finished_at=ago(99 - n)) for n in range(4)]
     triage.replay_many(archived[:2])
-    replayed = FAILED.also(Term("replayed", True))
-    made = bulk.draft("prune", replayed)
+    made = bulk.draft("prune", FAILED.also(Term("replayed", True)))
     assert bulk.start(made.id)
     triage.replay_many(archived[2:3])
     row = done(made)
@@ -271,11 +273,9 @@ def test_a_draft_remembers_the_first_and_the_last_of_all_its_jobs() -> None:
 
 
 @pytest.mark.parametrize("state", REPLAYS)
-def test_a_search_an_operation_and_the_command_agree_on_what_was_replayed(
+def test_all_who_ask_agree_on_what_was_replayed(
     state: str,
 ) -> None:
-    from tests.commands.conftest import jobqueue
-
     job = archive(ADD, "failed", attempts=1)
     for replay in replayed_as(state, job):
         replay.save(force_insert=True)
@@ -288,6 +288,8 @@ def test_a_search_an_operation_and_the_command_agree_on_what_was_replayed(
     made = bulk.draft("replay", chosen)
     skipped = planned("replay", made.counted, made.options)[1]
     assert skipped == ({"replayed": 1} if counts else {})
+    ticked = list(ArchivedJob.objects.filter(pk=job))
+    assert replayed(ticked) == ({job} if counts else set())
     before = QueuedJob.objects.filter(replay_of=job).count()
     jobqueue("replay", "--status", "failed", "--type", ADD, "--limit", "1", "--yes")
     after = QueuedJob.objects.filter(replay_of=job).count()

@@ -36,7 +36,7 @@ SKIPPED: Final = {
     "running": _("running already"),
     "expires": _("would expire before"),
     "changed": _("changed meanwhile"),
-    "late": _("written while this was frozen"),
+    "late": _("ended while this was drafted"),
     "unconfirmed": _("not confirmed: they joined later"),
 }
 
@@ -105,16 +105,19 @@ def number_text(draft: Draft, number: int) -> str:
     return gettext("jobs, not all counted yet")
 
 
-def question_of(request: HttpRequest, draft: Draft, number: int) -> Question:
-    """What the page says before the form; ``number`` jobs would be changed."""
+Plan = tuple[int, Counter[str]]  # jobs that are changed; and skipped, by reason
+
+
+def question_of(request: HttpRequest, draft: Draft, plan: Plan) -> Question:
+    """What the page says before the form, with what was chosen there."""
     operation = draft.operation
-    question = Question(_title(draft, number))
+    question = Question(_title(draft, plan[0]))
     question.facts.append(
         gettext("Which: %(filter)s.")
         % {"filter": in_words(operation.selection, data=may(request, VIEW_DATA))}
     )
     question.facts.append(_frozen(operation))
-    question.facts += _counts(draft)
+    question.facts += _counts(draft, plan)
     question.warnings += _warnings(request, draft)
     return question
 
@@ -148,13 +151,12 @@ def _frozen(operation: Operation) -> str:
     return text % {"moment": display.exact(operation.cutoff)}
 
 
-def _counts(draft: Draft) -> list[str]:
+def _counts(draft: Draft, plan: Plan) -> list[str]:
     """How many, of which statuses, from when to when; and of what that was counted."""
     counted = draft.counted
     found = [] if counted.over else [_so_far(counted)]
     if counted.over:
-        changes, skipped = draft.plan
-        found += [_planned(changes, skipped)] if skipped else []
+        found.append(_planned(draft.operation.kind, *plan))
     if counted.number:
         found.append(_statuses(draft.operation.selection, counted))
     if counted.oldest is not None and counted.newest is not None:
@@ -175,12 +177,32 @@ def _so_far(counted: Counted) -> str:
     return text % {"jobs": jobs_text(counted.number), "rows": rows}
 
 
-def _planned(changes: int, skipped: Counter[str]) -> str:
-    """ "18,034 will be changed, 50 are skipped: 48 replayed already …"."""
+_PLANS: Final[dict[BulkKind, Callable[[int], str]]] = {
+    BulkKind.REPLAY: lambda n: ngettext(
+        "%(number)s will run again", "%(number)s will run again", n
+    ),
+    BulkKind.CANCEL: lambda n: ngettext(
+        "%(number)s will be cancelled", "%(number)s will be cancelled", n
+    ),
+    BulkKind.RUN_NOW: lambda n: ngettext(
+        "%(number)s will be due now", "%(number)s will be due now", n
+    ),
+    BulkKind.RESCHEDULE: lambda n: ngettext(
+        "%(number)s will be rescheduled", "%(number)s will be rescheduled", n
+    ),
+    BulkKind.PRUNE: lambda n: ngettext(
+        "%(number)s will be deleted", "%(number)s will be deleted", n
+    ),
+}
+
+
+def _planned(kind: str, changes: int, skipped: Counter[str]) -> str:
+    """ "18,034 will run again, 50 are skipped: 48 replayed already …"."""
+    text = _PLANS[BulkKind(kind)](changes)
+    changed = text % {"number": formatting.number(changes)}
     total = skipped.total()
-    changed = ngettext(
-        "%(number)s will be changed", "%(number)s will be changed", changes
-    ) % {"number": formatting.number(changes)}
+    if not total:
+        return f"{changed}."
     left = ngettext(
         "%(number)s is skipped: %(reasons)s.",
         "%(number)s are skipped: %(reasons)s.",
@@ -220,47 +242,34 @@ def _warnings(request: HttpRequest, draft: Draft) -> list[str]:
     return found
 
 
+_ABOUT_REPLAYS: Final[dict[str, Callable[[int], str]]] = {
+    "replayed": lambda n: ngettext(
+        "%(count)s was replayed before.", "%(count)s were replayed before.", n
+    ),
+    "at_most_once": lambda n: ngettext(
+        "%(count)s belongs to an at-most-once type: what it did before may have taken "
+        "effect.",
+        "%(count)s belong to at-most-once types: what they did before may have taken "
+        "effect.",
+        n,
+    ),
+    "expired": lambda n: ngettext(
+        "%(count)s is past its expiry.", "%(count)s are past their expiry.", n
+    ),
+    "type_gone": lambda n: ngettext(
+        "%(count)s is left out, because its job type is gone.",
+        "%(count)s are left out, because their job types are gone.",
+        n,
+    ),
+}
+
+
 def _about_replays(counted: Counted) -> list[str]:
-    replayed, once = counted.having("replayed"), counted.having("at_most_once")
-    expired, gone = counted.having("expired"), counted.having("type_gone")
-    texts = (
-        (
-            replayed,
-            ngettext(
-                "%(count)s was replayed before.",
-                "%(count)s were replayed before.",
-                replayed,
-            ),
-        ),
-        (
-            once,
-            ngettext(
-                "%(count)s belongs to an at-most-once type: what it did before may "
-                "have taken effect.",
-                "%(count)s belong to at-most-once types: what they did before may have "
-                "taken effect.",
-                once,
-            ),
-        ),
-        (
-            expired,
-            ngettext(
-                "%(count)s is past its expiry.",
-                "%(count)s are past their expiry.",
-                expired,
-            ),
-        ),
-        (
-            gone,
-            ngettext(
-                "%(count)s is left out, because its job type is gone.",
-                "%(count)s are left out, because their job types are gone.",
-                gone,
-            ),
-        ),
-    )
+    counts = {trait: counted.having(trait) for trait in _ABOUT_REPLAYS}
     return [
-        text % {"count": formatting.number(count)} for count, text in texts if count
+        _ABOUT_REPLAYS[trait](count) % {"count": formatting.number(count)}
+        for trait, count in counts.items()
+        if count
     ]
 
 

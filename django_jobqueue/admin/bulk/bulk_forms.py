@@ -78,13 +78,18 @@ class BulkForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         self._draft = draft
-        self.number = draft.plan[0]  # of jobs that are changed, with what is chosen
+        self.plan = draft.plan  # with what is chosen
         self.initial["shown"] = self.number
         self._ask_number()
         for field in self.fields.values():
             if isinstance(field, QueueField):
                 names = catalogue.queue_names(request)
                 field.offer(names, _("the queue that each has"))
+
+    @property
+    def number(self) -> int:
+        """How many jobs would be changed."""
+        return self.plan[0]
 
     @property
     def asks_number(self) -> bool:
@@ -94,10 +99,7 @@ class BulkForm(forms.Form):
     def _ask_number(self) -> None:
         """Only a number that was counted can be typed."""
         field = self.fields["typed"]
-        if not self._draft.counted.over:
-            field.widget = forms.HiddenInput()
-            return
-        if not self.asks_number:
+        if not (self._draft.counted.over and self.asks_number):
             field.widget = forms.HiddenInput()
             return
         number = {"count": formatting.number(self.number)}
@@ -119,16 +121,15 @@ class BulkForm(forms.Form):
         """What is confirmed is what the page showed. Another choice may mean another
         number, which nobody has seen yet: it is shown, and asked for again."""
         options = replace(self._draft.operation.options, **self._options(said))
-        self.number = self._draft.plan_of(options)[0]
-        shown = said.get("shown")
-        if shown != self.number:
-            said_so = self.data.copy()  # type: ignore[attr-defined]
-            said_so["shown"] = str(self.number)
-            self.data = said_so
+        self.plan = self._draft.plan_of(options)
+        if said.get("shown") != self.number:
+            data = self.data.copy()  # type: ignore[attr-defined]
+            data["shown"] = str(self.number)
+            self.data = data
             self._ask_number()
             text = ngettext(
-                "So it is %(number)s job. Look again, and confirm that.",
-                "So these are %(number)s jobs. Look again, and confirm that.",
+                "With these choices it is %(number)s job. Check, and confirm again.",
+                "With these choices it is %(number)s jobs. Check, and confirm again.",
                 self.number,
             )
             number = {"number": formatting.number(self.number)}

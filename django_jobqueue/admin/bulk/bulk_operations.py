@@ -104,7 +104,7 @@ class BulkOperationAdmin(SteeredAdmin):
     def _draft_page(
         self, request: HttpRequest, draft: Draft, form: BulkForm
     ) -> HttpResponse:
-        question = question_of(request, draft, form.number)
+        question = question_of(request, draft, form.plan)
         if not draft.counted.over:
             warning, _nobody = trouble(request, draft.operation)
             question.warnings += [warning] if warning else []

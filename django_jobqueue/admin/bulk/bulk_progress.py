@@ -130,7 +130,7 @@ def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
     progress = Progress(operation)
     progress.facts = _facts(operation, data=may(request, VIEW_DATA))
     progress.skipped = [
-        (str(SKIPPED.get(reason, reason)), formatting.number(count))
+        (str(SKIPPED.get(reason, reason)), _skipped_text(reason, count))
         for reason, count in sorted(operation.skipped.items())
     ]
     if operation.kind == BulkKind.REPLAY and operation.changed:
@@ -143,6 +143,12 @@ def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
             "job was changed. Draft it again to see how many there are."
         )
     return progress
+
+
+def _skipped_text(reason: str, count: int) -> str:
+    """How many; of those that were not confirmed, only so many were looked at."""
+    text = formatting.number(count)
+    return f"{text}+" if reason == UNCONFIRMED else text
 
 
 def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
@@ -158,7 +164,9 @@ def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
     rate = _rate(operation)
     if rate:
         text = gettext("%(number)s jobs per second")
-        text %= {"number": formatting.number(round(rate))}
+        quick = rate >= 10
+        number = formatting.number(round(rate)) if quick else formatting.decimal(rate)
+        text %= {"number": number}
         facts.append((_("Rate"), text))
     left = _seconds_left(operation)
     if left is not None:
