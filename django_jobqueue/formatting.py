@@ -79,9 +79,9 @@ def duration(milliseconds: int | None) -> str:
         return NOTHING
     if milliseconds < 1_000:
         return _("%(ms)d ms") % {"ms": milliseconds}
-    seconds = milliseconds / 1_000
-    if seconds < 59.95:
-        return _("%(s)s s") % {"s": decimal(seconds)}
+    if milliseconds < 59_950:
+        return _("%(s)s s") % {"s": decimal(milliseconds / 1_000)}
+    seconds = round(milliseconds / 1_000)
     if seconds < 3_600:
         return _("%(m)d m %(s)02d s") % {"m": seconds // 60, "s": seconds % 60}
     return span(seconds)

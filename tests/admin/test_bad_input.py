@@ -149,7 +149,7 @@ def test_too_many_are_refused_as_a_whole(anna: Client, scene: Scene) -> None:
     ids = [str(uuid4()) for _ in range(1_000)] + [str(scene.archived["failed"])]
     said = {"keys": "\n".join(ids), "confirmed": "1"}
     page = post(anna, verb_of("archivedjob", "replay"), said)
-    assert "At most 1000 can be selected at once. Nothing was changed" in page.text
+    assert "At most 1,000 can be selected at once. Nothing was changed" in page.text
     assert rows.QueuedJob.objects.count() == len(scene.queued)
 
 

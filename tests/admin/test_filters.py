@@ -239,7 +239,9 @@ def test_an_id_that_is_elsewhere_is_linked(anna: Client, scene: Scene) -> None:
     assert page_of("archivedjob", scene.archived["failed"]) in page.links
 
 
-@pytest.mark.parametrize("text", ["order 7", "abc", "zzzzzzzz", "…", "…abc123"])
+@pytest.mark.parametrize(
+    "text", ["id:order", "id:abc", "id:zzzzzzzz", "id:…", "id:…abc123"]
+)
 def test_what_is_no_id_finds_nothing_and_says_what_can_be_searched(
     anna: Client, scene: Scene, text: str
 ) -> None:

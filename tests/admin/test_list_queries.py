@@ -98,5 +98,5 @@ def test_lists_read_no_data(anna: Client, model: str, query: dict[str, str]) -> 
 
 
 def test_the_box_without_a_meaning_reads_no_job(anna: Client, db: Any) -> None:
-    read = asked(anna, "archivedjob", {"q": "what is this"})
+    read = asked(anna, "archivedjob", {"q": "id:what is this"})
     assert [sql for sql in read if "jobqueue_archivedjob" in sql] == []

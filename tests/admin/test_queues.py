@@ -48,7 +48,7 @@ def test_the_page_of_a_queue_without_a_row(anna: Client, scene: Scene) -> None:
     happened(timedelta(hours=2), "shop.removed", queue="parcels", succeeded=3)
     worker("web-4:1", queues=["parcels"])
     page = get(anna, page_of("queue", "parcels"))
-    assert f"shop.removed 0 – 0 0 3 0.0 % failed {ADD} 1 7 m 0 0 –" in page.text
+    assert f"shop.removed 0 – 0 0 3 0 % failed {ADD} 1 7 m 0 0 –" in page.text
     assert "Workers that serve it web-4:1" in page.text
     assert "Pauses Nothing yet." in page.text
     assert page_of("jobtype", ADD) in page.links

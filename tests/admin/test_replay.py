@@ -130,8 +130,8 @@ def test_more_than_a_thousand_need_a_bulk_operation(log_in: LogIn) -> None:
         "_selected_action": [str(ArchivedJob.objects.all()[0].pk)],
     }
     page = post(anna, list_of("archivedjob"), data)
-    assert "At most 1000 can be selected at once. Nothing was changed" in page.text
-    assert "at most 1000 at once" in page.text
+    assert "At most 1,000 can be selected at once. Nothing was changed" in page.text
+    assert "at most 1,000 at once" in page.text
 
 
 def test_a_range_that_is_not_clear_selects_nothing(anna: Client, scene: Scene) -> None:

@@ -61,5 +61,5 @@ def test_the_source_of_the_catalogue_is_what_is_shipped(
 def test_django_speaks_it() -> None:
     with translation.override("de"):
         assert gettext("Archived jobs") == "Archivierte Jobs"
-        text = ngettext("Replay %(count)d job?", "Replay %(count)d jobs?", 3)
+        text = ngettext("Replay %(count)s job?", "Replay %(count)s jobs?", 3)
         assert text % {"count": 3} == "3 Jobs wiederholen?"

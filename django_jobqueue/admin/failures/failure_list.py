@@ -180,7 +180,10 @@ def _names(found: Sequence[str]) -> str:
     more = len(found) - MOST_NAMES
     if more <= 0:
         return shown
-    return _("%(names)s and %(count)d more") % {"names": shown, "count": more}
+    return _("%(names)s and %(count)s more") % {
+        "names": shown,
+        "count": formatting.number(more),
+    }
 
 
 def _link(model: str, query: dict[str, Any], text: str) -> Any:

@@ -202,7 +202,7 @@ def _line(name: str, count: int, total: int) -> Line:
     return Line(
         name=display.visible(name) or _("unknown"),
         count=formatting.number(count),
-        percent=_("%(number)d %%") % {"number": round(percent)},
+        percent=formatting.percent(count / total),
         width=f"{percent:.1f}",
     )
 
@@ -240,7 +240,7 @@ def _waiting(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]:
             "job": display.link("queuedjob", job.pk, display.short_id(job.pk)),
             "job_type": display.visible(job.job_type_id),
             "when": display.moment(job.run_after),
-            "attempts": job.attempts,
+            "attempts": formatting.number(job.attempts),
         }
         for job in found.only("id", "job_type", "run_after", "attempts")[:EXAMPLES]
     ]

@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.moments import MomentField
@@ -177,16 +177,16 @@ class ResolveGroups(GroupVerb):
     def question(self, count: int) -> str:
         """Whether to resolve."""
         return ngettext(
-            "Resolve %(count)d failure group?",
-            "Resolve %(count)d failure groups?",
+            "Resolve %(count)s failure group?",
+            "Resolve %(count)s failure groups?",
             count,
         )
 
     def answer(self, count: int) -> str:
         """That they are resolved."""
         return ngettext(
-            "%(count)d failure group was resolved.",
-            "%(count)d failure groups were resolved.",
+            "%(count)s failure group was resolved.",
+            "%(count)s failure groups were resolved.",
             count,
         )
 
@@ -219,14 +219,14 @@ class IgnoreGroups(GroupVerb):
     def question(self, count: int) -> str:
         """Whether to ignore."""
         return ngettext(
-            "Ignore %(count)d failure group?", "Ignore %(count)d failure groups?", count
+            "Ignore %(count)s failure group?", "Ignore %(count)s failure groups?", count
         )
 
     def answer(self, count: int) -> str:
         """That they are ignored."""
         return ngettext(
-            "%(count)d failure group is ignored now.",
-            "%(count)d failure groups are ignored now.",
+            "%(count)s failure group is ignored now.",
+            "%(count)s failure groups are ignored now.",
             count,
         )
 
@@ -257,14 +257,14 @@ class ReopenGroups(GroupVerb):
     def question(self, count: int) -> str:
         """Whether to reopen."""
         return ngettext(
-            "Reopen %(count)d failure group?", "Reopen %(count)d failure groups?", count
+            "Reopen %(count)s failure group?", "Reopen %(count)s failure groups?", count
         )
 
     def answer(self, count: int) -> str:
         """That they are open."""
         return ngettext(
-            "%(count)d failure group is open again.",
-            "%(count)d failure groups are open again.",
+            "%(count)s failure group is open again.",
+            "%(count)s failure groups are open again.",
             count,
         )
 
@@ -288,16 +288,16 @@ class AssignGroups(GroupVerb):
     def question(self, count: int) -> str:
         """To whom."""
         return ngettext(
-            "Who looks after %(count)d failure group?",
-            "Who looks after %(count)d failure groups?",
+            "Who looks after %(count)s failure group?",
+            "Who looks after %(count)s failure groups?",
             count,
         )
 
     def answer(self, count: int) -> str:
         """That they are somebody's."""
         return ngettext(
-            "%(count)d failure group was assigned.",
-            "%(count)d failure groups were assigned.",
+            "%(count)s failure group was assigned.",
+            "%(count)s failure groups were assigned.",
             count,
         )
 
@@ -324,16 +324,16 @@ class NoteGroups(GroupVerb):
     def question(self, count: int) -> str:
         """What to note."""
         return ngettext(
-            "Add a note to %(count)d failure group?",
-            "Add a note to %(count)d failure groups?",
+            "Add a note to %(count)s failure group?",
+            "Add a note to %(count)s failure groups?",
             count,
         )
 
     def answer(self, count: int) -> str:
         """That it is noted."""
         return ngettext(
-            "The note was added to %(count)d failure group.",
-            "The note was added to %(count)d failure groups.",
+            "The note was added to %(count)s failure group.",
+            "The note was added to %(count)s failure groups.",
             count,
         )
 
@@ -347,7 +347,7 @@ class NoteGroups(GroupVerb):
 
 
 def _counted(text: str, count: int) -> str:
-    return text % {"count": count}
+    return text % {"count": formatting.number(count)}
 
 
 def _staff() -> list[str]:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.verbs.verb import (
@@ -44,8 +44,8 @@ class AllowAttempts(WaitingVerb):
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """What it means, and for which it means nothing."""
         text = ngettext(
-            "How many attempts for %(count)d job?",
-            "How many attempts for %(count)d jobs?",
+            "How many attempts for %(count)s job?",
+            "How many attempts for %(count)s jobs?",
             len(rows),
         )
         facts = [
@@ -55,7 +55,7 @@ class AllowAttempts(WaitingVerb):
             )
         ]
         return Question(
-            text % {"count": len(rows)},
+            text % {"count": formatting.number(len(rows))},
             facts,
             [*_once_only(request, rows), *running_ones(rows)],
         )
@@ -65,9 +65,9 @@ class AllowAttempts(WaitingVerb):
         by, number = request.user.get_username(), said["max_attempts"]
         changed = set(triage.allow_attempts([row.pk for row in rows], number, by=by))
         text = ngettext(
-            "%(count)d job was changed.", "%(count)d jobs were changed.", len(changed)
+            "%(count)s job was changed.", "%(count)s jobs were changed.", len(changed)
         )
-        entry = gettext("Attempts: %(number)d.") % {"number": number}
+        entry = gettext("Attempts: %(number)s.") % {"number": formatting.number(number)}
         return Done.of(rows, changed, text, entry)
 
 
@@ -76,10 +76,10 @@ def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)d belongs to an at-most-once type, and has one attempt whatever is "
+        "%(count)s belongs to an at-most-once type, and has one attempt whatever is "
         "said here.",
-        "%(count)d belong to at-most-once types, and have one attempt whatever is said "
+        "%(count)s belong to at-most-once types, and have one attempt whatever is said "
         "here.",
         count,
     )
-    return [text % {"count": count}]
+    return [text % {"count": formatting.number(count)}]

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.jobs.waiting import archived_twin
 from django_jobqueue.admin.verbs.verb import (
     Done,
@@ -48,24 +48,26 @@ class CancelJobs(Verb):
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many wait and how many run."""
-        text = ngettext("Cancel %(count)d job?", "Cancel %(count)d jobs?", len(rows))
+        text = ngettext("Cancel %(count)s job?", "Cancel %(count)s jobs?", len(rows))
         running = sum(row.status == QueuedStatus.RUNNING for row in rows)
-        question = Question(text % {"count": len(rows)})
+        question = Question(text % {"count": formatting.number(len(rows))})
         if len(rows) > running:
             text = ngettext(
-                "%(count)d waits: it is archived as cancelled at once.",
-                "%(count)d wait: they are archived as cancelled at once.",
+                "%(count)s waits: it is archived as cancelled at once.",
+                "%(count)s wait: they are archived as cancelled at once.",
                 len(rows) - running,
             )
-            question.facts.append(text % {"count": len(rows) - running})
+            question.facts.append(
+                text % {"count": formatting.number(len(rows) - running)}
+            )
         if running:
             text = ngettext(
-                "%(count)d runs: its handler is asked to stop, and what it did stays.",
-                "%(count)d run: their handlers are asked to stop, and what they did "
+                "%(count)s runs: its handler is asked to stop, and what it did stays.",
+                "%(count)s run: their handlers are asked to stop, and what they did "
                 "stays.",
                 running,
             )
-            question.warnings.append(text % {"count": running})
+            question.warnings.append(text % {"count": formatting.number(running)})
         return question
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
@@ -90,16 +92,16 @@ def _what_happened(cancelled: Cancelled) -> str:
     parts = []
     if cancelled.archived:
         text = ngettext(
-            "%(count)d job was cancelled.",
-            "%(count)d jobs were cancelled.",
+            "%(count)s job was cancelled.",
+            "%(count)s jobs were cancelled.",
             len(cancelled.archived),
         )
-        parts.append(text % {"count": len(cancelled.archived)})
+        parts.append(text % {"count": formatting.number(len(cancelled.archived))})
     if cancelled.asked:
         text = ngettext(
-            "%(count)d running job was asked to stop.",
-            "%(count)d running jobs were asked to stop.",
+            "%(count)s running job was asked to stop.",
+            "%(count)s running jobs were asked to stop.",
             len(cancelled.asked),
         )
-        parts.append(text % {"count": len(cancelled.asked)})
+        parts.append(text % {"count": formatting.number(len(cancelled.asked))})
     return " ".join(parts)

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.jobs.waiting import WaitingVerb, archived_twin, running_ones
 from django_jobqueue.admin.verbs.verb import (
     Done,
@@ -44,10 +44,10 @@ class FailJobs(WaitingVerb):
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many are running."""
         text = ngettext(
-            "Fail %(count)d job now?", "Fail %(count)d jobs now?", len(rows)
+            "Fail %(count)s job now?", "Fail %(count)s jobs now?", len(rows)
         )
         return Question(
-            text % {"count": len(rows)},
+            text % {"count": formatting.number(len(rows))},
             [gettext("They are archived as failed, whatever attempts are left.")],
             running_ones(rows),
         )
@@ -58,12 +58,12 @@ class FailJobs(WaitingVerb):
         ids = [row.pk for row in rows]
         ended = set(triage.fail(ids, reason=said["reason"], by=by))
         text = ngettext(
-            "%(count)d job was archived as failed.",
-            "%(count)d jobs were archived as failed.",
+            "%(count)s job was archived as failed.",
+            "%(count)s jobs were archived as failed.",
             len(ended),
         )
         return Done(
-            text % {"count": len(ended)} if ended else "",
+            text % {"count": formatting.number(len(ended))} if ended else "",
             left_out(len(rows), len(ended)),
             [archived_twin(row) for row in rows if row.pk in ended],
             with_reason(gettext("Archived as failed."), said["reason"]),

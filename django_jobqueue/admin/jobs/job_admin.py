@@ -17,6 +17,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.job_views import JobViews
@@ -182,11 +183,11 @@ def tries_of(job: Any, limit: int | None) -> Any:
     text = display.attempts(job.attempts, limit)
     if not job.crashes:
         return display.short(text)
-    crashes = ngettext("%(count)d crash", "%(count)d crashes", job.crashes)
+    crashes = ngettext("%(count)s crash", "%(count)s crashes", job.crashes)
     return format_html(
         '{} <span class="jq-quiet">({})</span>',
         display.short(text),
-        crashes % {"count": job.crashes},
+        crashes % {"count": formatting.number(job.crashes)},
     )
 
 

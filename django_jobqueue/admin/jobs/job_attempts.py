@@ -99,11 +99,11 @@ class Run:
     def summary(self) -> str:
         """How many they are."""
         text = ngettext(
-            "the same error, %(count)d time",
-            "the same error, %(count)d times",
+            "the same error, %(count)s time",
+            "the same error, %(count)s times",
             len(self.attempts),
         )
-        return text % {"count": len(self.attempts)}
+        return text % {"count": formatting.number(len(self.attempts))}
 
 
 @dataclass(frozen=True, slots=True)

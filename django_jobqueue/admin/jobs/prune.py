@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb
 from django_jobqueue.states import BulkKind
 
@@ -29,9 +29,9 @@ class PruneJobs(Verb):
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many, and that they do not come back."""
-        text = ngettext("Prune %(count)d job?", "Prune %(count)d jobs?", len(rows))
+        text = ngettext("Prune %(count)s job?", "Prune %(count)s jobs?", len(rows))
         return Question(
-            text % {"count": len(rows)},
+            text % {"count": formatting.number(len(rows))},
             warnings=[
                 gettext(
                     "What is pruned is deleted, with its failures, and does not come "
@@ -45,6 +45,6 @@ class PruneJobs(Verb):
         by = request.user.get_username()
         gone = set(triage.prune_jobs([row.pk for row in rows], by=by))
         text = ngettext(
-            "%(count)d job was pruned.", "%(count)d jobs were pruned.", len(gone)
+            "%(count)s job was pruned.", "%(count)s jobs were pruned.", len(gone)
         )
         return Done.of(rows, gone, text, gettext("Pruned."))

@@ -225,8 +225,8 @@ def state_of(job: Any, around: Around) -> Any:
     elif job.attempts:
         limit = catalogue.max_attempts(job, around.job_type)
         text = gettext("retrying after failure %(count)s of %(limit)s") % {
-            "count": job.attempts,
-            "limit": "∞" if limit is None else limit,
+            "count": formatting.number(job.attempts),
+            "limit": "∞" if limit is None else formatting.number(limit),
         }
         state = display.pill("retrying", text)
     else:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.jobs.waiting import archived_twin
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, left_out
@@ -34,8 +34,8 @@ class ReleaseJobs(Verb):
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """What can be taken, what it comes to, and what cannot."""
         lost = _lost(rows)
-        text = ngettext("Release %(count)d job?", "Release %(count)d jobs?", len(rows))
-        question = Question(text % {"count": len(rows)})
+        text = ngettext("Release %(count)s job?", "Release %(count)s jobs?", len(rows))
+        question = Question(text % {"count": formatting.number(len(rows))})
         if lost:
             question.facts.append(
                 gettext(
@@ -82,26 +82,26 @@ def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)d belongs to an at-most-once type: it is archived as failed, because "
+        "%(count)s belongs to an at-most-once type: it is archived as failed, because "
         "nobody knows how far it came.",
-        "%(count)d belong to at-most-once types: they are archived as failed, because "
+        "%(count)s belong to at-most-once types: they are archived as failed, because "
         "nobody knows how far they came.",
         count,
     )
-    return [text % {"count": count}]
+    return [text % {"count": formatting.number(count)}]
 
 
 def _held(count: int) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)d is left alone: it does not run, or its worker is alive and would go "
+        "%(count)s is left alone: it does not run, or its worker is alive and would go "
         "on with it. Cancel it instead: its handler is asked to stop.",
-        "%(count)d are left alone: they do not run, or their workers are alive and "
+        "%(count)s are left alone: they do not run, or their workers are alive and "
         "would go on with them. Cancel them instead: their handlers are asked to stop.",
         count,
     )
-    return [text % {"count": count}]
+    return [text % {"count": formatting.number(count)}]
 
 
 def _what_happened(counts: Counter[str]) -> str:
@@ -110,12 +110,12 @@ def _what_happened(counts: Counter[str]) -> str:
     parts = []
     if waiting:
         text = ngettext(
-            "%(count)d job waits again.", "%(count)d jobs wait again.", waiting
+            "%(count)s job waits again.", "%(count)s jobs wait again.", waiting
         )
-        parts.append(text % {"count": waiting})
+        parts.append(text % {"count": formatting.number(waiting)})
     if archived:
         text = ngettext(
-            "%(count)d job was archived.", "%(count)d jobs were archived.", archived
+            "%(count)s job was archived.", "%(count)s jobs were archived.", archived
         )
-        parts.append(text % {"count": archived})
+        parts.append(text % {"count": formatting.number(archived)})
     return " ".join(parts)

@@ -71,9 +71,9 @@ class ReplayJobs(Verb):
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """What is among them, and what to know before."""
-        text = ngettext("Replay %(count)d job?", "Replay %(count)d jobs?", len(rows))
+        text = ngettext("Replay %(count)s job?", "Replay %(count)s jobs?", len(rows))
         return Question(
-            text % {"count": len(rows)},
+            text % {"count": formatting.number(len(rows))},
             [_by_status(rows), *_repeats(rows)],
             [
                 *_once_only(request, rows),
@@ -97,10 +97,10 @@ class ReplayJobs(Verb):
             **options_of(said),
         )
         text = ngettext(
-            "%(count)d job was replayed.", "%(count)d jobs were replayed.", len(made)
+            "%(count)s job was replayed.", "%(count)s jobs were replayed.", len(made)
         )
         return Done(
-            text % {"count": len(made)} if made else "",
+            text % {"count": formatting.number(len(made))} if made else "",
             [
                 *_skipped(len(before), len(once)),
                 *_meanwhile(len(meanwhile)),
@@ -129,7 +129,7 @@ def _replayed_since(rows: Rows, newest: UUID | None) -> set[Any]:
 def _by_status(rows: Rows) -> str:
     counts = Counter(row.status for row in rows)
     parts = [
-        f"{ArchivedStatus(status).label} {count:,}"
+        f"{ArchivedStatus(status).label} {formatting.number(count)}"
         for status, count in sorted(counts.items())
     ]
     return gettext("Status: %(counts)s.") % {"counts": ", ".join(parts)}
@@ -140,9 +140,9 @@ def _repeats(rows: Rows) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)d was replayed before.", "%(count)d were replayed before.", count
+        "%(count)s was replayed before.", "%(count)s were replayed before.", count
     )
-    return [text % {"count": count}]
+    return [text % {"count": formatting.number(count)}]
 
 
 def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
@@ -150,13 +150,13 @@ def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)d belongs to an at-most-once type: what it did before may have taken "
+        "%(count)s belongs to an at-most-once type: what it did before may have taken "
         "effect.",
-        "%(count)d belong to at-most-once types: what they did before may have taken "
+        "%(count)s belong to at-most-once types: what they did before may have taken "
         "effect.",
         count,
     )
-    return [text % {"count": count}]
+    return [text % {"count": formatting.number(count)}]
 
 
 def _paused(request: HttpRequest, rows: Rows) -> list[str]:
@@ -175,11 +175,11 @@ def _gone(request: HttpRequest, rows: Rows) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)d cannot be replayed, because its job type is gone.",
-        "%(count)d cannot be replayed, because their job types are gone.",
+        "%(count)s cannot be replayed, because its job type is gone.",
+        "%(count)s cannot be replayed, because their job types are gone.",
         count,
     )
-    return [text % {"count": count}]
+    return [text % {"count": formatting.number(count)}]
 
 
 def _lock(rows: Rows) -> None:
@@ -197,11 +197,11 @@ def _meanwhile(count: int) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)d was left out, because it was replayed meanwhile.",
-        "%(count)d were left out, because they were replayed meanwhile.",
+        "%(count)s was left out, because it was replayed meanwhile.",
+        "%(count)s were left out, because they were replayed meanwhile.",
         count,
     )
-    return [text % {"count": count}]
+    return [text % {"count": formatting.number(count)}]
 
 
 def _skipped(before: int, once: int) -> list[str]:

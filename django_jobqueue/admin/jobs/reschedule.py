@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.fields import PriorityField, QueueField
@@ -49,11 +49,11 @@ class RescheduleForm(VerbForm):
         ]
         if late:
             text = ngettext(
-                "%(count)d job expires before that.",
-                "%(count)d jobs expire before that.",
+                "%(count)s job expires before that.",
+                "%(count)s jobs expire before that.",
                 len(late),
             )
-            raise ValidationError(text % {"count": len(late)})
+            raise ValidationError(text % {"count": formatting.number(len(late))})
         return at
 
     def clean(self) -> dict[str, Any]:
@@ -77,10 +77,10 @@ class RescheduleJobs(WaitingVerb):
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many are running already."""
         text = ngettext(
-            "Reschedule %(count)d job?", "Reschedule %(count)d jobs?", len(rows)
+            "Reschedule %(count)s job?", "Reschedule %(count)s jobs?", len(rows)
         )
         return Question(
-            text % {"count": len(rows)},
+            text % {"count": formatting.number(len(rows))},
             [gettext("Attempts and expiry stay as they are.")],
             running_ones(rows),
         )
@@ -91,8 +91,8 @@ class RescheduleJobs(WaitingVerb):
         by = request.user.get_username()
         changed = set(triage.reschedule([row.pk for row in rows], by=by, **changes))
         text = ngettext(
-            "%(count)d job was rescheduled.",
-            "%(count)d jobs were rescheduled.",
+            "%(count)s job was rescheduled.",
+            "%(count)s jobs were rescheduled.",
             len(changed),
         )
         return Done.of(rows, changed, text, _in_words(changes))

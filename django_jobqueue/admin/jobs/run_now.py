@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows
 from django_jobqueue.states import BulkKind
@@ -25,9 +25,9 @@ class RunJobsNow(WaitingVerb):
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many are running already."""
-        text = ngettext("Run %(count)d job now?", "Run %(count)d jobs now?", len(rows))
+        text = ngettext("Run %(count)s job now?", "Run %(count)s jobs now?", len(rows))
         return Question(
-            text % {"count": len(rows)},
+            text % {"count": formatting.number(len(rows))},
             [gettext("They become due at once; attempts and expiry stay as they are.")],
             running_ones(rows),
         )
@@ -37,6 +37,6 @@ class RunJobsNow(WaitingVerb):
         by = request.user.get_username()
         changed = set(triage.run_now([row.pk for row in rows], by=by))
         text = ngettext(
-            "%(count)d job is due now.", "%(count)d jobs are due now.", len(changed)
+            "%(count)s job is due now.", "%(count)s jobs are due now.", len(changed)
         )
         return Done.of(rows, changed, text, gettext("Made due now."))

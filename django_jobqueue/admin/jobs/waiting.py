@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import ngettext
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.verbs.verb import Rows, Verb
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.states import QueuedStatus
@@ -25,11 +26,11 @@ def running_ones(rows: Rows) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)d is running already and is left alone.",
-        "%(count)d are running already and are left alone.",
+        "%(count)s is running already and is left alone.",
+        "%(count)s are running already and are left alone.",
         count,
     )
-    return [text % {"count": count}]
+    return [text % {"count": formatting.number(count)}]
 
 
 def archived_twin(row: QueuedJob) -> ArchivedJob:

@@ -87,15 +87,15 @@ class _Reasons:
     def of_turn(self, job: Any, before: int) -> Iterator[str]:
         """What is left to wait for where nothing is in the way."""
         if before >= MOST_AHEAD:
-            text = gettext("at least %(count)d jobs of its type come first")
-            yield text % {"count": MOST_AHEAD}
+            text = gettext("at least %(count)s jobs of its type come first")
+            yield text % {"count": formatting.number(MOST_AHEAD)}
         elif before:
             text = ngettext(
-                "%(count)d job of its type comes first",
-                "%(count)d jobs of its type come first",
+                "%(count)s job of its type comes first",
+                "%(count)s jobs of its type come first",
                 before,
             )
-            yield text % {"count": before}
+            yield text % {"count": formatting.number(before)}
         if job.alone:
             yield gettext("it waits for a process of its own, because its workers died")
         elif not any(_has_room(worker) for worker in self._able(job)):
@@ -114,8 +114,12 @@ class _Reasons:
         limit = self.limits.get(job.job_type_id)
         running = self.running.get(job.job_type_id, 0)
         if limit is not None and running >= limit:
-            text = gettext("its job type is at its limit: %(running)d of %(limit)d run")
-            yield text % {"running": running, "limit": limit}
+            text = gettext("its job type is at its limit: %(running)s of %(limit)s run")
+            numbers = {
+                "running": formatting.number(running),
+                "limit": formatting.number(limit),
+            }
+            yield text % numbers
 
     def _of_workers(self, job: Any) -> Iterator[str]:
         if not self.living:

@@ -13,8 +13,8 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
-from django.utils.formats import number_format
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.lists.counts import About, count
 from django_jobqueue.admin.lists.filters import TabFilter
 from django_jobqueue.admin.lists.positions import Key, Position
@@ -169,7 +169,7 @@ class JobChangeList(PlainChangeList):
         opts = self.opts
         number = self.result_count
         name = opts.verbose_name if number == 1 else opts.verbose_name_plural
-        text = str(number) if isinstance(number, About) else number_format(number)
+        text = str(number) if isinstance(number, About) else formatting.number(number)
         return f"{text} {name}"
 
     @property
@@ -192,7 +192,7 @@ class JobChangeList(PlainChangeList):
     @property
     def window_text(self) -> str:
         """How many rows an unindexed filter looks through."""
-        return f"{self.window:,}"
+        return formatting.number(self.window)
 
     @property
     def newest_link(self) -> str:

@@ -7,14 +7,13 @@ from typing import Any, Final
 
 from django.db import models
 from django.db.models.query import QuerySet
-from django.utils.translation import gettext as _
 
+from django_jobqueue import formatting
 from django_jobqueue.store.budget import in_time
 from django_jobqueue.store.connection import DjangoDatabase
 
 CAP: Final = 10_000  # counted no further
 BUDGET: Final = 120  # milliseconds; a rare value without an index takes seconds
-MILLION: Final = 1_000_000
 
 
 class About(int):
@@ -44,10 +43,10 @@ def count(queryset: QuerySet[Any], *, cap: int = CAP, budget: int = BUDGET) -> i
         return counted
     estimated = _estimated(plain)
     if counted is None:
-        return About(estimated, _approximately(estimated))
+        return About(estimated, formatting.about(estimated))
     if estimated < 2 * cap:
-        return About(cap + 1, f"{cap:,}+")
-    return About(estimated, _approximately(estimated))
+        return About(cap + 1, formatting.at_least(cap + 1, cap))
+    return About(estimated, formatting.about(estimated))
 
 
 def _counted(queryset: QuerySet[Any], budget: int) -> int | None:
@@ -61,11 +60,3 @@ def _estimated(queryset: QuerySet[models.Model]) -> int:
     """How many rows the planner expects."""
     (plan,) = json.loads(queryset.explain(format="json"))
     return int(plan["Plan"]["Plan Rows"])
-
-
-def _approximately(number: int) -> str:
-    if number >= MILLION:
-        return _("≈ %(number).1f M") % {"number": number / MILLION}
-    if number >= 1_000:
-        return _("≈ %(number)d K") % {"number": round(number / 1_000)}
-    return _("≈ %(number)d") % {"number": number}

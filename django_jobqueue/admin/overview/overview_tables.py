@@ -126,7 +126,7 @@ def workers(request: HttpRequest, overview: Overview) -> list[WorkerRow]:
             name=display.visible(one.name),
             url=display.url_of("worker", one.id) if follow else "",
             state=_state(one),
-            running=f"{one.running} / {one.threads + one.async_slots}",
+            running=display.attempts(one.running, one.threads + one.async_slots),
             queues=_("every queue")
             if one.queues is None
             else display.names(one.queues),

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from django_jobqueue.formatting import NOTHING as NOTHING
-from django_jobqueue.formatting import span
+from django_jobqueue.formatting import number, span
 from django_jobqueue.redaction import mask_text
 
 CELL: Final = 120  # characters of a message in a list
@@ -142,7 +142,7 @@ def short(text: str) -> SafeString:
 
 def attempts(count: int, limit: int | None) -> str:
     """ "2 / 5"; a limit of None is without end."""
-    return f"{count} / {'∞' if limit is None else limit}"
+    return f"{number(count)} / {'∞' if limit is None else number(limit)}"
 
 
 def error_cell(error_class: str, message: str) -> list[SafeString]:

@@ -140,12 +140,12 @@ def limit_text(limit: int | None) -> str:
     """A limit on how many."""
     if limit is None:
         return gettext("no limit")
-    return gettext("0 (paused)") if limit == 0 else str(limit)
+    return gettext("0 (paused)") if limit == 0 else formatting.number(limit)
 
 
 def attempts_text(limit: int | None) -> str:
     """A number of attempts."""
-    return gettext("without end") if limit is None else str(limit)
+    return gettext("without end") if limit is None else formatting.number(limit)
 
 
 def _row(job_type: JobType, option: str) -> PolicyRow:

@@ -104,13 +104,15 @@ def phrase(term: Term, *, data: bool = True) -> str:
 
 def _ids(ids: tuple[Any, ...]) -> str:
     if len(ids) > MOST_IDS:
-        return gettext("%(count)d jobs by their ids") % {"count": len(ids)}
+        return gettext("%(count)s jobs by their ids") % {
+            "count": formatting.number(len(ids))
+        }
     return gettext("id: %(ids)s") % {"ids": display.names(ids)}
 
 
 def _groups(count: int) -> str:
-    text = ngettext("%(count)d failure group", "%(count)d failure groups", count)
-    return text % {"count": count}
+    text = ngettext("%(count)s failure group", "%(count)s failure groups", count)
+    return text % {"count": formatting.number(count)}
 
 
 def _value(term: Term, kind: Kind) -> str:

@@ -14,6 +14,8 @@ from django_jobqueue.admin.parts import display
 
 MOST: Final = 3  # in a cell of a list
 LONGEST: Final = 40  # characters of one in a list
+MOST_LINKS: Final = 50
+LONGEST_LINK: Final = 200  # characters; a longer one is shown and leads nowhere
 
 
 def tags_of(job: Any) -> list[str]:
@@ -35,20 +37,22 @@ def tags_cell(job: Any) -> list[SafeString]:
 
 
 def tags_links(job: Any) -> SafeString:
-    """All of them, each a link to the jobs of the same table that have it."""
-    name = f"admin:jobqueue_{job._meta.model_name}_changelist"
-    address = reverse(name)
-    return format_html_join(
-        " ",
-        '<a class="jq-tag" href="{}">{}</a>',
-        (
-            (
-                format_html("{}?{}", address, urlencode({"q": _term(tag)})),
-                display.shown_text(tag),
-            )
-            for tag in tags_of(job)
-        ),
-    )
+    """All that are reasonable, each a link to the jobs of the same table that have
+    it."""
+    address = reverse(f"admin:jobqueue_{job._meta.model_name}_changelist")
+    tags = tags_of(job)
+    shown = [_link(address, tag) for tag in tags[:MOST_LINKS]]
+    if len(tags) > MOST_LINKS:
+        shown.append(f"+{formatting.number(len(tags) - MOST_LINKS)}")
+    return format_html_join(" ", "{}", ((one,) for one in shown))
+
+
+def _link(address: str, tag: str) -> Any:
+    text = display.shown_text(tag, LONGEST_LINK)
+    if len(tag) > LONGEST_LINK:
+        return format_html('<span class="jq-tag">{}</span>', text)
+    query = urlencode({"q": _term(tag)})
+    return format_html('<a class="jq-tag" href="{}?{}">{}</a>', address, query, text)
 
 
 def _term(tag: str) -> str:

@@ -102,8 +102,8 @@ def handler_cell(request: HttpRequest, job_type: JobType) -> Any:
 def running_text(depth: Depth, job_type: JobType) -> str:
     """How many run, of how many that may."""
     limit = policies.effective_concurrency(job_type)
-    running = depths.count_text(depth.running)
-    return running if limit is None else f"{running} / {depths.count_text(limit)}"
+    running = formatting.number(depth.running)
+    return running if limit is None else f"{running} / {formatting.number(limit)}"
 
 
 def _depth(job_type: JobType, depth: Depth) -> list[tuple[Any, Any]]:

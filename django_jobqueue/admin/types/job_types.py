@@ -156,8 +156,8 @@ class JobTypeAdmin(NewJobs):
     def state(self, job_type: JobType) -> Any:
         """Whether it is claimed, and how many of its values operators said."""
         count = len(policies.overridden(job_type))
-        text = ngettext("%(count)d override", "%(count)d overrides", count)
-        said = [text % {"count": count}] if count else []
+        text = ngettext("%(count)s override", "%(count)s overrides", count)
+        said = [text % {"count": formatting.number(count)}] if count else []
         return display.lines([state_of(job_type), *said])
 
     @column(description=_("queue"))

@@ -14,7 +14,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.entries import entries
 from django_jobqueue.admin.parts.policies import (
@@ -123,10 +123,13 @@ class ClearOverrides(Verb):
         """Which, and what follows."""
         text = ngettext(
             "Clear overrides of %(names)s?",
-            "Clear overrides of these %(count)d: %(names)s?",
+            "Clear overrides of these %(count)s: %(names)s?",
             len(rows),
         )
-        named = {"count": len(rows), "names": display.names(row.pk for row in rows)}
+        named = {
+            "count": formatting.number(len(rows)),
+            "names": display.names(row.pk for row in rows),
+        }
         return Question(text % named, [gettext("What the code says holds again.")])
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
@@ -140,11 +143,11 @@ class ClearOverrides(Verb):
             if changed:
                 write_down(request, row, changed)
         text = ngettext(
-            "%(count)d override was cleared.",
-            "%(count)d overrides were cleared.",
+            "%(count)s override was cleared.",
+            "%(count)s overrides were cleared.",
             cleared,
         )
-        return Done(text % {"count": cleared})
+        return Done(text % {"count": formatting.number(cleared)})
 
 
 def write_down(

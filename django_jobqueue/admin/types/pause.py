@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.display import names, visible
 from django_jobqueue.admin.parts.moments import MomentField
@@ -56,10 +56,10 @@ class Pause(Verb):
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """Which."""
         text = ngettext(
-            "Pause %(names)s?", "Pause these %(count)d: %(names)s?", len(rows)
+            "Pause %(names)s?", "Pause these %(count)s: %(names)s?", len(rows)
         )
         return Question(
-            text % {"count": len(rows), "names": _names(rows)},
+            text % {"count": formatting.number(len(rows)), "names": _names(rows)},
             [gettext("No job of it starts any more; what runs goes on.")],
         )
 
@@ -93,7 +93,7 @@ class Resume(Verb):
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """Which, and why they were paused."""
         text = ngettext(
-            "Resume %(names)s?", "Resume these %(count)d: %(names)s?", len(rows)
+            "Resume %(names)s?", "Resume these %(count)s: %(names)s?", len(rows)
         )
         facts = [
             gettext("%(name)s was paused by %(by)s: %(reason)s")
@@ -105,7 +105,9 @@ class Resume(Verb):
             for row in rows
             if row.paused
         ]
-        return Question(text % {"count": len(rows), "names": _names(rows)}, facts)
+        return Question(
+            text % {"count": formatting.number(len(rows)), "names": _names(rows)}, facts
+        )
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Resume them."""

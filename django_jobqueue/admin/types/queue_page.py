@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import catalogue, depths, display
 from django_jobqueue.admin.parts.entries import entries
@@ -70,7 +71,7 @@ def _row(request: HttpRequest, name: str, depth: Depth, line: Line) -> dict[str,
         "ready": depths.count_text(depth.ready),
         "oldest": depths.age_text(depth.oldest),
         "later": depths.count_text(depth.later),
-        "running": depths.count_text(depth.running),
+        "running": formatting.number(depth.running),
         "finished": finished_cell(line),
     }
 

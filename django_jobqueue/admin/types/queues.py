@@ -18,6 +18,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.lists.change_list import PlainChangeList
 from django_jobqueue.admin.parts import catalogue, depths, display
@@ -207,7 +208,7 @@ class QueueAdmin(OperatedAdmin):
     @column(description=_("running"))
     def running(self, queue: Any) -> str:
         """How many run."""
-        return depths.count_text(queue.around.depth.running)
+        return formatting.number(queue.around.depth.running)
 
     @column(description=_("finished, last 24 h"))
     def finished(self, queue: Any) -> Any:
@@ -255,6 +256,6 @@ def _summary(request: HttpRequest, queue: Queue) -> list[tuple[Any, Any]]:
         (_("Ready"), depths.count_text(depth.ready)),
         (_("Oldest ready"), depths.age_text(depth.oldest)),
         (_("Later"), depths.count_text(depth.later)),
-        (_("Running"), depths.count_text(depth.running)),
+        (_("Running"), formatting.number(depth.running)),
         (_("Served by"), served_cell(request, queue.name)),
     ]

@@ -24,6 +24,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.utils.translation import gettext
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.admin.verbs.bulk_actions import DraftingAdmin
 from django_jobqueue.admin.verbs.verb import Question, Rows, Verb, VerbForm
@@ -226,10 +227,10 @@ class OperatedAdmin(DraftingAdmin):
 
     def _refuse(self, request: HttpRequest) -> None:
         text = gettext(
-            "At most %(most)d can be selected at once. Nothing was changed: narrow the "
+            "At most %(most)s can be selected at once. Nothing was changed: narrow the "
             "filters, or select on the page."
         )
-        most = {"most": self.most_selected}
+        most = {"most": formatting.number(self.most_selected)}
         self.message_user(request, text % most, messages.ERROR)
 
 

@@ -11,6 +11,8 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import ngettext
 
+from django_jobqueue import formatting
+
 Rows = Sequence[Any]
 
 
@@ -28,7 +30,7 @@ class Done:
         """Some of the rows were changed, those with these keys; ``text`` has their
         ``count``, and the others are told as left out."""
         return cls(
-            text % {"count": len(changed)} if changed else "",
+            text % {"count": formatting.number(len(changed))} if changed else "",
             left_out(len(rows), len(changed)),
             [row for row in rows if row.pk in changed],
             entry,
@@ -85,11 +87,11 @@ def left_out(asked: int, done: int) -> list[str]:
     if not missed:
         return []
     text = ngettext(
-        "%(count)d was left as it is, because it changed meanwhile.",
-        "%(count)d were left as they are, because they changed meanwhile.",
+        "%(count)s was left as it is, because it changed meanwhile.",
+        "%(count)s were left as they are, because they changed meanwhile.",
         missed,
     )
-    return [text % {"count": missed}]
+    return [text % {"count": formatting.number(missed)}]
 
 
 def with_reason(text: str, reason: str) -> str:

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import formatting, triage
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb
 from django_jobqueue.states import ALIVE, WorkerState
 
@@ -28,21 +28,23 @@ class AskWorkers(Verb):
         running = sum(row.running for row in rows if row.state in ALIVE)
         dead = sum(row.state not in ALIVE for row in rows)
         text = ngettext(
-            "%(verb)s: %(count)d worker?", "%(verb)s: %(count)d workers?", len(rows)
+            "%(verb)s: %(count)s worker?", "%(verb)s: %(count)s workers?", len(rows)
         )
-        question = Question(text % {"verb": self.button, "count": len(rows)})
+        question = Question(
+            text % {"verb": self.button, "count": formatting.number(len(rows))}
+        )
         question.facts.append(str(self.facts))
         text = ngettext(
-            "%(count)d job runs there now.", "%(count)d jobs run there now.", running
+            "%(count)s job runs there now.", "%(count)s jobs run there now.", running
         )
-        question.facts.append(text % {"count": running})
+        question.facts.append(text % {"count": formatting.number(running)})
         if dead:
             text = ngettext(
-                "%(count)d ended already and hears nothing.",
-                "%(count)d ended already and hear nothing.",
+                "%(count)s ended already and hears nothing.",
+                "%(count)s ended already and hear nothing.",
                 dead,
             )
-            question.warnings.append(text % {"count": dead})
+            question.warnings.append(text % {"count": formatting.number(dead)})
         return question
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
@@ -50,11 +52,11 @@ class AskWorkers(Verb):
         by = request.user.get_username()
         asked = set(triage.ask_workers([row.pk for row in rows], self.name, by=by))
         text = ngettext(
-            "%(count)d worker was asked: %(verb)s.",
-            "%(count)d workers were asked: %(verb)s.",
+            "%(count)s worker was asked: %(verb)s.",
+            "%(count)s workers were asked: %(verb)s.",
             len(asked),
         )
-        named = {"count": len(asked), "verb": self.button}
+        named = {"count": formatting.number(len(asked)), "verb": self.button}
         entry = gettext("Asked: %(verb)s.") % {"verb": self.button}
         changed = [row for row in rows if row.pk in asked]
         return Done(
@@ -122,8 +124,8 @@ class AskWhere(Verb):
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """What it means."""
         text = ngettext(
-            "Ask %(count)d worker where it is now?",
-            "Ask %(count)d workers where they are now?",
+            "Ask %(count)s worker where it is now?",
+            "Ask %(count)s workers where they are now?",
             len(rows),
         )
         facts = [
@@ -133,19 +135,19 @@ class AskWhere(Verb):
                 "meanwhile. No values of variables are written."
             )
         ]
-        return Question(text % {"count": len(rows)}, facts)
+        return Question(text % {"count": formatting.number(len(rows))}, facts)
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Ask them."""
         by = request.user.get_username()
         asked = set(triage.ask_where([row.pk for row in rows], by=by))
         text = ngettext(
-            "%(count)d worker was asked; its page shows the answer.",
-            "%(count)d workers were asked; their pages show the answers.",
+            "%(count)s worker was asked; its page shows the answer.",
+            "%(count)s workers were asked; their pages show the answers.",
             len(asked),
         )
         return Done(
-            text % {"count": len(asked)} if asked else "",
+            text % {"count": formatting.number(len(asked))} if asked else "",
             _deaf(len(rows) - len(asked)),
             [row for row in rows if row.pk in asked],
             gettext("Asked where it is now."),
@@ -161,8 +163,8 @@ def _deaf(count: int) -> list[str]:
     if not count:
         return []
     text = ngettext(
-        "%(count)d worker had ended already.",
-        "%(count)d workers had ended already.",
+        "%(count)s worker had ended already.",
+        "%(count)s workers had ended already.",
         count,
     )
-    return [text % {"count": count}]
+    return [text % {"count": formatting.number(count)}]

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.models import Worker
@@ -66,8 +67,8 @@ def workers_cell(workers: Sequence[Worker], nobody: Any) -> Any:
         return display.pill("failed", nobody)
     if all(worker.state == WorkerState.DRAINING for worker in workers):
         return display.pill("draining", _("only draining workers"))
-    text = ngettext("%(count)d worker", "%(count)d workers", len(workers))
-    parts: list[Any] = [text % {"count": len(workers)}]
+    text = ngettext("%(count)s worker", "%(count)s workers", len(workers))
+    parts: list[Any] = [text % {"count": formatting.number(len(workers))}]
     releases = sorted({worker.release for worker in workers} - {""})
     if releases:
         parts.append(display.short(display.names(releases)))
@@ -85,6 +86,6 @@ def worker_links(request: HttpRequest, workers: Sequence[Worker]) -> list[Any]:
     ]
     left = len(workers) - len(shown)
     if left:
-        more = ngettext("and %(count)d more", "and %(count)d more", left)
-        shown.append(more % {"count": left})
+        more = ngettext("and %(count)s more", "and %(count)s more", left)
+        shown.append(more % {"count": formatting.number(left)})
     return shown

@@ -16,6 +16,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import formatting
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
@@ -147,7 +148,7 @@ class WorkerAdmin(OperatedAdmin):
     @column(description=_("busy"))
     def busy(self, worker: Worker) -> str:
         """Running jobs, of how many slots."""
-        return f"{worker.running} / {worker.threads + worker.async_slots}"
+        return display.attempts(worker.running, worker.threads + worker.async_slots)
 
     @column(description=_("jobs now"))
     def jobs_now(self, worker: Any) -> Any:
@@ -198,9 +199,9 @@ def _summary(worker: Worker) -> list[tuple[Any, Any]]:
         (_("Supervisor"), display.visible(worker.supervisor) or display.NOTHING),
         (_("Release"), display.visible(worker.release) or display.NOTHING),
         (_("Queues"), _queues(worker)),
-        (_("Threads"), worker.threads),
-        (_("Async slots"), worker.async_slots),
-        (_("Running"), worker.running),
+        (_("Threads"), formatting.number(worker.threads)),
+        (_("Async slots"), formatting.number(worker.async_slots)),
+        (_("Running"), formatting.number(worker.running)),
         (_("Memory"), filesizeformat(worker.rss)),
         (_("Started"), display.full_moment(worker.started_at)),
         (_("Renewed"), display.full_moment(worker.renewed_at)),

@@ -33,7 +33,7 @@ class Slot:
 
     job: Any
     job_type: Any
-    attempt: int
+    attempt: str
     since: Any
     elapsed: str
     timeout: str
@@ -82,14 +82,14 @@ def fate_of(worker: Worker) -> list[str]:
     queued, failed = _count(counts, "queued"), _count(counts, "failed")
     cancelled = _count(counts, "cancelled")
     texts = [
-        (queued, ngettext("%(n)d job queued again", "%(n)d jobs queued again", queued)),
-        (failed, ngettext("%(n)d job failed", "%(n)d jobs failed", failed)),
+        (queued, ngettext("%(n)s job queued again", "%(n)s jobs queued again", queued)),
+        (failed, ngettext("%(n)s job failed", "%(n)s jobs failed", failed)),
         (
             cancelled,
-            ngettext("%(n)d job cancelled", "%(n)d jobs cancelled", cancelled),
+            ngettext("%(n)s job cancelled", "%(n)s jobs cancelled", cancelled),
         ),
     ]
-    return [text % {"n": count} for count, text in texts if count]
+    return [text % {"n": formatting.number(count)} for count, text in texts if count]
 
 
 def is_done(worker: Worker) -> bool:
@@ -136,7 +136,7 @@ def _slot(request: HttpRequest, job: QueuedJob, job_type: JobType | None) -> Slo
     return Slot(
         job=_job_link(request, QueuedJob, job.pk),
         job_type=type_link(request, job.job_type_id, job_type is not None),
-        attempt=job.attempts,
+        attempt=formatting.number(job.attempts),
         since=display.moment(job.started_at),
         elapsed=formatting.span(elapsed),
         timeout=formatting.length(timeout),
@@ -216,7 +216,7 @@ def _progress(worker: Worker) -> Any:
         return _("not yet")
     if waits:
         text = ngettext(
-            "not yet: %(n)d job runs", "not yet: %(n)d jobs run", worker.running
+            "not yet: %(n)s job runs", "not yet: %(n)s jobs run", worker.running
         )
-        return text % {"n": worker.running}
+        return text % {"n": formatting.number(worker.running)}
     return _("yes")
