@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
@@ -15,9 +17,15 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
+from django_jobqueue.workers import loop as loop_module
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.listener import Listener, can_listen
-from django_jobqueue.workers.loop import AFTER_ERROR, Loop, LoopGroup
+from django_jobqueue.workers.loop import (
+    AFTER_ERROR,
+    LONGEST_AFTER_ERROR,
+    Loop,
+    LoopGroup,
+)
 from django_jobqueue.workers.prospects import LONGEST, Prospects
 from django_jobqueue.workers.pruner import Pruner
 from django_jobqueue.workers.renewer import Renewer
@@ -68,6 +76,85 @@ def test_waking_a_loop_ends_its_rest() -> None:
     assert loop.ticked.wait(10)
     assert loop.stop(10)
     assert loop.closed.is_set()
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("odd"), StoreUnavailable("away", retry_in=60.0)], ids=repr
+)
+def test_a_loop_that_fails_keeps_its_rest_even_when_it_is_woken(
+    error: Exception,
+) -> None:
+    loop = Counter(*[error] * 1_000)
+    loop.longest_after_error = 60.0
+    loop.start()
+    assert loop.ticked.wait(10)
+    eventually(lambda: loop.is_failing)
+    for _ in range(200):
+        loop.wake()
+        time.sleep(0.001)
+    assert loop.count == 1
+    assert loop.stop(10), "a stop ends even that rest"
+    assert loop.closed.is_set()
+
+
+def test_a_loop_that_fails_again_and_again_rests_longer_and_says_so_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, logger="django_jobqueue")
+    now = [1_000.0]
+    monkeypatch.setattr(loop_module.time, "monotonic", lambda: now[0])
+    loop = Counter(*[ValueError(f"odd {n}") for n in range(100)])
+    rests = []
+    for _ in range(100):
+        rests.append(loop.round())
+        now[0] += 1.0
+    assert rests[:4] == [AFTER_ERROR * 2**n for n in range(4)]
+    assert set(rests[6:]) == {LONGEST_AFTER_ERROR}
+    assert loop.round() == 100.0
+    first, repeated, over = caplog.records
+    assert first.getMessage() == "The counter failed; it goes on"
+    assert first.exc_info is not None
+    assert repeated.getMessage() == (
+        "The counter failed 60 more times in 60 s: ValueError: odd 60"
+    )
+    assert over.getMessage() == "The counter works again after 100 failures"
+
+
+def test_a_loop_says_of_each_error_that_is_another_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    loop = Counter(ValueError("odd"), KeyError("even"), ValueError("odd"))
+    for _ in range(3):
+        loop.round()
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [
+        ValueError,
+        KeyError,
+        ValueError,
+    ]
+
+
+def test_a_loop_of_a_group_that_fails_is_not_hurried() -> None:
+    failing = Counter(StoreUnavailable("away", retry_in=60.0), 0.0)
+    group = LoopGroup("group", [failing])
+    group.tick()
+    for _ in range(5):
+        group.hurry(failing)
+        assert group.tick() > 50
+    assert failing.count == 1
+
+
+def test_a_loop_that_is_hurried_during_its_round_has_another_one_at_once() -> None:
+    class Hurried(Counter):
+        def tick(self) -> float:
+            if self.count == 0:
+                group.hurry(self)
+            return super().tick()
+
+    hurried = Hurried(100.0, 100.0)
+    group = LoopGroup("group", [hurried])
+    assert group.tick() == 0.0
+    assert group.tick() > 50
+    assert hurried.count == 2
 
 
 def test_loops_in_a_group_have_rounds_of_their_own() -> None:
