@@ -42,6 +42,15 @@ class ArchivedJob(AbstractJob):
     run_ms = models.BigIntegerField(
         _("ran (ms)"), null=True, help_text=_("Length of the last attempt.")
     )
+    effective_max_attempts = models.IntegerField(
+        _("attempts allowed"),
+        null=True,
+        blank=True,
+        help_text=_(
+            "The limit that applied when it ended; empty is unlimited or not known, "
+            "as of jobs that succeeded."
+        ),
+    )
     worker = models.CharField(_("worker"), max_length=200, db_default="")
     release = models.CharField(_("release"), max_length=100, db_default="")
     result = models.JSONField(_("result"), null=True, blank=True)

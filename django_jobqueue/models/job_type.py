@@ -47,6 +47,12 @@ class JobType(models.Model):
         db_default="",
         help_text=_("Of what there is one job at a time; empty is no limit."),
     )
+    unique_rule = models.JSONField(
+        _("unique rule"),
+        null=True,
+        blank=True,
+        help_text=_("By what jobs are unique, for the database; null is no limit."),
+    )
     on_complete = models.CharField(
         _("on complete"), max_length=NAME_LENGTH, db_collation="C", db_default=""
     )

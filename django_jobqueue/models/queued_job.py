@@ -9,9 +9,15 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.models.job import AbstractJob
+from django_jobqueue.policy import NAME_LENGTH
 from django_jobqueue.states import QueuedStatus
 
 QUEUED = Q(status=QueuedStatus.QUEUED)
+
+# The defaults of a row that leaves its queue and its priority, and with them all else,
+# to its job type: a trigger fills it in. No queue and no priority are like that.
+QUEUE_OF_TYPE = ""
+PRIORITY_OF_TYPE = 32_767
 
 # PostgreSQL has moments, infinity among them, that Python cannot read in every time
 # zone; one such row would fail every claim that comes upon it.
@@ -31,6 +37,17 @@ class QueuedJob(AbstractJob):
         on_delete=models.PROTECT,
         related_name="queued_jobs",
         db_index=False,  # the ready index serves
+    )
+    queue = models.CharField(
+        _("queue"),
+        max_length=NAME_LENGTH,
+        db_collation="C",
+        db_default=QUEUE_OF_TYPE,
+    )
+    priority = models.SmallIntegerField(
+        _("priority"),
+        db_default=PRIORITY_OF_TYPE,
+        help_text=_("-100 to 100; greater is sooner."),
     )
     status = models.CharField(
         _("status"),
@@ -54,6 +71,12 @@ class QueuedJob(AbstractJob):
     cancel_requested_at = models.DateTimeField(
         _("cancel requested at"), null=True, blank=True
     )
+    cancel_reason = models.TextField(
+        _("cancel reason"),
+        null=True,
+        blank=True,
+        help_text=_("Why a running job is to be cancelled."),
+    )
     unique_key = models.UUIDField(
         _("unique key"),
         null=True,
@@ -69,6 +92,11 @@ class QueuedJob(AbstractJob):
         _("awaited"),
         db_default=False,
         help_text=_("Somebody waits for its end, and is notified of it."),
+    )
+    announce = models.BooleanField(
+        _("announce"),
+        db_default=True,
+        help_text=_("Idle workers are notified when its INSERT is committed."),
     )
 
     class Meta(AbstractJob.Meta):

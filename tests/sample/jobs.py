@@ -325,6 +325,47 @@ def index(document: int, why: str = "") -> int:
     return document
 
 
+@job(
+    queue="mail",
+    priority=7,
+    expires_in=3_600,
+    on_complete="tests.sample.report",
+    unique=True,
+    unique_until="started",
+)
+def with_all_options(a: object = 0, b: object = "none") -> None:
+    """Has whatever a job type says of its jobs."""
+
+
+@job(on_complete="tests.sample.chain_b")
+def chain_a() -> None:
+    """The first of three."""
+
+
+@job(on_complete="tests.sample.chain_c", max_attempts=1)
+def chain_b(job: str, status: str) -> None:
+    """The second of three."""
+    raise ValueError("the middle fails")
+
+
+@job
+def chain_c(job: str, status: str) -> str:
+    """The last of three."""
+    return status
+
+
+@job(
+    queue="mail",
+    priority=7,
+    expires_in=3_600,
+    on_complete="tests.sample.report",
+    unique=("status",),
+    unique_until="started",
+)
+def follow_with_options(job: str, status: str) -> None:
+    """Follows, with whatever a job type says of its jobs."""
+
+
 @job
 def report(job: str, status: str) -> str:
     """Follow on another job."""

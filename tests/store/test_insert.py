@@ -74,6 +74,8 @@ def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
         "unique_key": None,
         "unique_until_started": False,
         "awaited": False,
+        "announce": False,
+        "cancel_reason": None,
     }
     held = queued_job(job.id)
     assert held is not None
@@ -280,7 +282,7 @@ def test_plain_sql_enqueues_with_every_default(own: OwnConnection) -> None:
 
     held = queued_job(id)
     assert held is not None
-    assert row(Job(**_as_job(held))) == row(job)
+    assert row(Job(**_as_job(held))) == {**row(job), "announce": True}
     assert held.run_after <= timezone.now()
     assert uuid.UUID(str(id)).version == 7
 
