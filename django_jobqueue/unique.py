@@ -55,7 +55,7 @@ def rule_of(declaration: Declaration) -> UniqueRule | None:
     policy, defaults = declaration.policy, declaration.parameters.defaults
     if not policy.unique:
         return None
-    by = None if policy.unique is True else tuple(policy.unique)
+    by = policy.unique if isinstance(policy.unique, tuple) else None
     return UniqueRule(
         by=by,
         defaults={

@@ -49,6 +49,7 @@ def _announced(wrapper: Any) -> set[Hashable]:
     Django replaces the list of a transaction's hooks when it ends, and when a savepoint
     is rolled back, with which announced jobs may go.
     """
+    kinds: set[Hashable]
     hooks, kinds = vars(wrapper).get(_ANNOUNCED, (None, set()))
     if hooks is not wrapper.run_on_commit or not wrapper.in_atomic_block:
         kinds = set()

@@ -165,6 +165,14 @@ WITH outcome AS MATERIALIZED (
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM accepted)
 """
 
+HELD_IDS: Final = "SELECT id FROM jobqueue_queuedjob WHERE id = ANY (%(ids)s::uuid[])"
+
+# Which of these rows nobody has locked, found without waiting for any.
+UNLOCKED: Final = """
+SELECT id FROM jobqueue_queuedjob WHERE id = ANY (%(ids)s::uuid[])
+   FOR UPDATE SKIP LOCKED
+"""
+
 _STATUS = {
     Verb.FAIL: ArchivedStatus.FAILED,
     Verb.CANCEL: ArchivedStatus.CANCELLED,
@@ -226,6 +234,15 @@ def end(
     params = {**_holder_params(holder), "outcomes": outcomes, "ids": ids}
     rows = db.fetch(END, params)
     return {id for (id,) in rows}
+
+
+def unlocked(db: Database, ids: Sequence[UUID]) -> set[UUID]:
+    """Those of these queued or running jobs that nobody has locked, and those that are
+    gone."""
+    known = db.fetch(HELD_IDS, {"ids": list(ids)})
+    free = db.fetch(UNLOCKED, {"ids": list(ids)})
+    locked = {id for (id,) in known} - {id for (id,) in free}
+    return set(ids) - locked
 
 
 def _holder_params(holder: Holder) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Trouble:
             self._unsaid += 1
             if now - self._said_at >= REPEAT_EVERY:
                 self._repeat(error, now)
-        return min(self._longest, AFTER_ERROR * 2 ** min(self._failures - 1, 10))
+        return min(self._longest, AFTER_ERROR * 2.0 ** min(self._failures - 1, 10))
 
     def is_over(self) -> None:
         """A round did not fail."""
