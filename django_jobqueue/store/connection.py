@@ -21,7 +21,7 @@ from psycopg import sql
 from django_jobqueue.conf import conf
 from django_jobqueue.databases import check_alias
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store.hot import HotStatement, Prepared
+from django_jobqueue.store.hot import HotStatement, Prepared, all_results
 
 logger = logging.getLogger(__name__)
 
@@ -167,22 +167,44 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
         """Wait for the server, but not for longer than ``bound`` seconds."""
-        return super().wait(self._watched(gen), *args, **kwargs)
+        return super().wait(_bounded(self, gen, self.bound), *args, **kwargs)
 
-    def _watched(self, gen: Any) -> Generator[Any, Any, Any]:
-        deadline = time.monotonic() + self.bound
-        try:
-            wanted = next(gen)
-            while True:
-                ready = yield wanted
-                if not ready and time.monotonic() > deadline:
-                    self.close()  # or the way out of a transaction waits anew
-                    raise psycopg.OperationalError(
-                        f"no answer from the database within {self.bound:g} s"
-                    )
-                wanted = gen.send(ready)
-        except StopIteration as end:
-            return end.value
+
+def _bounded(
+    connection: psycopg.Connection[Any], gen: Any, seconds: float
+) -> Generator[Any, Any, Any]:
+    """What psycopg waits for, but for no longer than this."""
+    deadline = time.monotonic() + seconds
+    try:
+        wanted = next(gen)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > deadline:
+                connection.close()  # or the way out of a transaction waits again
+                raise psycopg.OperationalError(
+                    f"no answer from the database within {seconds:g} s"
+                )
+            wanted = gen.send(ready)
+    except StopIteration as end:
+        return end.value
+
+
+def run_bounded(
+    connection: psycopg.Connection[Any], statements: str, seconds: float
+) -> None:
+    """Run statements, separated by semicolons, on anybody's idle connection.
+
+    Raises psycopg.Error, also if there is no answer within so many seconds; the
+    connection is closed then.
+    """
+    with connection.lock:
+        connection.pgconn.send_query(statements.encode())
+        results = connection.wait(
+            _bounded(connection, all_results(connection.pgconn), seconds)
+        )
+    for result in results:
+        if result.status == psycopg.pq.ExecStatus.FATAL_ERROR:
+            raise psycopg.errors.error_from_result(result)
 
 
 class OwnConnection:

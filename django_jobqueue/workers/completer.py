@@ -123,8 +123,8 @@ class Completer(Loop):
             logger.warning("The database is unavailable while the worker stops")
         if left := len(self._gathered) + len(self._writing) + len(self._refused):
             logger.error(
-                "Could not record the outcome of finished jobs (%d): at-least-once jobs "
-                "run again, at-most-once jobs are archived as failed",
+                "Could not record the outcome of finished jobs (%d): at-least-once "
+                "jobs run again, at-most-once jobs are archived as failed",
                 left,
             )
         self._connection.close()

@@ -8,10 +8,12 @@ import os
 import signal
 import threading
 import time
+from contextvars import ContextVar
 from pathlib import Path
 
 from asgiref.sync import sync_to_async
 from django.db import connection
+from psycopg import IsolationLevel
 
 from django_jobqueue import Cancel, Context, Fail, Retry, Snooze, current_job, job
 
@@ -181,6 +183,62 @@ def see_session() -> list[str]:
         )
         row = cursor.fetchone()
     return [str(value) for value in row]
+
+
+@job
+def ask(statement: str) -> str:
+    """Return the one value of this statement, as text."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return str(cursor.fetchone()[0])
+
+
+@job
+def wrap_statements() -> None:
+    """Refuse all statements for a moment, and connect meanwhile."""
+
+    def refuse(*args: object) -> None:
+        raise ValueError("no statement here")
+
+    connection.close()
+    with connection.execute_wrapper(refuse), contextlib.suppress(ValueError):
+        connection.cursor().execute("SELECT 1")
+
+
+@job
+def change_transactions() -> None:
+    """Have transactions begin otherwise from now on."""
+    connection.ensure_connection()
+    raw = connection.connection
+    raw.isolation_level, raw.read_only = IsolationLevel.SERIALIZABLE, True
+
+
+context_variable: ContextVar[str | None] = ContextVar("sample", default=None)
+
+
+@job
+def set_context(value: str) -> str | None:
+    """Return what the last handler has left, and leave this."""
+    before = context_variable.get()
+    context_variable.set(value)
+    return before
+
+
+@job
+async def aset_context(value: str) -> str | None:
+    """The same without a thread."""
+    before = context_variable.get()
+    context_variable.set(value)
+    return before
+
+
+@job
+def query_and_stay(gate: str) -> None:
+    """Ask the database, tell so, and wait until the gate opens."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    gates[f"{gate} queried"] = threading.Event()
+    gates[gate].wait(30)
 
 
 @job
