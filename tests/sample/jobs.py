@@ -350,6 +350,13 @@ def stay(gate: str) -> None:
         pass
 
 
+@job(atomic=True)
+def stay_atomically(gate: str) -> None:
+    """The same in a transaction."""
+    while not gates[gate].wait(0.01):
+        pass
+
+
 @job
 async def astay(gate: str) -> None:
     """The same without a thread."""

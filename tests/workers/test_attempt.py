@@ -13,7 +13,7 @@ import pytest
 from django_jobqueue import Cancel, Context, Snooze
 from django_jobqueue.arguments import Parameters
 from django_jobqueue.ids import new_id
-from django_jobqueue.outcomes import Asked, Verb
+from django_jobqueue.outcomes import MOST_GIVEN_BACK, Asked, Verb
 from django_jobqueue.policy import policy_of
 from django_jobqueue.redaction import MASK
 from django_jobqueue.registry import Declaration
@@ -21,6 +21,7 @@ from django_jobqueue.signals import attempt_failed, attempt_started, attempt_suc
 from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.attempt import Attempt, arun, run
+from django_jobqueue.workers.ending import CANCELLED, STOPPED, NotWanted
 from tests.conftest import eventually
 from tests.sample import jobs
 
@@ -106,11 +107,7 @@ def test_whatever_a_handler_raises_is_only_a_failed_attempt(
 
 @pytest.mark.parametrize(
     ("data", "problem"),
-    [
-        ('{"b": 1}', "has no parameter 'b'"),
-        ("{}", "is missing 'a'"),
-        ("[1]", "must be an object"),
-    ],
+    [("{}", "is missing 'a'"), ("[1]", "must be an object")],
 )
 def test_data_that_does_not_fit_the_handler_is_not_retried(
     data: str, problem: str
@@ -135,6 +132,52 @@ def test_a_job_that_expired_after_its_claim_is_not_started() -> None:
     called: list[int] = []
     late = attempt_of(lambda: called.append(1), expires_in=10.0, claimed=-100.0)
     assert run(late).outcome.verb is Verb.EXPIRE
+    assert called == []
+
+
+@pytest.mark.parametrize("options", [{}, {"delivery": "at_most_once"}])
+@pytest.mark.parametrize("asked", [Asked.CANCEL, Asked.STOP])
+def test_who_is_told_to_stop_at_the_last_moment_does_not_begin(
+    asked: Asked, options: dict[str, Any]
+) -> None:
+    """Between the look whether it is wanted, and its start."""
+    called: list[int] = []
+    attempt = attempt_of(lambda: called.append(1), timeout=9.0, **options)
+    assert attempt.unwanted is None
+    assert attempt.interrupt(asked)
+    with pytest.raises(NotWanted) as caught:
+        attempt.begin()
+    outcome = {Asked.CANCEL: CANCELLED, Asked.STOP: STOPPED}[asked]
+    assert caught.value.outcome is outcome
+    assert (run(attempt).outcome, called) == (outcome, [])
+    finished = asyncio.run(arun(attempt_of(_never, **options)))
+    assert finished.outcome.verb is Verb.SUCCEED
+
+    again = attempt_of(_never, **options)
+    again.interrupt(asked)
+    assert asyncio.run(arun(again)).outcome is outcome
+
+
+async def _never() -> None: ...
+
+
+@pytest.mark.parametrize("options", [{}, {"delivery": "at_most_once"}])
+def test_data_for_newer_code_is_left_to_it_a_number_of_times(
+    options: dict[str, Any],
+) -> None:
+    called: list[int] = []
+    waits = []
+    for claim in range(1, MOST_GIVEN_BACK + 2):
+        attempt = attempt_of(lambda a: called.append(a), '{"a": 1, "b": 2}', **options)
+        attempt.job = attempt.job._replace(fence=claim)
+        outcome = run(attempt).outcome
+        waits.append(outcome.wait.total_seconds())
+        if claim == 1:
+            assert (outcome.verb, outcome.end) == (Verb.SNOOZE, AttemptEnd.SNOOZED)
+            assert outcome.reason.startswith("left to newer code: ")
+            assert outcome.reason.endswith("has no parameter 'b'.")
+    assert outcome.verb is Verb.FAIL
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 0]
     assert called == []
 
 
