@@ -256,7 +256,8 @@ class Attempt:
         if self.error is not None:
             outcome = self._outcome(self.error)
             tail = "" if self.context is None else self.context.report.tail()
-            return Finished(job.id, job.fence, outcome, ran, now, tail)
+            most = self.max_attempts
+            return Finished(job.id, job.fence, outcome, ran, now, tail, most)
         outcome = SUCCEEDED
         if self.result != NO_RESULT:
             outcome = Outcome(verb=Verb.SUCCEED, result=self.result)

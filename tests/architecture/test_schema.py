@@ -47,16 +47,17 @@ COPIED = {
 STARTED = {"started_at", "wait_ms", "run_ms", "worker", "release"}
 ALWAYS = COPIED | {"status", "finished_at"}
 ERROR = {"error_class", "error_message", "fingerprint"}
+LIMIT = {"effective_max_attempts"}
 ARCHIVING = {
     "store/finish.py SUCCEED": ALWAYS | STARTED | {"result"},
-    "store/finish.py END": ALWAYS | STARTED | ERROR,
-    "store/rescue.py RESCUE": ALWAYS | STARTED | ERROR,
-    "store/rescue.py TAKE_OVER": ALWAYS | STARTED | ERROR,
-    "store/cancel.py CANCEL": ALWAYS | {"error_message"},
-    "store/fail.py FAIL": ALWAYS | {"error_message"},
-    "store/release.py RELEASE": ALWAYS | {"error_message"},
-    "store/release.py RECOVER": ALWAYS | {"error_message"},
-    "store/expire.py EXPIRE": ALWAYS,
+    "store/finish.py END": ALWAYS | STARTED | ERROR | LIMIT,
+    "store/rescue.py RESCUE": ALWAYS | STARTED | ERROR | LIMIT,
+    "store/rescue.py TAKE_OVER": ALWAYS | STARTED | ERROR | LIMIT,
+    "store/cancel.py CANCEL": ALWAYS | LIMIT | {"error_message"},
+    "store/fail.py FAIL": ALWAYS | LIMIT | {"error_message"},
+    "store/release.py RELEASE": ALWAYS | LIMIT | {"error_message"},
+    "store/release.py RECOVER": ALWAYS | LIMIT | {"error_message"},
+    "store/expire.py EXPIRE": ALWAYS | LIMIT,
 }
 
 

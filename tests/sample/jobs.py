@@ -350,6 +350,22 @@ def stay(gate: str) -> None:
         pass
 
 
+@job
+def stay_and_fail(gate: str) -> None:
+    """Wait until the gate opens, and fail then."""
+    while not gates[gate].wait(0.01):
+        pass
+    raise ValueError("the gate is open")
+
+
+@job
+async def astay_and_fail(gate: str) -> None:
+    """The same without a thread."""
+    while not gates[gate].is_set():
+        await asyncio.sleep(0.01)
+    raise ValueError("the gate is open")
+
+
 @job(atomic=True)
 def stay_atomically(gate: str) -> None:
     """The same in a transaction."""
