@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
 from django.dispatch import Signal
 
 from django_jobqueue import signals, unique
@@ -19,7 +18,7 @@ from django_jobqueue.memory import memory
 from django_jobqueue.options import Options
 from django_jobqueue.policy import Policy
 from django_jobqueue.registry import Declaration, registry
-from django_jobqueue.store import find, insert, insert_unique, job_types
+from django_jobqueue.store import find, insert, insert_many, insert_unique, job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.insert import Inserted, NewJob
 from django_jobqueue.store.rows import Job
@@ -82,9 +81,9 @@ class Producer:
         db = DjangoDatabase(self.options.using)
         if (rule := self._rule(db)) is not None:
             return self._insert_unique(db, self._unique(new, rule), rule, ids, texts)
-        if not insert.insert_many(db, new, ids, texts):
+        if not insert_many.insert_many(db, new, ids, texts):
             self._declare(db)
-            insert.insert_many(db, new, ids, texts)
+            insert_many.insert_many(db, new, ids, texts)
         self._tell(signals.jobs_enqueued, ids=ids)
         return ids
 
@@ -124,7 +123,8 @@ class Producer:
                 f"{self._by(rule)} as another one of them; nothing was enqueued. Leave "
                 "them out, or enqueue with on_duplicate='return'."
             )
-        with transaction.atomic(using=db.alias):
+
+        def insert_calls() -> dict[UUID, UUID]:
             held = insert_unique.insert_many_unique(db, new, calls)
             if held is None:
                 self._declare(db)
@@ -133,6 +133,9 @@ class Producer:
                 job = find.find(db, next(iter(held.values())))
                 more = f" {len(held)} of {len(keys)} calls are so."
                 raise self._duplicate(job, rule, more)
+            return held
+
+        held = db.in_transaction(insert_calls)
         made = [id for key, (id, _) in calls.items() if key not in held]
         if made:
             self._tell(signals.jobs_enqueued, ids=made)

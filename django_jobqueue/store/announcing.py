@@ -16,7 +16,9 @@ from django_jobqueue.store.notify import NOTIFY_IDLE, OUR_TURN
 
 _ANNOUNCED: Final = "_jobqueue_announced"
 NOTIFIED: Final = NOTIFY_IDLE.format(turn=OUR_TURN)
-NOT_NOTIFIED: Final = "NULL::bigint"
+# In a longer transaction the same column tells whether it sees the past.
+ISOLATION: Final = "current_setting('transaction_isolation')"
+SEES_THE_PAST: Final = ("repeatable read", "serializable")
 
 
 def is_alone(db: DjangoDatabase) -> bool:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db import IntegrityError, connections, transaction
+from django.db import IntegrityError, transaction
 from psycopg import sql
 
 from django_jobqueue.arguments import from_json
 from django_jobqueue.exceptions import AlreadyArchived
 from django_jobqueue.store.announcing import (
-    NOT_NOTIFIED,
+    ISOLATION,
     NOTIFIED,
+    SEES_THE_PAST,
     announced,
     announces,
     is_alone,
@@ -86,30 +86,11 @@ NOTIFY_KNOWN: Final = """,
           CASE WHEN {turn} THEN pg_notify('jobqueue', {news})::text END
 """
 
+TRY_ARCHIVE: Final = """
+INSERT INTO jobqueue_archivedjob (id, job_type, status) VALUES (%(id)s, '', 'cancelled')
+    ON CONFLICT (id) DO NOTHING RETURNING id
+"""
 DELETE_AGAIN: Final = "DELETE FROM jobqueue_queuedjob WHERE id = %(id)s"
-
-# The one look at the job type before many jobs are inserted.
-PREPARE_MANY: Final = f"""
-SELECT coalesce(%(queue)s, type.queue),
-       coalesce(%(priority)s, type.priority_override, %(declared_priority)s,
-                type.priority),
-       due.at,
-       coalesce(%(expires_at)s::timestamptz,
-                due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
-       {ON_COMPLETE}, clock_timestamp()
-  FROM jobqueue_jobtype AS type,
-       LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
-                                clock_timestamp() + %(delay)s::interval)) AS due (at)
- WHERE type.name = %(job_type)s {FOLLOWER_IS_THERE}
-"""
-COPY_MANY: Final = """
-COPY jobqueue_queuedjob (
-     id, job_type, queue, priority, run_after, expires_at, on_complete, created_at,
-     enqueued_by, tags, max_attempts, metadata, announce, data)
-FROM STDIN
-"""
-COPY_CHUNK: Final = 1_000  # lines sent at once
-NOTIFY_MANY: Final = f"SELECT {NOTIFIED} FROM (SELECT %(queue)s) AS job (queue)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,20 +217,35 @@ def insert_once(
     """Enqueue one job under the caller's id, unless that id is in use.
 
     Returns the job that has the id, new or waiting; None if there is no such job type,
-    or if the unique key is in use. Raises AlreadyArchived. The insert waits for a
-    transaction that moves the same id to the archive; that move is not in its snapshot,
-    hence the second look.
+    or if the unique key is in use. Raises AlreadyArchived, and in a transaction that
+    sees the past OperationalError (serialization failure) if the id was archived since.
+    The insert waits for a transaction that moves the same id to the archive; that move
+    is not in its snapshot, hence the second look.
     """
-    with transaction.atomic(using=db.alias):
+
+    def insert_and_look() -> tuple[tuple[Any, ...] | None, Job | None]:
         row = _insert(db, UNLESS_THERE, new, id, text)
         found = find(db, id)
         if found is not None and found.is_over:
             if row is not None:
                 db.run(DELETE_AGAIN, {"id": id})
             raise AlreadyArchived(id, found.status)
+        if row is not None and row[-1] in SEES_THE_PAST:
+            _check_archive(db, id)
+        return row, found
+
+    row, found = db.in_transaction(insert_and_look)
     if row is not None:
         return Inserted(_job(new, id, data, row), is_new=True)
     return None if found is None else Inserted(found, is_new=False)
+
+
+def _check_archive(db: DjangoDatabase, id: UUID) -> None:
+    """Raise OperationalError if the id was archived since this transaction's snapshot:
+    it cannot see the row, and a unique index can. Nothing is left of the try."""
+    with transaction.atomic(using=db.alias):
+        db.fetch(TRY_ARCHIVE, {"id": id})
+        transaction.set_rollback(True, using=db.alias)
 
 
 def insert_unless_there(
@@ -261,47 +257,6 @@ def insert_unless_there(
     return None if row is None else Inserted(_job(new, id, data, row), is_new=True)
 
 
-def insert_many(
-    db: DjangoDatabase, new: NewJob, ids: Sequence[UUID], texts: Sequence[str]
-) -> bool:
-    """Enqueue one job for each data, by COPY; False if there is no such job type.
-
-    100,000 jobs take 1.6 to 2 s; most of it is the index and the foreign key's check.
-    """
-    found = prepare(db, new)
-    if found is None:
-        return False
-    own = (new.enqueued_by, new.tags, new.max_attempts, new.metadata)
-    same = "\t".join(map(_copy_text, (new.job_type, *found, *own)))
-    is_first, connection = announces(db, new.lane), connections[db.alias]
-    with (
-        connection.cursor() as cursor,
-        connection.wrap_database_errors,
-        cursor.copy(COPY_MANY) as copy,
-    ):
-        for start in range(0, len(ids), COPY_CHUNK):
-            part = slice(start, start + COPY_CHUNK)
-            lines = [
-                f"{id}\t{same}\tf\t{_copy_text(text)}\n"
-                for id, text in zip(ids[part], texts[part], strict=True)
-            ]
-            if is_first and start == 0:
-                lines[0] = lines[0].replace(f"{same}\tf", f"{same}\tt", 1)
-            copy.write("".join(lines))
-    if is_first:
-        announced(db, new.lane)
-    elif is_alone(db):
-        db.run(NOTIFY_MANY, {"queue": found[0]})
-    return True
-
-
-def prepare(db: DjangoDatabase, new: NewJob) -> tuple[Any, ...] | None:
-    """The queue, priority, ``run_after``, ``expires_at``, follower and ``created_at``
-    of many jobs; None if there is no such job type."""
-    rows = db.fetch(PREPARE_MANY, new.params())
-    return rows[0] if rows else None
-
-
 def _insert(
     db: DjangoDatabase, conflict: str, new: NewJob, id: UUID, text: str
 ) -> tuple[Any, ...] | None:
@@ -311,7 +266,7 @@ def _insert(
     statement = statement.format(
         conflict=conflict,
         announce=str(is_first).lower(),
-        notified=NOTIFIED if is_alone(db) else NOT_NOTIFIED,
+        notified=NOTIFIED if is_alone(db) else ISOLATION,
     )
     rows = db.fetch(statement, {**new.params(), "id": id, "data": text})
     if rows and is_first:
@@ -324,16 +279,6 @@ def _remember(key: tuple[Any, ...], known: Known) -> None:
     if len(_known) >= MOST_KNOWN:
         _known.clear()
     _known[key] = known
-
-
-def _copy_text(value: object) -> str:
-    """A value in the text format of COPY."""
-    if value is None:
-        return r"\N"
-    text = str(value)
-    if "\\" in text:
-        text = text.replace("\\", "\\\\")
-    return text.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _look(job_type: str, queue: str, priority: int, *row: Any) -> Known:

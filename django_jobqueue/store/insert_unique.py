@@ -13,8 +13,8 @@ from django_jobqueue.store.insert import (
     NewJob,
     insert_once,
     insert_unless_there,
-    prepare,
 )
+from django_jobqueue.store.insert_many import prepare
 
 # A key that is free when the job is claimed: that job must see what the caller writes,
 # so it must not be claimed before the caller commits. A claim skips it, and may have

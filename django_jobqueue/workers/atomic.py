@@ -7,19 +7,22 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 
-from django_jobqueue.exceptions import LeaseLost
+from django_jobqueue.exceptions import LeaseLost, Snooze
 from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.store import finish
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.errors import is_conflict
 from django_jobqueue.store.finish import Finished, Holder
 from django_jobqueue.workers.attempt import Attempt, call
 from django_jobqueue.workers.ending import result_of
 
 logger = logging.getLogger("django_jobqueue.attempt")
+
+CONFLICT_WAIT: Final = 0.1  # seconds
 
 
 def _ignore(attempt: Attempt) -> None:
@@ -63,10 +66,27 @@ def _transaction(
         now = time.monotonic()
         outcome = Outcome(verb=Verb.SUCCEED, result=attempt.result)
         done = Finished(job.id, job.fence, outcome, now - attempt.started, now)
-        if finish.succeed(db, holder, [done], now):
+        if _succeed(db, holder, done, now):
             raise LeaseLost(job.id)
         _guard_hooks(connections[db.alias], attempt)
         attempt.commits(True)
+
+
+def _succeed(db: DjangoDatabase, holder: Holder, done: Finished, now: float) -> bool:
+    """Archive it with the handler's effects; whether the claim was lost.
+
+    Under ``repeatable read`` and ``serializable`` a transaction cannot remove a row
+    that was changed since it began, as by who waits for the job, or cancels it. That is
+    no failure of the handler: another attempt is made.
+    """
+    try:
+        return bool(finish.succeed(db, holder, [done], now))
+    except OperationalError as error:
+        if not is_conflict(error):
+            raise
+        raise Snooze(
+            CONFLICT_WAIT, "its row was changed while its transaction was open"
+        ) from error
 
 
 def _guard_hooks(wrapper: Any, attempt: Attempt) -> None:

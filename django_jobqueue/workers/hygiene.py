@@ -15,7 +15,7 @@ from django.db.backends.signals import connection_created
 from psycopg import sql
 from psycopg.pq import TransactionStatus
 
-from django_jobqueue.store.connection import run_bounded
+from django_jobqueue.store.bounded import run_bounded
 
 logger = logging.getLogger(__name__)
 
@@ -126,14 +126,14 @@ def _reset(wrapper: Any) -> None:
     if wrapper.timezone_name:
         zone = sql.Literal(wrapper.timezone_name)
         parts.append(sql.SQL("SET TIME ZONE {}").format(zone))
-    if role := wrapper.settings_dict.get("OPTIONS", {}).get("assume_role"):
+    options = wrapper.settings_dict.get("OPTIONS", {})
+    if role := options.get("assume_role"):
         parts.append(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
     run_bounded(raw, sql.SQL("; ").join(parts).as_string(raw), CLEANING)
     wrapper.errors_occurred = False  # it has answered
-    for attribute in ("isolation_level", "read_only", "deferrable"):
-        wanted = getattr(wrapper, attribute, None)
-        if getattr(raw, attribute) != wanted:
-            setattr(raw, attribute, wanted)
+    level = wrapper.isolation_level if "isolation_level" in options else None
+    if (raw.isolation_level, raw.read_only, raw.deferrable) != (level, None, None):
+        raw.isolation_level, raw.read_only, raw.deferrable = level, None, None
     if not getattr(wrapper, "pool", None) and _has_settings_of_the_project():
         connection_created.send(sender=type(wrapper), connection=wrapper)
         _was_used(wrapper)  # by them

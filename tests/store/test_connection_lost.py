@@ -9,9 +9,9 @@ import pytest
 from django.db import connections
 
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store.bounded import BoundedConnection
 from django_jobqueue.store.connection import (
     PINNED,
-    BoundedConnection,
     OwnConnection,
 )
 from tests.store.proxy import Proxy
