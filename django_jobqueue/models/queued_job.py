@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.job import AbstractJob
 from django_jobqueue.policy import NAME_LENGTH
 from django_jobqueue.states import QueuedStatus
@@ -68,7 +69,7 @@ class QueuedJob(AbstractJob):
         db_default=False,
         help_text=_("Runs in a process of its own, because its workers died."),
     )
-    cancel_requested_at = models.DateTimeField(
+    cancel_requested_at = UTCDateTimeField(
         _("cancel requested at"), null=True, blank=True
     )
     cancel_reason = models.TextField(

@@ -12,12 +12,14 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
 from django.db import OperationalError, connections, transaction
 from psycopg import sql
+from psycopg.types.datetime import TimestamptzLoader
 
 from django_jobqueue.conf import conf
 from django_jobqueue.databases import check_alias
@@ -99,7 +101,7 @@ class DjangoDatabase:
         """Run a statement and return its rows. Raises what Django raises."""
 
         def fetch() -> list[tuple[Any, ...]]:
-            with connections[self.alias].cursor() as cursor:
+            with self._cursor() as cursor:
                 cursor.execute(statement, params)
                 rows: list[tuple[Any, ...]] = cursor.fetchall()
                 return rows
@@ -115,19 +117,18 @@ class DjangoDatabase:
         wrapper = connections[self.alias]
         connection, cursor = vars(wrapper).get(_KEPT_CURSOR, (None, None))
         if connection is None or connection is not wrapper.connection:
-            cursor = wrapper.cursor()
+            cursor = self._cursor()
             if not wrapper.queries_logged:
                 setattr(wrapper, _KEPT_CURSOR, (wrapper.connection, cursor))
         elif wrapper.queries_logged:
-            cursor = wrapper.cursor()  # one that logs
+            cursor = self._cursor()  # one that logs
         try:
             cursor.execute(statement, params)
         except OperationalError:
             if not wrapper.get_autocommit():
                 raise
-            return self.fetch(statement, params)[
-                0
-            ]  # says what is wrong, if it is again
+            rows = self.fetch(statement, params)  # raises it again, if it is the same
+            return rows[0]
         row: tuple[Any, ...] = cursor.fetchone()
         return row
 
@@ -166,6 +167,14 @@ class DjangoDatabase:
 
         return self._again(begin)
 
+    def _cursor(self) -> Any:
+        """One of Django's, whose times are in UTC also where others are local ones."""
+        wrapper = connections[self.alias]
+        cursor = wrapper.cursor()
+        if wrapper.timezone is not UTC:
+            cursor.adapters.register_loader("timestamptz", _UTCLoader)
+        return cursor
+
     def _again(self, work: Callable[[], T]) -> T:
         """Do this, which is a transaction, until no other one comes in between."""
         for tries in count(1):
@@ -177,6 +186,14 @@ class DjangoDatabase:
                     raise
             time.sleep(random.uniform(0, 0.005 * 2**tries))
         raise AssertionError("unreachable")
+
+
+class _UTCLoader(TimestamptzLoader):
+    """Times in UTC, whatever the zone of the session."""
+
+    def load(self, data: Any) -> datetime:
+        """The time that PostgreSQL wrote like this."""
+        return super().load(data).astimezone(UTC)
 
 
 @contextmanager
