@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import Token
+from functools import cached_property
 from typing import Any
 
 from django.dispatch import Signal
@@ -24,7 +25,7 @@ from django_jobqueue.exceptions import (
     JobTimeout,
 )
 from django_jobqueue.outcomes import Asked, Outcome, Verb
-from django_jobqueue.redaction import secrets_in
+from django_jobqueue.redaction import Secrets, secrets_in
 from django_jobqueue.registry import Declaration, registry
 from django_jobqueue.report import Report
 from django_jobqueue.store.finish import Finished
@@ -272,12 +273,13 @@ class Attempt:
         except Exception as wrong:  # such as a Snooze without its wait
             return _outcome_of(self, wrong)
 
-    def secrets(self) -> set[str]:
+    @cached_property
+    def secrets(self) -> Secrets:
         """The texts in its data that must not be shown."""
         try:
             data = from_json(self.job.data)
-        except ValueError:
-            return set()
+        except (ValueError, RecursionError):
+            return Secrets()
         return secrets_in(data, self.declaration.policy.sensitive)
 
 
@@ -297,7 +299,7 @@ def _outcome_of(attempt: Attempt, error: BaseException) -> Outcome:
         max_attempts=attempt.max_attempts,
         asked=attempt.asked,
         given_back=attempt.job.fence - attempt.job.attempts,
-        secrets=attempt.secrets(),
+        secrets=attempt.secrets,
     )
 
 
@@ -334,7 +336,7 @@ def _context_of(attempt: Attempt) -> Context:
         deadline=attempt.deadline,
         fence=job.fence,
         metadata=from_json(job.metadata) if job.metadata else {},
-        report=Report(lambda: attempt.told(attempt), attempt.secrets),
+        report=Report(lambda: attempt.told(attempt), lambda: attempt.secrets),
         _cancelled=attempt.asked is not Asked.NOTHING,
         _save=attempt.save,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from datetime import UTC, datetime
@@ -15,11 +16,12 @@ from django_jobqueue.arguments import Parameters
 from django_jobqueue.ids import new_id
 from django_jobqueue.outcomes import MOST_GIVEN_BACK, Asked, Verb
 from django_jobqueue.policy import policy_of
-from django_jobqueue.redaction import MASK
+from django_jobqueue.redaction import MASK, secrets_in
 from django_jobqueue.registry import Declaration
 from django_jobqueue.signals import attempt_failed, attempt_started, attempt_succeeded
 from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.workers import attempt as attempts
 from django_jobqueue.workers.attempt import Attempt, arun, run
 from django_jobqueue.workers.ending import CANCELLED, STOPPED, NotWanted
 from tests.conftest import eventually
@@ -332,6 +334,32 @@ def test_sensitive_values_are_masked_in_failures() -> None:
     assert outcome.failure is not None
     assert "s3cr3t" not in outcome.failure.message + outcome.failure.traceback
     assert outcome.failure.message == "cannot use ••••"
+
+
+def test_the_secrets_of_an_attempt_are_looked_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However many there are: to find them takes longer than to look for them."""
+    looked: list[int] = []
+
+    def count(data: Any, sensitive: Any) -> Any:
+        looked.append(1)
+        return secrets_in(data, sensitive)
+
+    monkeypatch.setattr(attempts, "secrets_in", count)
+    made = attempt_of(
+        jobs.leak.function,
+        json.dumps({"token": [f"token-{n}" for n in range(60_000)]}),
+        sensitive=("token",),
+    )
+    report = made.here().report
+    for n in range(20):
+        report.log(f"with token-{n}7", "info")
+        report.take()
+    failure = run(made).outcome.failure
+    assert failure is not None
+    assert "token-" not in failure.message + failure.traceback
+    assert looked == [1]
 
 
 def test_no_sensitive_value_is_kept_in_a_reason() -> None:
