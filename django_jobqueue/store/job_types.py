@@ -61,10 +61,6 @@ SELECT name, priority_override, max_attempts_override, timeout_override,
   FROM jobqueue_jobtype
 """
 
-HANDLERS: Final = """
-SELECT name, handler FROM jobqueue_jobtype WHERE name = ANY (%(names)s::text[])
-"""
-
 UNIQUE_RULE: Final = (
     "SELECT unique_rule::text FROM jobqueue_jobtype WHERE name = %(name)s"
 )
@@ -164,11 +160,6 @@ def declare(db: Database, declarations: Iterable[Declaration]) -> None:
 def overrides(db: Database) -> dict[str, Overrides]:
     """What operators say of each job type, and its concurrency in force."""
     return {name: Overrides(*rest) for name, *rest in db.fetch(OVERRIDES)}
-
-
-def handlers(db: Database, names: Sequence[str]) -> dict[str, str]:
-    """Where the handlers of these job types are, as their rows say."""
-    return dict(db.fetch(HANDLERS, {"names": list(names)}))
 
 
 def unique_rule(db: Database, name: str) -> UniqueRule | None:

@@ -142,8 +142,9 @@ def _reset(wrapper: Any) -> None:
 def _has_settings_of_the_project() -> bool:
     """Whether anybody but us, and Django, does something with new connections. From a
     pool a connection is a new one each time."""
-    ours = 1 + apps.is_installed("django.contrib.postgres")
-    return len(connection_created.receivers) > ours
+    known = apps.is_installed("django.contrib.postgres")
+    uids = [uid for (uid, _sender), *_ in connection_created.receivers]
+    return sum(not str(uid).startswith("jobqueue.") for uid in uids) > known
 
 
 def _drop(wrapper: BaseDatabaseWrapper) -> None:

@@ -17,6 +17,7 @@ from tests.conftest import HandDriven, archived, eventually
 from tests.sample import jobs
 from tests.store.proxy import Proxy
 
+COUNT_QUERIES = "django_jobqueue.middleware.count_queries"
 Make = Callable[..., HandDriven]
 
 
@@ -146,10 +147,12 @@ def test_a_receiver_that_fails_costs_the_connection_and_no_job(
     assert max(map(calls.count, calls)) >= 3, "it connected again"
 
 
+@pytest.mark.parametrize("middleware", [(), (COUNT_QUERIES,)], ids=["plain", "counted"])
 def test_a_statement_wrapper_of_a_handler_ends_with_its_block(
-    make_worker: Make,
+    make_worker: Make, settings: Any, middleware: tuple[str, ...]
 ) -> None:
     """Also if the connection is opened inside of it."""
+    settings.JOBQUEUE = {"MIDDLEWARE": list(middleware)}
     worker = make_worker(threads=1, async_slots=0)
     jobs.wrap_statements.enqueue()
     worker.work()
