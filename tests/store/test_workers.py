@@ -190,8 +190,8 @@ def test_running_jobs_of_workers_that_are_not_alive_are_strays(
     own: OwnConnection,
 ) -> None:
     alive, draining, lost, gone = (register(own, f"host:{n}") for n in range(4))
-    make_many(5)
-    for worker in (alive, draining, lost, gone):
+    make_many(6)
+    for worker in (alive, draining, lost, gone, gone):
         claimed(own, worker)
     workers.renew(own, [beat(draining, draining=True)], LEASE)
     lapse(alive, lost)
