@@ -217,6 +217,17 @@ def test_a_handler_that_ends_its_process_is_a_crash(
     assert starts(journal) == {"die": 3}
 
 
+def test_workers_that_die_at_once_are_replaced_later_and_later(
+    runworkers: Run, journal: str
+) -> None:
+    runworkers("--threads", "1", *LEASE)
+    jobs.die_again.enqueue(journal)
+    eventually(lambda: Worker.objects.count() >= 5, within=60)
+    starts = Worker.objects.order_by("id").values_list("started_at", flat=True)[:5]
+    # From the second death on there is a rest: 0.4, 0.8 and 1.6 s so far.
+    assert (starts[4] - starts[1]).total_seconds() > 2.5
+
+
 def test_children_die_with_a_killed_supervisor_and_its_successor_takes_over(
     runworkers: Run, journal: str
 ) -> None:

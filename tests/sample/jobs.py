@@ -152,6 +152,12 @@ def die(journal: str, how: str = "kill") -> None:
     os._exit(int(how))
 
 
+@job(max_crashes=50)
+def die_again(journal: str) -> None:
+    """The same, many times."""
+    die.function(journal)
+
+
 @job
 def leave_a_mess() -> None:
     """Change whatever of a session can be changed."""

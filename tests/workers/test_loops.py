@@ -203,6 +203,33 @@ def test_the_rescuer_looks_after_the_jobs_of_a_dead_child(
     assert row.rescued == {"queued": 1}
 
 
+def test_the_rescuer_is_waited_for_no_longer_than_it_takes(own: OwnConnection) -> None:
+    # An hour is never waited for: pytest would end the test long before.
+    rescuer_on(own, []).settle(3_600)
+
+
+def test_the_rescuer_is_waited_for_until_it_has_dealt_with_every_death(
+    own: OwnConnection, make_worker: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    rescuer = rescuer_on(own, [])
+    rescuer.report(Death(make_worker().worker.id, "here:1", True, "killed"))
+    rescuer.start()
+    rescuer.settle(3_600)
+    assert rescuer.is_done
+    assert rescuer.stop(10)
+    assert "does not answer" not in caplog.text
+
+
+def test_a_rescuer_that_cannot_go_on_is_waited_for_so_long_and_no_longer(
+    own: OwnConnection, caplog: pytest.LogCaptureFixture
+) -> None:
+    rescuer = rescuer_on(own, [])
+    rescuer.report(Death(1, "here:1", True, "killed"))
+    rescuer.settle(0.05)
+    assert not rescuer.is_done
+    assert "The database does not answer" in caplog.text
+
+
 @pytest.mark.parametrize("stopping", [False, True])
 def test_only_what_the_end_of_the_host_cut_off_is_remembered_for_the_dump(
     make_worker: Make, own: OwnConnection, stopping: bool
