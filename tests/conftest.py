@@ -129,6 +129,8 @@ class HandDriven:
         self.worker.dispatcher.close()
         self.worker.completer.close()
         self.worker.reporter.close()
+        if self.worker.plan.listen:
+            self.worker.listener.close()
 
 
 @pytest.fixture
