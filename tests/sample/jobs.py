@@ -169,6 +169,12 @@ def leave_a_mess() -> None:
 
 
 @job
+async def aleave_a_mess() -> None:
+    """The same, from async code."""
+    await sync_to_async(leave_a_mess.function)()
+
+
+@job
 def leave_open() -> None:
     """Leave a transaction open."""
     connection.set_autocommit(False)
