@@ -294,6 +294,23 @@ def test_a_killed_keeper_is_replaced(runworkers: Run, journal: str) -> None:
     assert "starting another" in run.output
 
 
+def test_a_host_that_lost_all_its_processes_at_once_starts_them_again(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--threads", "1", *LEASE)
+    run.started()
+    run.signal(signal.SIGSTOP)  # so that it finds them all dead at one look
+    for pid in (pids := children(run.process.pid)):
+        kill(pid)
+    eventually(lambda: all(is_gone(p) and len(threads_of(p)) == 1 for p in pids))
+    run.signal(signal.SIGCONT)
+
+    jobs.write.enqueue(journal, "a")
+    eventually(all_archived(1))
+    assert starts(journal) == {"a": 1}
+    assert run.stop() == 0
+
+
 def test_a_stopped_keeper_is_killed_and_replaced(runworkers: Run, journal: str) -> None:
     run = runworkers("--threads", "1")
     (pid,) = run.started()
@@ -314,6 +331,11 @@ def is_gone(pid: int) -> bool:
             return file.read().rsplit(")", 1)[1].split()[0] == "Z"
     except FileNotFoundError:
         return True
+
+
+def threads_of(pid: int) -> list[str]:
+    """The threads of a process that have not ended; its main one stays to the last."""
+    return os.listdir(f"/proc/{pid}/task")
 
 
 def children(pid: int) -> list[int]:
