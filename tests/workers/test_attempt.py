@@ -285,10 +285,13 @@ def late(function: Any) -> Attempt:
     return attempt
 
 
-def test_an_interruption_after_the_end_of_the_handler_changes_nothing() -> None:
-    attempt = late(lambda: 7)
+@pytest.mark.parametrize(("value", "result"), [(7, "7"), (None, "null")])
+def test_an_interruption_after_the_end_of_the_handler_changes_nothing(
+    value: object, result: str
+) -> None:
+    attempt = late(lambda: value)
     outcome = run(attempt).outcome
-    assert (outcome.verb, outcome.result) == (Verb.SUCCEED, "7")
+    assert (outcome.verb, outcome.result) == (Verb.SUCCEED, result)
     assert attempt.over
 
 
