@@ -10,6 +10,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Group
@@ -247,6 +248,22 @@ def test_children_die_with_a_killed_supervisor_and_its_successor_takes_over(
     assert archived()[0].error_message == "outcome unknown: its supervisor died"
     assert starts(journal) == {"a": 2, "b": 1}
     second.close()
+
+
+def test_a_child_that_hears_nothing_dies_with_a_killed_supervisor_as_well(
+    runworkers: Run, journal: str, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    run = runworkers("--threads", "1", *LEASE)
+    (pid,) = run.started()
+    jobs.hold.enqueue(journal, str(gate))
+    eventually(lambda: starts(journal) == {"hold": 1})
+    run.process.kill()
+    try:
+        eventually(lambda: is_gone(pid), what="the worker to die")
+    finally:
+        os.close(os.open(gate, os.O_RDWR))
 
 
 def test_another_host_takes_over_when_the_lease_has_lapsed(

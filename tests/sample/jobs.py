@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import os
 import signal
 import threading
@@ -141,6 +142,14 @@ def hang(journal: str) -> None:
     while True:
         with contextlib.suppress(BaseException):
             time.sleep(0.05)
+
+
+@job
+def hold(journal: str, gate: str) -> None:
+    """Wait in a C function that keeps the interpreter's lock, for the other end of this
+    named pipe."""
+    note(journal, "start", "hold")
+    ctypes.PyDLL(None).open(gate.encode(), os.O_RDONLY)
 
 
 @job(max_crashes=3)

@@ -283,3 +283,18 @@ def test_the_outlook_is_the_first_lapse_and_the_first_lonely_job(
     assert 20 < alone <= 50
     assert workers.outlook(own, [ADD], ["other"])[1] is None
     assert workers.outlook(own, [], None)[1] is None
+
+
+@pytest.mark.parametrize(
+    ("state", "is_asked"),
+    [("running", True), ("draining", True), ("stopped", False), ("lost", False)],
+)
+def test_only_workers_that_are_there_are_asked_for_something(
+    own: OwnConnection, state: str, is_asked: bool
+) -> None:
+    worker = register(own)
+    Worker.objects.update(state=state)
+    expected = [worker] if is_asked else []
+
+    assert workers.ask_where(own, [worker]) == expected
+    assert workers.ask(own, [worker], "resume") == expected

@@ -230,8 +230,9 @@ def test_a_full_worker_claims_ahead_no_more_short_jobs_than_it_has_room_for(
     assert 0 < ahead < 200
     assert held(worker) == 1 + ahead
     worker.worker.dispatcher.jobs_arrived()
-    worker.claim()
+    rest = worker.claim()
     assert held(worker) == 1 + ahead
+    assert 0 < rest < 1  # it looks after what waits for a slot
     block.set()
     worker.work()
     assert len(archived()) == 201

@@ -121,6 +121,28 @@ def test_a_listener_that_is_cut_off_listens_again(own: OwnConnection) -> None:
     listener.close()
 
 
+def test_a_listener_asks_for_a_sign_of_life_only_when_it_hears_nothing(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def last_statement() -> str:
+        ((text,),) = own.fetch(
+            "SELECT query FROM pg_stat_activity WHERE datname = current_database() "
+            "AND application_name = 'jobqueue listener'"
+        )
+        return str(text)
+
+    listener = Listener(OwnConnection("listener"), lambda *news: None)
+    listener.wake()
+    listener.tick()
+    notify(own, News.JOBS, "mail")
+    listener.tick()
+    assert last_statement().startswith("LISTEN")
+    monkeypatch.setattr("django_jobqueue.workers.listener.ALIVE_EVERY", 0.01)
+    listener.tick()
+    assert last_statement() == "SELECT 1"
+    listener.close()
+
+
 def raises_unavailable(listener: Listener) -> bool:
     try:
         listener.tick()
