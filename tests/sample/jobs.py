@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import os
 import signal
 import threading
@@ -145,6 +146,14 @@ def hang(journal: str) -> None:
             time.sleep(0.05)
 
 
+@job
+def hold(journal: str, gate: str) -> None:
+    """Wait in a C function that keeps the interpreter's lock, for the other end of this
+    named pipe."""
+    note(journal, "start", "hold")
+    ctypes.PyDLL(None).open(gate.encode(), os.O_RDONLY)
+
+
 @job(max_crashes=3)
 def die(journal: str, how: str = "kill") -> None:
     """Take the whole process along."""
@@ -152,6 +161,12 @@ def die(journal: str, how: str = "kill") -> None:
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     os._exit(int(how))
+
+
+@job(max_crashes=50)
+def die_again(journal: str) -> None:
+    """The same, many times."""
+    die.function(journal)
 
 
 @job
@@ -162,6 +177,12 @@ def leave_a_mess() -> None:
         cursor.execute("SET TIME ZONE 'Asia/Tokyo'")
         cursor.execute("SELECT pg_advisory_lock(42)")
         cursor.execute("CREATE TEMP TABLE left_over (n integer)")
+
+
+@job
+async def aleave_a_mess() -> None:
+    """The same, from async code."""
+    await sync_to_async(leave_a_mess.function)()
 
 
 @job

@@ -48,6 +48,25 @@ def old(status: str, days: float, job_type: str = ADD) -> uuid.UUID:
     return archive(job_type, status, finished_at=ago(days * DAY))
 
 
+@pytest.mark.parametrize("status", ["succeeded", "failed"])
+def test_what_is_just_old_enough_to_stay_is_neither_counted_nor_pruned(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    cutoff, tick = ago(10 * DAY), timedelta(microseconds=1)
+    text = f"SELECT '{cutoff.isoformat()}'::timestamptz, %(keep)s::float8"
+    monkeypatch.setattr(prune, "CUTOFF", text)
+    stays = {
+        archive(ADD, status, finished_at=cutoff),
+        archive(ADD, status, finished_at=cutoff + tick),
+    }
+    archive(ADD, status, finished_at=cutoff - tick)
+    rule = Rule(status=status, keep=10 * DAY)
+
+    assert prune.count(own, rule) == 1
+    assert sum(run(own, rule)) == 1
+    assert left() == stays
+
+
 @pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "cancelled"])
 def test_a_rule_takes_what_is_older_and_of_its_status(
     own: OwnConnection, status: str

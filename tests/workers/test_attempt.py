@@ -13,6 +13,7 @@ import pytest
 
 from django_jobqueue import Cancel, Context, Snooze
 from django_jobqueue.arguments import Parameters
+from django_jobqueue.exceptions import JobTimeout
 from django_jobqueue.ids import new_id
 from django_jobqueue.outcomes import MOST_GIVEN_BACK, Asked, Verb
 from django_jobqueue.policy import policy_of
@@ -275,6 +276,8 @@ def test_a_handler_in_a_task_can_be_interrupted(asked: Asked, verb: Verb) -> Non
         )
 
 
+# Python drops what is raised while an object is finalized, and pytest complains.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interruption_never_reaches_what_the_thread_does_next() -> None:
     """Interrupt attempts at the very moment that they end, again and again."""
 
@@ -306,6 +309,44 @@ def test_an_interruption_never_reaches_what_the_thread_does_next() -> None:
     thread.join()
     assert strays == []
     assert outcomes <= {Verb.SUCCEED, Verb.RETRY}
+
+
+class InterruptedLate(Attempt):
+    """Is interrupted when its handler has ended and nothing shields it yet."""
+
+    is_late = False
+
+    def leave(self) -> None:
+        if not self.is_late:
+            self.is_late = True
+            raise JobTimeout
+        super().leave()
+
+
+def late(function: Any) -> Attempt:
+    """The same attempt, interrupted as above."""
+    attempt = attempt_of(function, timeout=1.0)
+    attempt.__class__ = InterruptedLate
+    return attempt
+
+
+@pytest.mark.parametrize(("value", "result"), [(7, "7"), (None, "null")])
+def test_an_interruption_after_the_end_of_the_handler_changes_nothing(
+    value: object, result: str
+) -> None:
+    attempt = late(lambda: value)
+    outcome = run(attempt).outcome
+    assert (outcome.verb, outcome.result) == (Verb.SUCCEED, result)
+    assert attempt.over
+
+
+def test_an_interruption_after_an_error_leaves_the_error() -> None:
+    def handler() -> None:
+        raise ValueError("no such order")
+
+    failure = run(late(handler)).outcome.failure
+    assert failure is not None
+    assert failure.error_class == "ValueError"
 
 
 def test_an_interruption_is_sent_once() -> None:

@@ -222,6 +222,32 @@ def test_short_jobs_are_claimed_ahead_and_long_ones_are_not(make_worker: Make) -
     worker.work()
 
 
+def test_a_full_worker_claims_ahead_no_more_short_jobs_than_it_has_room_for(
+    make_worker: Make,
+) -> None:
+    worker = make_worker(threads=1, async_slots=0)
+    executor = worker.worker.executors[0]
+    for _ in range(20):
+        executor.pace.ran("tests.sample.add", 0.001)
+    block = threading.Event()
+    fill_slots(worker, block, 1)
+    worker.claim()
+    assert held(worker) == 1
+    jobs.add.enqueue_many([{"a": number} for number in range(200)])
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+    ahead = executor.pace.ahead("tests.sample.add", 1)
+    assert 0 < ahead < 200
+    assert held(worker) == 1 + ahead
+    worker.worker.dispatcher.jobs_arrived()
+    rest = worker.claim()
+    assert held(worker) == 1 + ahead
+    assert 0 < rest < 1  # it looks after what waits for a slot
+    block.set()
+    worker.work()
+    assert len(archived()) == 201
+
+
 def test_careful_jobs_are_never_claimed_ahead(make_worker: Make) -> None:
     worker = make_worker(threads=1)
     executor = worker.worker.executors[0]

@@ -55,6 +55,27 @@ def test_an_open_transaction_is_closed(
     assert "left a transaction open" in caplog.text
 
 
+ADVISORY = """
+SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+ WHERE locktype = 'advisory' AND datname = current_database()
+"""
+
+
+def test_what_an_async_handler_left_is_cleaned_though_no_job_follows(
+    make_worker: Make,
+) -> None:
+    def locks() -> int:
+        with connections["default"].cursor() as cursor:
+            cursor.execute(ADVISORY)
+            return int(cursor.fetchone()[0])
+
+    worker = make_worker(threads=0)
+    jobs.aleave_a_mess.enqueue()
+    worker.work()
+    assert [job.status for job in archived()] == ["succeeded"]
+    eventually(lambda: locks() == 0, what="the lock of the session to be given up")
+
+
 def kept_after(*before: Callable[[], None]) -> bool:
     """Whether a thread that did this has its connection after a job, or a request."""
     seen: list[bool] = []

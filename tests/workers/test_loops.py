@@ -208,6 +208,28 @@ def test_a_listener_that_is_cut_off_listens_again(own: OwnConnection) -> None:
     listener.close()
 
 
+def test_a_listener_asks_for_a_sign_of_life_only_when_it_hears_nothing(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def last_statement() -> str:
+        ((text,),) = own.fetch(
+            "SELECT query FROM pg_stat_activity WHERE datname = current_database() "
+            "AND application_name = 'jobqueue listener'"
+        )
+        return str(text)
+
+    listener = Listener(OwnConnection("listener"), lambda *news: None)
+    listener.wake()
+    listener.tick()
+    notify(own, News.JOBS, "mail")
+    listener.tick()
+    assert last_statement().startswith("LISTEN")
+    monkeypatch.setattr("django_jobqueue.workers.listener.ALIVE_EVERY", 0.01)
+    listener.tick()
+    assert last_statement() == "SELECT 1"
+    listener.close()
+
+
 def raises_unavailable(listener: Listener) -> bool:
     try:
         listener.tick()
@@ -288,6 +310,33 @@ def test_the_rescuer_looks_after_the_jobs_of_a_dead_child(
     row = Worker.objects.get()
     assert (row.state, row.end) == ("lost", "exited with code 3")
     assert row.rescued == {"queued": 1}
+
+
+def test_the_rescuer_is_waited_for_no_longer_than_it_takes(own: OwnConnection) -> None:
+    # An hour is never waited for: pytest would end the test long before.
+    rescuer_on(own, []).settle(3_600)
+
+
+def test_the_rescuer_is_waited_for_until_it_has_dealt_with_every_death(
+    own: OwnConnection, make_worker: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    rescuer = rescuer_on(own, [])
+    rescuer.report(Death(make_worker().worker.id, "here:1", True, "killed"))
+    rescuer.start()
+    rescuer.settle(3_600)
+    assert rescuer.is_done
+    assert rescuer.stop(10)
+    assert "does not answer" not in caplog.text
+
+
+def test_a_rescuer_that_cannot_go_on_is_waited_for_so_long_and_no_longer(
+    own: OwnConnection, caplog: pytest.LogCaptureFixture
+) -> None:
+    rescuer = rescuer_on(own, [])
+    rescuer.report(Death(1, "here:1", True, "killed"))
+    rescuer.settle(0.05)
+    assert not rescuer.is_done
+    assert "The database does not answer" in caplog.text
 
 
 @pytest.mark.parametrize("stopping", [False, True])
