@@ -7,14 +7,14 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
+from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
 from django_jobqueue.workers import loop as loop_module
@@ -460,10 +460,13 @@ def test_the_pruner_deletes_what_is_old_enough(
     )
     jobs.fail.enqueue()
     worker.work()
+    deleted = uuid4()  # by whoever does not care about what belongs to a job
+    Failure.objects.create(job_id=deleted, job_type="gone", number=1, end="failed")
     pruner = Pruner(own)
     while pruner.tick() < 100:
         pass
     assert [job.id for job in archived()] == [kept.id]
+    assert not Failure.objects.filter(job_id=deleted).exists()
 
 
 def test_the_pruner_looks_every_hour_for_what_it_has_passed(
