@@ -42,7 +42,8 @@ BEGIN
   NEW.on_complete := coalesce(NEW.on_complete, nullif(policy.on_complete, ''));
   IF NEW.unique_key IS NULL AND policy.unique_rule IS NOT NULL THEN
     NEW.unique_key := jobqueue_unique_key(policy.name, policy.unique_rule, NEW.data);
-    NEW.unique_until_started := policy.unique_rule ->> 'until' = 'started';
+    NEW.unique_until_started :=
+      coalesce(policy.unique_rule ->> 'until' = 'started', false);
   END IF;
   RETURN NEW;
 END
