@@ -147,9 +147,10 @@ def claim_alone(
     queues: Sequence[str] | None,
 ) -> list[ClaimedJob]:
     """Claim one job that must run in a process of its own."""
-    wanted: Mapping[str, Any] = {"job_types": list(job_types), "queues": queues}
+    among = None if queues is None else list(queues)
+    wanted: Mapping[str, Any] = {"job_types": list(job_types), "queues": among}
     for (job_type,) in db.fetch(ALONE_TYPES, wanted):
-        params = {"worker": worker, "limit": 1, "job_type": job_type, "queues": queues}
+        params = {"worker": worker, "limit": 1, "job_type": job_type, "queues": among}
         rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_ALONE, params)])[1]
         if rows:
             return claimed_jobs(rows)

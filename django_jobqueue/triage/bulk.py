@@ -13,8 +13,6 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import transaction
-
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.enqueueing import enqueue
 from django_jobqueue.exceptions import InvalidArguments
@@ -117,7 +115,8 @@ def start(
     chosen = _checked(_with(operation.options, options), per_minute)
     _check_start(operation, chosen)
     db, job = DjangoDatabase(), new_id()
-    with transaction.atomic(using=db.alias):
+
+    def begin() -> bool:
         started = operations.start(
             db,
             operation.id,
@@ -129,6 +128,9 @@ def start(
         )
         if started:
             enqueue_job(operation.id, job)
+        return started
+
+    started = db.in_transaction(begin)
     if started:
         if chosen.resolves is not None:
             groups.resolve([chosen.resolves], seen=operation.cutoff, by=by)
@@ -148,10 +150,14 @@ def resume(id: Id, *, by: str = "") -> bool:
     states = list(operations.RESUMABLE)
     if is_abandoned(operation):
         states += operations.ACTIVE
-    with transaction.atomic(using=db.alias):
+
+    def go_on() -> bool:
         resumed = operations.move(db, operation.id, states, BulkState.QUEUED, job=job)
         if resumed:
             enqueue_job(operation.id, job)
+        return resumed
+
+    resumed = db.in_transaction(go_on)
     if resumed:
         tell_of("resume", operation, by, 1)
     return resumed
@@ -253,9 +259,12 @@ def _let_count(db: DjangoDatabase, id: UUID) -> None:
     """Let a worker count it, before it does the jobs of the project: somebody looks at
     the page and waits."""
     job = new_id()
-    with transaction.atomic(using=db.alias):
+
+    def hand() -> None:
         operations.set_job(db, id, job)
         enqueue_job(id, job, priority=COUNTING_PRIORITY)
+
+    db.in_transaction(hand)
 
 
 def _number(operation: Operation) -> int:

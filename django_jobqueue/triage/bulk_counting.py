@@ -8,8 +8,6 @@ from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
-from django.db import transaction
-
 from django_jobqueue.states import BulkState
 from django_jobqueue.store import operations
 from django_jobqueue.store.bulk import Chunk
@@ -27,7 +25,8 @@ def step(id: UUID, *, look: int, job: UUID | None = None) -> Chunk | None:
     ``look`` bounds the rows that are looked at.
     """
     db = DjangoDatabase()
-    with transaction.atomic(using=db.alias):
+
+    def count() -> Chunk | None:
         operation = operations.lock(db, id)
         if operation is None or operation.counted.over or operation.cursor is not None:
             return None
@@ -40,6 +39,8 @@ def step(id: UUID, *, look: int, job: UUID | None = None) -> Chunk | None:
         operations.set_counted(db, id, counted)
         looked_at = counted.looked_at - operation.counted.looked_at
         return Chunk(looked_at=looked_at, over=counted.over)
+
+    return db.in_transaction(count)
 
 
 def count_for(

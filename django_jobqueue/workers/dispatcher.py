@@ -117,6 +117,9 @@ class Dispatcher(Loop):
 
     def tick(self) -> float:
         """Claim what there are slots for."""
+        return min(self._round(), self._claimer.doubt.rest)
+
+    def _round(self) -> float:
         ends, self._idle_at = self._ends, None
         began = time.monotonic()
         self.rounds += 1

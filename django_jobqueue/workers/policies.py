@@ -37,6 +37,7 @@ class Policies:
         self._declared = {d.name: d for d in declarations}
         self._overrides: Mapping[str, Overrides] = {}
         self._terms: dict[str, Terms] = {}
+        self.held_back: frozenset[str] = frozenset()  # types that are not claimed now
 
     @property
     def names(self) -> list[str]:
@@ -55,7 +56,7 @@ class Policies:
 
     def runs(self, job_type: str, *, is_async: bool) -> bool:
         """Whether this job type has a handler here, of this kind."""
-        if job_type not in self._declared:
+        if job_type not in self._declared or job_type in self.held_back:
             return False
         return self.terms(job_type).is_async is is_async
 

@@ -24,24 +24,17 @@ class PolicyReader:
         self._connection = connection
         self._policies = policies
         self._registry = registry
-        self._refused: set[str] = set()  # job types that nobody vouches for
 
     def read(self) -> None:
-        """Read the overrides of all job types, and look at those that are unknown."""
+        """Read the overrides of all job types, and learn of types whose module was
+        imported meanwhile."""
         overrides = job_types.overrides(self._connection)
         self._policies.update(overrides)
-        if self._registry.finders:
-            self._meet(overrides.keys() - self._refused - set(self._policies.names))
+        self._meet(overrides.keys() - set(self._policies.names))
 
     def _meet(self, strangers: Iterable[str]) -> None:
-        """Learn to run those that a finder vouches for, by what their rows say."""
-        names = sorted(strangers)
-        handlers = job_types.handlers(self._connection, names) if names else {}
-        for name, handler in handlers.items():
-            declaration = self._registry.find(name, handler)
-            if declaration is None:
-                self._refused.add(name)
-            else:
-                self._policies.learn(declaration)
-        if not self._refused.issuperset(names):
+        found = [d for d in map(self._registry.get, sorted(strangers)) if d is not None]
+        for declaration in found:
+            self._policies.learn(declaration)
+        if found:
             workers.learnt(self._connection, self._worker, self._policies.names)

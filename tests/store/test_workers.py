@@ -190,8 +190,8 @@ def test_running_jobs_of_workers_that_are_not_alive_are_strays(
     own: OwnConnection,
 ) -> None:
     alive, draining, lost, gone = (register(own, f"host:{n}") for n in range(4))
-    make_many(5)
-    for worker in (alive, draining, lost, gone):
+    make_many(6)
+    for worker in (alive, draining, lost, gone, gone):
         claimed(own, worker)
     workers.renew(own, [beat(draining, draining=True)], LEASE)
     lapse(alive, lost)
@@ -283,3 +283,18 @@ def test_the_outlook_is_the_first_lapse_and_the_first_lonely_job(
     assert 20 < alone <= 50
     assert workers.outlook(own, [ADD], ["other"])[1] is None
     assert workers.outlook(own, [], None)[1] is None
+
+
+@pytest.mark.parametrize(
+    ("state", "is_asked"),
+    [("running", True), ("draining", True), ("stopped", False), ("lost", False)],
+)
+def test_only_workers_that_are_there_are_asked_for_something(
+    own: OwnConnection, state: str, is_asked: bool
+) -> None:
+    worker = register(own)
+    Worker.objects.update(state=state)
+    expected = [worker] if is_asked else []
+
+    assert workers.ask_where(own, [worker]) == expected
+    assert workers.ask(own, [worker], "resume") == expected

@@ -7,7 +7,7 @@ from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigrat
 
 class Migration(PostgreSQLMigration):
     dependencies = [
-        ("jobqueue", "0004_archive_by_time"),
+        ("jobqueue", "0005_rows_filled_by_their_type"),
     ]
 
     operations = [
