@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from django.core.signing import BadSignature, SignatureExpired
 from django.http import HttpRequest, JsonResponse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from django_jobqueue import timezones
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.progress import Progress, id_of, progress_of
 
@@ -43,7 +43,7 @@ def progress(request: HttpRequest, token: str) -> JsonResponse:
             "fraction": found.fraction,
             "text": found.text,
             "note": found.note,
-            "again": again(found, timezone.now()),
+            "again": again(found, timezones.now()),
         }
     )
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 
+from django_jobqueue import timezones
 from django_jobqueue.backends.compat import InvalidTask, Task
 from django_jobqueue.backends.declared import declared, runner_of
 from django_jobqueue.backends.job_task import BOTH, PER_JOB, POLICY
@@ -157,5 +157,5 @@ def _made(ids: list[UUID]) -> Mapping[UUID, Made | Job]:
 def _moment(run_after: datetime | timedelta) -> datetime:
     """When a job is due, aware of its time zone."""
     if isinstance(run_after, timedelta):
-        run_after = timezone.now() + run_after
-    return run_after if timezone.is_aware(run_after) else timezone.make_aware(run_after)
+        run_after = timezones.now() + run_after
+    return timezones.aware(run_after)

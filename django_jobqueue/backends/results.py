@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from django.utils import timezone
-
-from django_jobqueue import awaiting
+from django_jobqueue import awaiting, timezones
 from django_jobqueue.backends.compat import (
     Task,
     TaskContext,
@@ -95,7 +93,7 @@ def new_result(
 ) -> JobTaskResult:
     """The result of a task that was just enqueued; or whose first attempt this worker
     starts now."""
-    started_at = None if worker is None else timezone.now()
+    started_at = None if worker is None else timezones.now()
     ready, running = TaskResultStatus.READY, TaskResultStatus.RUNNING
     return JobTaskResult(
         task=task,
@@ -137,7 +135,7 @@ def result_of(record: Record, task: Task, args: Any, kwargs: Any) -> JobTaskResu
 
 def started_result(result: JobTaskResult, worker: str, attempt: int) -> JobTaskResult:
     """The same result, of a later attempt that is about to call the function."""
-    now = timezone.now()
+    now = timezones.now()
     change(result, status=TaskResultStatus.RUNNING, last_attempted_at=now)
     if result.started_at is None:
         change(result, started_at=now)
@@ -155,7 +153,7 @@ def finished_result(
 ) -> JobTaskResult:
     """The same result, when its last attempt has ended."""
     status = TaskResultStatus.SUCCESSFUL if error is None else TaskResultStatus.FAILED
-    change(result, status=status, finished_at=timezone.now(), _return_value=value)
+    change(result, status=status, finished_at=timezones.now(), _return_value=value)
     if error is not None:
         path = path_of(class_name(error))
         found = TaskError(exception_class_path=path, traceback=trace)

@@ -13,7 +13,6 @@ from django.utils.translation import ngettext
 
 from django_jobqueue import formatting
 from django_jobqueue.conf import conf
-from django_jobqueue.figures.clock import aware
 from django_jobqueue.figures.notices import Notice, depth_text, notices
 from django_jobqueue.figures.overview import LATELY, Now
 from django_jobqueue.figures.present import has_lapsed, is_alive
@@ -187,12 +186,11 @@ def _groups(now: Now) -> Iterator[Concern]:
 
 
 def _is_since(moment: datetime | None, now: Now) -> bool:
-    return moment is not None and aware(moment) >= now.present.time - LATELY
+    return moment is not None and moment >= now.present.time - LATELY
 
 
 def _group(code: str, text: str, group: FailureGroup, now: Now) -> Concern:
-    last = aware(group.last_seen)
-    seconds = max(0.0, (now.present.time - last).total_seconds())
+    seconds = max(0.0, (now.present.time - group.last_seen).total_seconds())
     text %= {"failure": str(group), "time": span(seconds)}
     is_bad = code == "regressed"
     key = group.fingerprint

@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 
 from django_jobqueue.conf import conf
 from django_jobqueue.figures import present
-from django_jobqueue.figures.clock import aware, database_now
+from django_jobqueue.figures.clock import database_now
 from django_jobqueue.figures.kept import Kept
 from django_jobqueue.figures.present import Present
 from django_jobqueue.figures.window import HOUR, Window
@@ -95,7 +95,7 @@ def _read_now() -> Now:
         groups=_groups(current.time - LATELY),
         operations=_operations(),
         hour=history.trends(db, start, HOUR.length),
-        unfolded=None if unfolded is None else aware(unfolded),
+        unfolded=unfolded,
     )
 
 

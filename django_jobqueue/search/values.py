@@ -9,9 +9,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from django_jobqueue import timezones
 from django_jobqueue.durations import duration_of
 from django_jobqueue.search.errors import SearchError
 from django_jobqueue.search.tokens import Token
@@ -104,7 +104,7 @@ def _moment(text: str, now: datetime) -> tuple[datetime, datetime]:
 
 
 def _days(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    today = timezone.localdate(now)
+    today = timezones.local(now).date()
     named = {"today": today, "yesterday": today - DAY}
     day = named.get(text.lower())
     if day is None and len(text) == len("2026-11-20"):
@@ -128,7 +128,7 @@ def _written(text: str) -> tuple[datetime, datetime]:
     if found is None:
         raise ValueError(text)
     at = datetime.fromisoformat(text)
-    at = at if timezone.is_aware(at) else timezone.make_aware(at)
+    at = timezones.aware(at)
     at.astimezone(UTC)  # raises at the ends of time
     if found["fraction"]:
         return at, at
@@ -136,7 +136,7 @@ def _written(text: str) -> tuple[datetime, datetime]:
 
 
 def _midnight(day: date) -> datetime:
-    return timezone.make_aware(datetime.combine(day, datetime.min.time()))
+    return timezones.aware(datetime.combine(day, datetime.min.time()))
 
 
 def _text(token: Token) -> str:

@@ -189,7 +189,7 @@ class FailureCount:
     error_class: str
     job_type: str
     count: int
-    last: object  # datetime
+    last: datetime  # datetime
     message: str
 
 

@@ -9,9 +9,9 @@ from django import template
 from django.core.exceptions import ImproperlyConfigured
 from django.template import Context
 from django.urls import NoReverseMatch, reverse
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import timezones
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.ids import as_id
 from django_jobqueue.progress import Progress, progress_of, token
@@ -62,7 +62,7 @@ def job_progress(
         "value": _value(progress),
         "label": label or _("Progress"),
         "address": "" if is_over else _address(id),
-        "again": progress and again(progress, timezone.now()),
+        "again": progress and again(progress, timezones.now()),
         "url": url,
         "reload": reload,
         "csp_nonce": context.get("csp_nonce"),

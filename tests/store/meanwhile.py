@@ -20,6 +20,11 @@ SELECT count(*) FROM pg_stat_activity
 """
 
 
+NONE_OLDER = """
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::numeric
+       > %s::text::numeric
+"""
+
 Background = Callable[[Callable[[], Any]], Future[Any]]
 
 
@@ -53,6 +58,20 @@ def together(functions: list[Callable[[], Any]]) -> list[Any]:
     with ThreadPoolExecutor(len(functions)) as pool:
         futures = [pool.submit(_and_close, function) for function in functions]
         return [future.result(60) for future in futures]
+
+
+def until_older_transactions_end() -> None:
+    """Wait for those that are open now, also of other tests: they share a server."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_current_xact_id()::text")
+        newest = cursor.fetchone()[0]
+
+    def ended() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(NONE_OLDER, [newest])
+            return bool(cursor.fetchone()[0])
+
+    eventually(ended, within=120, what="older transactions to end")
 
 
 def until_waiting(count: int = 1) -> None:

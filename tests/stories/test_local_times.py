@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from unittest.mock import patch
 from uuid import UUID
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connection
-from django.test import override_settings
+from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
 from django_jobqueue import triage
+from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
+from django_jobqueue.figures import overview
 from django_jobqueue.ids import new_id
 from django_jobqueue.management.jobqueue import replaying
-from django_jobqueue.models import ArchivedJob
+from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
 from django_jobqueue.selection import Selection, Table
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.triage import bulk_steps
+from tests.admin import scene
+from tests.admin.endpoints import ALL, Endpoint, keys_of
+from tests.admin.pages import Page, confirm, get, list_of, page_of
 from tests.conftest import queued
 from tests.sample import jobs
 
@@ -88,3 +95,125 @@ def test_the_command_takes_each_job_once(
     monkeypatch.setattr(replaying, "BATCH", 2)
     call_command("jobqueue", "replay", "--status", "failed", "--yes", verbosity=0)
     assert sorted(job.replay_of for job in queued()) == sorted(ended)
+
+
+NOON = datetime(2099, 7, 1, 10, tzinfo=UTC)  # 12:00 in Berlin
+OPENS = (200, 302, 403, 405)
+
+
+@pytest.fixture
+def anna() -> Client:
+    """A superuser's browser."""
+    client = Client()
+    client.force_login(get_user_model().objects.create_superuser("anna", "", "x"))
+    overview.forget()
+    return client
+
+
+def answer(client: Client, endpoint: Endpoint, keys: dict[str, object]) -> Any:
+    """Ask for a page as its links do."""
+    address = endpoint.address(keys)
+    if endpoint.route and "<" not in endpoint.route:
+        address += f"?keys={keys[endpoint.model]}"
+    return client.get(address)
+
+
+def shown_on(page: Page) -> list[str]:
+    """The ids of the jobs in a list, in its order."""
+    return [str(cell["title"]) for cell in page.all("span", **{"class": "jq-id"})]
+
+
+def test_every_page_opens_and_shows_local_times(anna: Client) -> None:
+    keys = dict(keys_of(scene.build()))
+    triage.pause([scene.ADD], resume_at=NOON)
+    FailureGroup.objects.update(state="ignored", ignored_until=NOON)
+    answers = {str(endpoint): answer(anna, endpoint, keys) for endpoint in ALL}
+    assert {
+        page: answer.status_code
+        for page, answer in answers.items()
+        if answer.status_code not in OPENS
+    } == {}
+    shown = {
+        page: answer.text
+        for page, answer in answers.items()
+        if answer.status_code == 200 and "html" in answer.headers["Content-Type"]
+    }
+    assert len(shown) > 20
+    assert [page for page, html in shown.items() if " UTC" in html] == []
+
+
+def test_a_list_shows_each_job_once_over_the_end_of_summer_time(
+    anna: Client, ended: list[UUID], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ArchivedJobAdmin, "list_per_page", 5)
+    pages = [get(anna, list_of("archivedjob"))]
+    while older := pages[-1].all("a", rel="next"):
+        pages.append(get(anna, list_of("archivedjob") + str(older[0]["href"])))
+    shown = [shown_on(page) for page in pages]
+    assert [id for page in shown for id in page] == [str(id) for id in reversed(ended)]
+    newer = str(pages[-1].all("a", rel="prev")[0]["href"])
+    assert shown_on(get(anna, list_of("archivedjob") + newer)) == shown[-2]
+
+
+@pytest.mark.parametrize(
+    ("moment", "shown"),
+    [(MOMENTS[0], "02:30:00 CEST"), (MOMENTS[11], "02:25:00 CET")],
+    ids=["summer", "winter"],
+)
+def test_a_list_says_which_of_the_two_hours_it_was(
+    anna: Client, ended: list[UUID], moment: datetime, shown: str
+) -> None:
+    ArchivedJob.objects.exclude(finished_at=moment).delete()
+    assert f"2026-10-25 {shown}" in get(anna, list_of("archivedjob")).html
+
+
+def test_a_day_that_is_searched_for_is_a_local_one(
+    anna: Client, ended: list[UUID]
+) -> None:
+    ArchivedJob.objects.filter(id=ended[0]).update(
+        finished_at=datetime(2026, 10, 24, 22, 30, tzinfo=UTC)
+    )
+    found = get(anna, list_of("archivedjob"), q="finished:2026-10-25")
+    assert len(shown_on(found)) == len(ended)
+    found = get(anna, list_of("archivedjob"), q="finished:2026-10-24")
+    assert shown_on(found) == []
+
+
+def test_a_moment_that_is_chosen_is_a_local_one(anna: Client) -> None:
+    id = scene.queued()
+    confirm(anna, "queuedjob", "reschedule", id, run_after="2099-07-01T12:00")
+    job = QueuedJob.objects.get(id=id)
+    assert job.run_after == NOON
+    confirm(
+        anna,
+        "jobtype",
+        "pause",
+        scene.ADD,
+        reason="deploy",
+        resume_at="2099-07-01T12:00",
+    )
+    assert JobType.objects.get(name=scene.ADD).resume_at == NOON
+    page = get(anna, page_of("jobtype", scene.ADD))
+    assert "2099-07-01 12:00:00 CEST" in page.html
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "status",
+        "status --format json",
+        "replay --status failed --since 2026-10-25 --until 2026-10-26T12:00 --yes",
+        "prune --older-than 1d --yes",
+        "pause tests.sample.add --until 2099-07-01T12:00",
+        "cancel --type tests.sample.add --yes",
+    ],
+)
+def test_commands_work(words: str, ended: list[UUID], anna: Client) -> None:
+    scene.build()
+    call_command("jobqueue", *words.split(), verbosity=0)
+
+
+def test_a_time_that_a_command_is_given_is_a_local_one() -> None:
+    words = [jobs.add.name, '{"a": 1, "b": 2}', "--run-after", "2099-07-01T12:00"]
+    call_command("jobqueue", "enqueue", *words, verbosity=0)
+    assert [job.run_after for job in queued()] == [NOON]

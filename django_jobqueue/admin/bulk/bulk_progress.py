@@ -8,12 +8,11 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import formatting, timezones, triage
 from django_jobqueue.admin.base import VIEW_DATA, may, may_view
 from django_jobqueue.admin.bulk.bulk_draft import SKIPPED
 from django_jobqueue.admin.parts import catalogue, display
@@ -302,6 +301,6 @@ def trouble(request: HttpRequest, operation: Any) -> tuple[str, bool]:
 
 def _waits_until(moment: datetime) -> str:
     """Between the portions of an operation with a rate."""
-    if moment <= timezone.now():
+    if moment <= timezones.now():
         return ""
     return gettext("It goes on %(when)s.") % {"when": display.ago(moment)}

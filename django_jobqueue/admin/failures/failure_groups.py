@@ -12,10 +12,10 @@ from django.http import (
     HttpRequest,
     HttpResponse,
 )
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import timezones
 from django_jobqueue.admin.failures import failure_list, failure_states
 from django_jobqueue.admin.failures.failure_filters import (
     AssigneeFilter,
@@ -124,7 +124,7 @@ class FailureGroupAdmin(GroupJobsAdmin):
         context["buttons"] = self.buttons(request, group)
         context["operations"] = self.operations(request, group)
         context["notes"] = display.shown_text(group.notes)
-        context["now"] = timezone.now().isoformat()
+        context["now"] = timezones.now().isoformat()
         return super().render_change_form(request, context, *args, **kwargs)
 
     @column(description=_("failure"))

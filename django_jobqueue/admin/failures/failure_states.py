@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.db.models import Count, Q
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import timezones
 from django_jobqueue.admin.parts import display
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.models.functions import ClockTimestamp
@@ -46,7 +46,7 @@ LABELS: Final = {
 def state_now(group: FailureGroup) -> str:
     """The state of a group at this moment."""
     until = group.ignored_until
-    over = until is not None and until <= timezone.now()
+    over = until is not None and until <= timezones.now()
     if group.state == GroupState.OPEN or (group.state == GroupState.IGNORED and over):
         return "regressed" if group.regressed_at is not None else "open"
     return str(group.state)

@@ -8,12 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_jobqueue import formatting
+from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.parts import charts
 from django_jobqueue.admin.parts.charts import Chart, Spark
 from django_jobqueue.models import FailureRollup
@@ -43,7 +42,7 @@ class Trend:
 
 def sparks(fingerprints: Sequence[UUID]) -> dict[UUID, Spark]:
     """The last 24 hours of each of these groups."""
-    now = timezone.now()
+    now = timezones.now()
     found: dict[UUID, dict[datetime, Counts]] = {}
     for row in _rollups(now - DAY).filter(fingerprint__in=fingerprints):
         hours = found.setdefault(row.fingerprint, {})
@@ -56,7 +55,7 @@ def sparks(fingerprints: Sequence[UUID]) -> dict[UUID, Spark]:
 
 def trends(fingerprint: UUID) -> list[Trend]:
     """A day, a week and a month of a group."""
-    now = timezone.now()
+    now = timezones.now()
     rows = _rollups(now - LONGEST - DAY).filter(fingerprint=fingerprint)
     hours = {row.bucket: (row.failed, row.retried) for row in rows}
     return [
@@ -131,4 +130,4 @@ def _bar(start: str, counts: Counts) -> tuple[str, list[tuple[str, int]]]:
 
 
 def _start(at: datetime) -> str:
-    return date_format(timezone.localtime(at), "m-d H:i", use_l10n=False)
+    return date_format(timezones.local(at), "m-d H:i", use_l10n=False)

@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import formatting, timezones, triage
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.moments import MomentField
@@ -41,7 +41,7 @@ class SeenForm(VerbForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["seen"].initial = timezone.now().isoformat()
+        self.fields["seen"].initial = timezones.now().isoformat()
 
     def clean_seen(self) -> datetime | None:
         """The moment; none for whoever skipped the page."""
@@ -77,7 +77,7 @@ class IgnoreForm(SeenForm):
     def clean_until(self) -> datetime | None:
         """A moment to come."""
         until: datetime | None = self.cleaned_data["until"]
-        if until is not None and until <= timezone.now():
+        if until is not None and until <= timezones.now():
             raise ValidationError(gettext("This moment is over."))
         return until
 

@@ -10,12 +10,11 @@ from typing import Any, Final
 
 from django.db.models import TextField
 from django.db.models.functions import Cast, Left
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue import formatting, measure
+from django_jobqueue import formatting, measure, timezones
 from django_jobqueue.admin.parts import display
 from django_jobqueue.models import ArchivedJob, QueuedJob, Report
 from django_jobqueue.report import LEVELS
@@ -145,7 +144,7 @@ def _time_left(row: Any) -> str:
     if not done or not total or not 0 < done < total:
         return ""
     ran = (row.updated_at - row.started_at).total_seconds()
-    since = (timezone.now() - row.updated_at).total_seconds()
+    since = (timezones.now() - row.updated_at).total_seconds()
     left = max(0.0, ran * (total - done) / done - since)
     return _("about %(span)s left") % {"span": formatting.span(left)}
 
@@ -163,7 +162,7 @@ def _clock(seconds: float) -> Any:
     """The time of day; the date, too, when pointed at."""
     try:
         at = datetime.fromtimestamp(seconds, UTC)
-        local = timezone.localtime(at)
+        local = timezones.local(at)
     except (OverflowError, ValueError, OSError):
         return display.NOTHING
     return format_html(

@@ -11,12 +11,11 @@ from django.contrib.admin import register
 from django.db.models import Q
 from django.http import HttpRequest
 from django.urls import URLPattern
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting
+from django_jobqueue import formatting, timezones
 from django_jobqueue.admin import jump
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.jobs.allow_attempts import AllowAttempts
@@ -217,7 +216,7 @@ def state_of(job: Any, around: Around) -> Any:
     """The state as a person sees it."""
     if job.status == QueuedStatus.RUNNING:
         return _running_state(job, around)
-    now = timezone.now()
+    now = timezones.now()
     if job.expires_at is not None and job.expires_at <= now:
         return display.pill("expired", gettext("expired, about to be archived"))
     if job.run_after <= now:
@@ -243,7 +242,7 @@ def _running_state(job: Any, around: Around) -> Any:
     if worker is None:
         return display.pill("lapsed", gettext("running, its worker is gone"))
     name = {"worker": display.visible(worker.name)}
-    if worker.state not in ALIVE or worker.lease_until < timezone.now():
+    if worker.state not in ALIVE or worker.lease_until < timezones.now():
         state = display.pill("lapsed", gettext("lapsed on %(worker)s") % name)
     else:
         state = display.pill("running", gettext("running on %(worker)s") % name)

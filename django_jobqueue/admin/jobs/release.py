@@ -6,11 +6,10 @@ from collections import Counter
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import formatting, timezones, triage
 from django_jobqueue.admin.jobs.waiting import archived_twin
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, left_out
@@ -71,7 +70,7 @@ def _lost(rows: Rows) -> list[Any]:
         Worker.objects.filter(
             pk__in={row.worker_id for row in running},
             state__in=ALIVE,
-            lease_until__gte=timezone.now(),
+            lease_until__gte=timezones.now(),
         ).values_list("pk", flat=True)
     )
     return [row for row in running if row.worker_id not in living]

@@ -10,9 +10,9 @@ from django.db.models import CharField, Q
 from django.db.models.functions import Cast
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from django_jobqueue import timezones
 from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.redaction import is_secret
@@ -26,7 +26,7 @@ def understood(
     request: HttpRequest, found: Selection, query: str
 ) -> tuple[Selection, Sequence[IdSearch]]:
     """The selection with what was typed, and the ids that were. Raises SearchError."""
-    search = parse(query, found.table, timezone.now())
+    search = parse(query, found.table, timezones.now())
     names = catalogue.job_types(request)
     terms = [_with_whole_type(term, names) for term in search.terms]
     found = found.also(*terms)

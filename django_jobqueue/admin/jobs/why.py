@@ -10,10 +10,9 @@ from uuid import UUID
 
 from django.db.models import Count
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
-from django_jobqueue import formatting
+from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.policies import effective_concurrency
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
@@ -54,7 +53,7 @@ class _Reasons:
     def __init__(
         self, request: HttpRequest, rows: Sequence[Any], workers: Iterable[Worker]
     ) -> None:
-        self.now = timezone.now()
+        self.now = timezones.now()
         self.types = catalogue.job_types(request)
         self.queues = catalogue.queues(request)
         self.workers = {worker.pk: worker for worker in workers}

@@ -19,6 +19,7 @@ from django_jobqueue.admin.lists.counts import About, count
 from django_jobqueue.admin.lists.filters import TabFilter
 from django_jobqueue.admin.lists.positions import Key, Position
 from django_jobqueue.admin.lists.selected import indexed_part, matching
+from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.chips import Chip, Tab, search_chips
 from django_jobqueue.selection import Selection
 
@@ -218,10 +219,10 @@ class JobChangeList(PlainChangeList):
         return self.get_query_string({SINCE: self.key.write(self.looked_back_to)})
 
     @property
-    def looked_back_to_time(self) -> datetime | None:
+    def looked_back_to_time(self) -> str:
         """How far an unindexed filter looked, where the key has a time."""
         first = self.looked_back_to[0] if self.looked_back_to else None
-        return first if isinstance(first, datetime) else None
+        return display.exact(first) if isinstance(first, datetime) else ""
 
     def _link(self, position: dict[str, str]) -> str:
         if self._since is not None:

@@ -10,9 +10,9 @@ from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue import timezones
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.chips import Chip, Tab
 from django_jobqueue.admin.parts.display import visible
@@ -131,7 +131,7 @@ class TypedFilter(TermFilter):
         """What was typed. Raises SearchError for what cannot be."""
         value = self.value()
         typed = value.strip() if value else ""
-        return parse(self.text(typed), table, timezone.now()).terms if typed else ()
+        return parse(self.text(typed), table, timezones.now()).terms if typed else ()
 
     def text(self, typed: str) -> str:
         """The term of a search that says the same."""

@@ -16,12 +16,12 @@ from typing import Any, ClassVar, TypeVar
 from django.contrib.admin.views.main import ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_time
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rangefilter.filters import DateTimeRangeFilter  # type: ignore[import-untyped]
 
+from django_jobqueue import timezones
 from django_jobqueue.admin.parts.chips import Chip
 from django_jobqueue.admin.parts.display import exact
 from django_jobqueue.search import SearchError
@@ -68,7 +68,7 @@ class Bound:
         day = _parsed(parse_date, self.date)
         if day is None:
             raise RangeError(gettext("“%s” is no date.") % self.date[:40])
-        return timezone.make_aware(datetime.combine(day, self._time()))
+        return timezones.aware(datetime.combine(day, self._time()))
 
     def _time(self) -> clock.time:
         if not self.time:
@@ -167,13 +167,14 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
         start: timedelta | None,
         end: timedelta | None,
     ) -> dict[str, Any]:
-        now = timezone.localtime()
+        now = timezones.now()
         values: list[str | None] = []
         for offset in (start, end):
             if offset is None:
                 values += [None, None]
             else:
-                values += [f"{now + offset:%Y-%m-%d}", f"{now + offset:%H:%M:%S}"]
+                at = timezones.local(now + offset)
+                values += [f"{at:%Y-%m-%d}", f"{at:%H:%M:%S}"]
         parameters = dict(zip(self._mine, values, strict=True))
         return {"label": label, "link": changelist.get_query_string(parameters)}
 

@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest
-from django.utils import timezone
 
+from django_jobqueue import timezones
 from django_jobqueue.admin.parts.policies import effective_max_attempts
 from django_jobqueue.models import JobType, Queue
 from django_jobqueue.states import Delivery
@@ -56,7 +56,7 @@ def is_paused(row: JobType | Queue | None) -> bool:
     """Whether a pause of this job type or queue is in force."""
     if row is None or not row.paused:
         return False
-    return row.resume_at is None or row.resume_at > timezone.now()
+    return row.resume_at is None or row.resume_at > timezones.now()
 
 
 def max_attempts(job: Any, job_type: JobType | None) -> int | None:

@@ -10,12 +10,11 @@ from uuid import UUID
 
 from django.contrib.admin.utils import quote
 from django.urls import reverse
-from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from django_jobqueue import timezones
 from django_jobqueue.formatting import NOTHING as NOTHING
 from django_jobqueue.formatting import number, span
 from django_jobqueue.redaction import mask_text
@@ -123,13 +122,15 @@ def full_moment(at: datetime | None) -> SafeString | str:
 
 
 def exact(at: datetime) -> str:
-    """Date, time and zone."""
-    return date_format(timezone.localtime(at), "Y-m-d H:i:s T", use_l10n=False)
+    """Date, time and zone. Django's own format leaves out the zone in the hour that
+    comes twice, where it matters most."""
+    local = timezones.local(at)
+    return f"{local:%Y-%m-%d %H:%M:%S} {local:%Z}"
 
 
 def ago(at: datetime) -> str:
     """How long ago, or in how long."""
-    seconds = (timezone.now() - at).total_seconds()
+    seconds = (timezones.now() - at).total_seconds()
     if seconds < 0:
         return _("in %(span)s") % {"span": span(-seconds)}
     return _("%(span)s ago") % {"span": span(seconds)}

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from django_jobqueue import formatting
+from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.parts import charts
 from django_jobqueue.admin.parts.charts import Chart, Decades
-from django_jobqueue.figures.clock import aware
 from django_jobqueue.figures.overview import Overview
 from django_jobqueue.figures.window import HOUR, WEEK, Window
 from django_jobqueue.store.history import Span
@@ -52,7 +50,7 @@ def history(overview: Overview) -> History:
     """Draw it."""
     window, past = overview.window, overview.past
     starts = [past.start + n * window.step for n in range(window.length // window.step)]
-    by_start = {aware(span.start): span for span in past.spans}
+    by_start = {span.start: span for span in past.spans}
     spans = [by_start.get(start) for start in starts]
     labels = _labels(window, past.start, past.end)
     return History(
@@ -153,7 +151,7 @@ def _row(window: Window, start: datetime, span: Span) -> Row:
 def _moment(window: Window, moment: datetime) -> str:
     """When a span began, as exact as the window needs it."""
     form = "H:i" if window is HOUR else "D H:i"
-    return date_format(timezone.localtime(moment), form, use_l10n=False)
+    return date_format(timezones.local(moment), form, use_l10n=False)
 
 
 def _labels(window: Window, start: datetime, end: datetime) -> list[str]:
@@ -161,6 +159,6 @@ def _labels(window: Window, start: datetime, end: datetime) -> list[str]:
     form = "D j" if window is WEEK else "H:i"
     marks = [start + (end - start) * n / 3 for n in range(3)]
     return [
-        *(date_format(timezone.localtime(m), form, use_l10n=False) for m in marks),
+        *(date_format(timezones.local(m), form, use_l10n=False) for m in marks),
         _("now"),
     ]

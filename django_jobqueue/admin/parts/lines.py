@@ -6,10 +6,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from django_jobqueue import formatting
+from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.parts import display
 from django_jobqueue.figures.lines import Line
 from django_jobqueue.store import history
@@ -19,7 +18,7 @@ from django_jobqueue.store.stats import Recent
 
 def last_day(key: Callable[[Recent], str]) -> dict[str, Line]:
     """A line for each that had something."""
-    start = timezone.now() - timedelta(days=1)
+    start = timezones.now() - timedelta(days=1)
     found: dict[str, Line] = {}
     for recent in history.since(DjangoDatabase(), start):
         name = key(recent)

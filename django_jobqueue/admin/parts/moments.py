@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext
+
+from django_jobqueue import timezones
 
 
 class MomentField(forms.DateTimeField):
@@ -29,6 +32,17 @@ class MomentField(forms.DateTimeField):
     def help_text(self, text: Any) -> None:
         self._help_text = text
 
+    def to_python(self, value: Any) -> datetime | None:
+        """With its zone, which Django leaves out where ``USE_TZ`` is false."""
+        found = super().to_python(value)
+        return None if found is None else timezones.aware(found)
+
+    def prepare_value(self, value: Any) -> Any:
+        """As the page shows it: Django leaves it in UTC where ``USE_TZ`` is false."""
+        if isinstance(value, datetime):
+            return timezones.local(value).replace(tzinfo=None)
+        return value
+
 
 class MomentsForm(forms.Form):
     """A form with moments: when a job runs, and when it expires."""
@@ -37,7 +51,7 @@ class MomentsForm(forms.Form):
         """A job cannot expire before it would run."""
         said = super().clean() or {}
         expires_at = said.get("expires_at")
-        starts = said.get("run_after") or timezone.now()
+        starts = said.get("run_after") or timezones.now()
         if expires_at is not None and expires_at <= starts:
             self.add_error("expires_at", gettext("This is before the job would run."))
         return said

@@ -10,12 +10,11 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
-from django_jobqueue import formatting
+from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import depths, display, policies
 from django_jobqueue.admin.parts.run_times import RunTimes, at_most, run_times
@@ -148,7 +147,7 @@ def _failures(request: HttpRequest, job_type: JobType) -> Failures:
     failed = ArchivedJob.objects.filter(
         job_type_id=job_type.name,
         status=ArchivedStatus.FAILED,
-        finished_at__gte=timezone.now() - timedelta(seconds=WEEK),
+        finished_at__gte=timezones.now() - timedelta(seconds=WEEK),
     ).order_by("-finished_at", "-id")
     found = list(failed.values_list("fingerprint", flat=True)[:LOOKED_AT])
     newest = failed.only("id", "finished_at", "error_class", "error_message")

@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 from django import forms
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import formatting, timezones, triage
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.display import names, visible
 from django_jobqueue.admin.parts.moments import MomentField
@@ -34,7 +33,7 @@ class PauseForm(VerbForm):
     def clean_resume_at(self) -> Any:
         """A pause that is over already would not be one."""
         at = self.cleaned_data["resume_at"]
-        if at is not None and at <= timezone.now():
+        if at is not None and at <= timezones.now():
             raise ValidationError(_("This time is past."))
         return at
 

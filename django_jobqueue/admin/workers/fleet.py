@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue import formatting
+from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.models import Worker
@@ -54,7 +53,7 @@ def fleet(request: HttpRequest) -> Fleet:
     known = getattr(request, "_jobqueue_fleet", None)
     if known is None:
         alive = Worker.objects.filter(
-            state__in=ALIVE, lease_until__gt=timezone.now()
+            state__in=ALIVE, lease_until__gt=timezones.now()
         ).only(*COLUMNS)
         known = Fleet(list(alive.order_by("id")[:MOST]))
         request._jobqueue_fleet = known  # type: ignore[attr-defined]

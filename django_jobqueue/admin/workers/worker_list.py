@@ -11,12 +11,11 @@ from django.db.models.functions import RowNumber
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting
+from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
@@ -50,7 +49,7 @@ class WorkerStateFilter(ChoiceFilter):
 
     def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         """The workers in this state."""
-        lapsed = Q(state__in=ALIVE, lease_until__lt=timezone.now())
+        lapsed = Q(state__in=ALIVE, lease_until__lt=timezones.now())
         if value == "lapsed":
             return queryset.filter(lapsed)
         return queryset.filter(~lapsed, state=value)
@@ -176,7 +175,7 @@ def state_of(worker: Worker) -> Any:
     renew its lease is lapsed."""
     if worker.state not in ALIVE:
         return display.pill(worker.state, worker.get_state_display())
-    if worker.lease_until < timezone.now():
+    if worker.lease_until < timezones.now():
         return display.pill("lapsed", pgettext("worker", "lapsed"))
     state = display.pill(worker.state, worker.get_state_display())
     if is_done(worker):

@@ -9,11 +9,10 @@ from typing import Any, Final
 
 from django.contrib.admin.models import LogEntry
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue import formatting
+from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.where import Answer, answer_of, moment_in
 from django_jobqueue.admin.lists.change_list import WINDOW
@@ -127,8 +126,8 @@ def _slots(request: HttpRequest, worker: Worker) -> list[Slot]:
 
 def _slot(request: HttpRequest, job: QueuedJob, job_type: JobType | None) -> Slot:
     timeout = policies.effective_timeout(job_type) if job_type else None
-    started = job.started_at or timezone.now()
-    elapsed = max(0.0, (timezone.now() - started).total_seconds())
+    started = job.started_at or timezones.now()
+    elapsed = max(0.0, (timezones.now() - started).total_seconds())
     bar = {}
     if timeout is not None:
         most = round(timeout.total_seconds() * 1_000)
@@ -160,7 +159,7 @@ def _job_link(request: HttpRequest, model: type[Any], id: Any) -> Any:
 
 def _finished(request: HttpRequest, worker: Worker) -> Finished:
     """There is no index by worker: a window of the archive is looked through."""
-    until = timezone.now()
+    until = timezones.now()
     if worker.stopped_at is not None:
         until = min(until, worker.stopped_at + SLACK)
     while_it_lived = ArchivedJob.objects.filter(

@@ -12,7 +12,6 @@ from django.db.models import Q, QuerySet
 
 from django_jobqueue import triage
 from django_jobqueue.conf import conf
-from django_jobqueue.figures.clock import aware
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
@@ -96,7 +95,7 @@ class Replaying:
             yield len(ids)
 
     def _example(self, job: ArchivedJob) -> list[str]:
-        ago = (self._now - aware(job.finished_at)).total_seconds()
+        ago = (self._now - job.finished_at).total_seconds()
         outcome = job.error_class or job.status
         return [str(job.pk), job.job_type_id, span(ago), outcome]
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django_jobqueue.figures.clock import aware
 from django_jobqueue.figures.notices import depth_text
 from django_jobqueue.histogram import added, percentile
 from django_jobqueue.management.jobqueue.figures import Figures
@@ -87,7 +86,7 @@ def failures(figures: Figures) -> Section:
                 _count(failure.count),
                 failure.error_class or NONE,
                 failure.job_type,
-                span((figures.present.time - aware(failure.last)).total_seconds()),
+                span((figures.present.time - failure.last).total_seconds()),
                 " ".join(failure.message.split()),
             ]
         )
@@ -138,7 +137,7 @@ def _throughput(recent: Sequence[Recent], queue: str, name: str) -> Row:
 
 
 def _left(now: datetime, until: datetime | None) -> str:
-    return NONE if until is None else span((aware(until) - now).total_seconds())
+    return NONE if until is None else span((until - now).total_seconds())
 
 
 def _count(count: int) -> str:

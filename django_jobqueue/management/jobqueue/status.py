@@ -11,7 +11,6 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError, connections
 
 from django_jobqueue.conf import conf
-from django_jobqueue.figures.clock import aware
 from django_jobqueue.figures.notices import notices
 from django_jobqueue.figures.present import is_alive
 from django_jobqueue.management.jobqueue.console import Console
@@ -155,7 +154,7 @@ def as_object(figures: Figures) -> dict[str, Any]:
 def _fields(row: Any) -> dict[str, Any]:
     values = {name: getattr(row, name) for name in row.__slots__}
     return {
-        name: aware(value).isoformat() if isinstance(value, datetime) else value
+        name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in values.items()
     }
 

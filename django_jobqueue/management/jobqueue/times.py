@@ -8,8 +8,8 @@ from typing import Final
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from django_jobqueue import timezones
 from django_jobqueue.durations import duration_of
-from django_jobqueue.figures.clock import aware
 from django_jobqueue.policy import LONGEST
 
 DURATIONS: Final = "30s, 10m, 2h, 7d, 1h30m, or a plain number of seconds"
@@ -40,7 +40,7 @@ def moment(
         return now - length if ago else now + length
     try:
         found = datetime.fromisoformat(text)
-        return aware(found)
+        return timezones.aware(found)
     except (ValueError, OverflowError):
         zone = timezone.get_current_timezone_name()
         raise CommandError(
@@ -67,7 +67,7 @@ def span(seconds: float) -> str:
 
 def local(when: datetime) -> str:
     """A time in the current time zone, to the second."""
-    return f"{timezone.localtime(aware(when)):%Y-%m-%d %H:%M:%S}"
+    return f"{timezones.local(when):%Y-%m-%d %H:%M:%S}"
 
 
 def _two(number: int, size: int, big: str, small: str) -> str:
