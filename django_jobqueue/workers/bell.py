@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 from dataclasses import dataclass, field
+
+from django_jobqueue.workers.readable import readable
 
 
 class Bell:
@@ -28,7 +29,7 @@ class Bell:
         Returns whether it rang, and which can. It is silent from now on: whatever it is
         rung for later than this is still to be looked at.
         """
-        ready, _, _ = select.select([self._reader, *pipes], [], [], seconds)
+        ready = readable(self._reader, *pipes, within=seconds)
         rang = self._reader in ready
         if rang:
             os.read(self._reader, 1_024)

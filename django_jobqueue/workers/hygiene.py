@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import select
 import threading
 from typing import Any, Final
 
@@ -13,6 +12,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from psycopg import sql
 from psycopg.pq import TransactionStatus
+
+from django_jobqueue.workers.readable import readable
 
 logger = logging.getLogger(__name__)
 
@@ -102,8 +103,7 @@ def _is_cut(wrapper: Any) -> bool:
         return False
     if wrapper.connection.closed:
         return True
-    ready, _, _ = select.select([wrapper.connection.fileno()], [], [], 0)
-    return bool(ready)
+    return bool(readable(wrapper.connection.fileno(), within=0))
 
 
 def _is_open(wrapper: Any) -> bool:
