@@ -147,6 +147,8 @@ class Keeper:
     def _finish(self) -> None:
         """Deal with the last deaths, and write down what was still running."""
         self._rescuer.settle(LAST_WORDS)
+        if self._dump.path is None:
+            return  # the workers have said which they are, and the rescuer how many
         self._dump.add(
             "keeper",
             [

@@ -113,12 +113,22 @@ class Life:
             if code is None:
                 code = self._ending(worker)
             if code is not None:
-                worker.stop(LAST_WORDS)
-                if code != ENDED:
-                    self._write_dump(worker)
-                self._roster.write(self._seat, orderly=1)
-                logger.info("Worker %s ended", worker.name)
+                self._end(worker, code)
                 return code
+
+    def _end(self, worker: Worker, code: int) -> None:
+        """Write what is known. It is said first that this end was decided: if a step of
+        it fails, no job is to blame for that."""
+        self._roster.write(self._seat, orderly=1)
+        try:
+            worker.stop(LAST_WORDS)
+            if code == RELEASED:
+                unfinished = [_describe(attempt) for attempt in list(worker.held)]
+                self._dump.add(str(os.getpid()), unfinished)
+        except Exception:
+            logger.exception("The end of worker %s failed", worker.name)
+        else:
+            logger.info("Worker %s ended", worker.name)
 
     def _register(self, worker: Worker) -> bool:
         """Write the worker's row, however long it takes; False if told to stop."""
@@ -227,11 +237,6 @@ class Life:
             worker.record_hung()
             return REPLACE
         return None
-
-    def _write_dump(self, worker: Worker) -> None:
-        """What is unfinished, for people; the jobs themselves stay in the database."""
-        unfinished = [_describe(attempt) for attempt in list(worker.held)]
-        self._dump.add(str(os.getpid()), unfinished)
 
 
 def _describe(attempt: Attempt) -> dict[str, Any]:

@@ -74,11 +74,7 @@ class Supervisor:
             self._proceed()
             self._fill()
         self.family.end_keeper()
-        unfinished = self.dump.merge()
-        if unfinished:
-            logger.warning(
-                "%d unfinished jobs were released; see %s", unfinished, self.dump.path
-            )
+        self.dump.merge()
         logger.info("Stopped")
         return 1 if self.stopping.signals > 1 else 0
 
@@ -105,7 +101,7 @@ class Supervisor:
                 "%s again: stopping at once. Unfinished jobs are released and listed "
                 "in %s",
                 name,
-                self.dump.path,
+                self.dump.where,
             )
 
     def _sleep(self) -> None:

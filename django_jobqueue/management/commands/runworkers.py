@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from django_jobqueue import checks
 from django_jobqueue.conf import (
     Conf,
     Count,
@@ -23,6 +24,8 @@ from django_jobqueue.management.reloader import Reloader, is_reloaded
 from django_jobqueue.registry import autodiscover
 from django_jobqueue.workers.process import Plan
 from django_jobqueue.workers.supervisor import Supervisor
+
+logger = logging.getLogger("django_jobqueue.supervisor")
 
 LEVELS = {1: logging.INFO, 2: logging.INFO, 3: logging.DEBUG}
 
@@ -75,6 +78,9 @@ class Command(BaseCommand):
             drain=options["drain"],
         )
         database.check(conf.database)
+        if "DUMP_DIR" in flags:  # else it was checked before
+            for message in checks.check_dump_folder(None):
+                logger.warning("%s (%s) %s", message.msg, message.id, message.hint)
         if not plan.threads and not plan.async_slots:
             raise CommandError("With --threads 0 and --async-slots 0 nothing can run.")
         if options["reload"] and plan.drain:
