@@ -23,6 +23,11 @@ class Bell:
         with contextlib.suppress(BlockingIOError):  # full: it rings
             os.write(self.writer, b"r")
 
+    def close(self) -> None:
+        """Nobody waits for it any more."""
+        os.close(self._reader)
+        os.close(self.writer)
+
     def wait(self, seconds: float, *pipes: int) -> tuple[bool, list[int]]:
         """Wait until it rings, or one of these can be read from.
 
@@ -43,3 +48,8 @@ class Bells:
 
     supervisor: Bell = field(default_factory=Bell)
     keeper: Bell = field(default_factory=Bell)
+
+    def close(self) -> None:
+        """Nobody waits for them any more."""
+        self.supervisor.close()
+        self.keeper.close()

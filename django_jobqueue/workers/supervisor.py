@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
 import signal
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
-from typing import Final
-
-from django.db import connections
+from typing import Any, Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.workers import identity
@@ -19,6 +20,7 @@ from django_jobqueue.workers.bell import Bells
 from django_jobqueue.workers.child import Child, how_it_ended
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.family import Family
+from django_jobqueue.workers.forking import STOP_SIGNALS
 from django_jobqueue.workers.life import (
     CALM_LOOKS,
     CANCEL,
@@ -35,8 +37,6 @@ from django_jobqueue.workers.stopping import Step, Stopping
 logger = logging.getLogger("django_jobqueue.supervisor")
 
 PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is killed
-SHORT_LIFE: Final = 10.0  # seconds; who dies younger is replaced later and later
-LONGEST_REST: Final = 5.0
 LOOK_EVERY: Final = 1.0  # seconds between looks at leases and at what is asked
 ORDERS: Final = {Step.DRAIN: END, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
 
@@ -47,7 +47,7 @@ class Supervisor:
     def __init__(self, plan: Plan, processes: int) -> None:
         self.plan = replace(plan, supervisor=identity.name_of(os.getpid()))
         self.processes = processes
-        bells = Bells()
+        self._bells = bells = Bells()
         self._bell = bells.supervisor
         self.roster = Roster(2 * processes + 4, bells)
         self.dump = Dump(conf.dump_dir, self.plan.supervisor)
@@ -55,36 +55,33 @@ class Supervisor:
         self.family = Family(
             self.plan, self.roster, self.dump, keeper_bell=bells.keeper
         )
-        self._deaths_in_row = 0
-        self._spawn_at = 0.0
 
     def run(self) -> int:
-        """Run until told to stop, or drained; returns the exit code."""
-        connections.close_all()
-        gc.freeze()  # a collection in a child would copy the pages that all share
-        self._listen_to_signals()
-        self.roster.renewed_at = time.monotonic()
-        self.family.ensure_keeper()
-        while not self._is_over():
-            self._sleep()
-            for child, seat, code in self.family.reap():
-                self._ended(child, seat, code)
-            self._fence()
-            self._obey()
-            self._proceed()
-            self._fill()
-        self.family.end_keeper()
+        """Run until told to stop, or drained; returns the exit code.
+
+        It can be called once, in the main thread.
+        """
+        with (
+            contextlib.closing(self._bells),
+            _frozen(),
+            _signals(self._stop_signal, wakes=self._bell.writer),
+        ):
+            self.roster.renewed_at = time.monotonic()
+            self.family.keeper.ensure()
+            while not self._is_over():
+                self._sleep()
+                for child, seat, code in self.family.reap():
+                    self._ended(child, seat, code)
+                self._fence()
+                self._obey()
+                self._proceed()
+                self._fill()
+            self.family.keeper.end()
         self.dump.merge()
         logger.info("Stopped")
         return 1 if self.stopping.signals > 1 else 0
 
     # Signals and time.
-
-    def _listen_to_signals(self) -> None:
-        signal.set_wakeup_fd(self._bell.writer, warn_on_full_buffer=False)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._stop_signal)
-        signal.signal(signal.SIGCHLD, lambda number, frame: None)
 
     def _stop_signal(self, number: int, frame: FrameType | None) -> None:
         self.stopping.signal(time.monotonic())
@@ -110,8 +107,8 @@ class Supervisor:
             rest = conf.lease / CALM_LOOKS
         else:
             rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
-        if now < self._spawn_at:
-            rest = min(rest, self._spawn_at - now)
+        if (start := self.family.next_start) is not None:
+            rest = min(rest, max(0.0, start - now))
         if self.stopping.next_at is not None:
             rest = min(rest, max(0.0, self.stopping.next_at - now))
         if self.stopping or self.plan.drain or not self.roster.keeper_is_ready:
@@ -132,25 +129,27 @@ class Supervisor:
             return False
         if self.stopping:
             return True
-        if self.processes > 0 or not self.family.is_buried:
+        if self.processes > 0 or not self.family.keeper.is_done:
             return False
         return not self.roster.alone_waiting
 
     # Births and deaths.
 
     def _fill(self) -> None:
-        """Start what is missing."""
+        """Start what is missing. The keeper also while workers end: without it their
+        leases would lapse."""
+        self.family.keeper.ensure()
         if self.stopping or not self.roster.keeper_is_ready:
             return
-        self.family.ensure_keeper()
         if self.roster.alone_waiting and not any(child.alone for child in self.family):
             self.family.spawn(alone=True)
             self._stir()
+        if self.plan.drain and not self.family.keeper.is_done:
+            return  # what the dead had is not there to be claimed yet
         ordinary = [c for c in self.family if not c.alone and not c.replaced]
-        if time.monotonic() >= self._spawn_at:
-            for _ in range(self.processes - len(ordinary)):
-                self.family.spawn(alone=False)
-                self._stir()
+        for _ in range(self.processes - len(ordinary)):
+            self.family.spawn(alone=False)
+            self._stir()
 
     def _ended(self, child: Child, seat: Seat, code: int) -> None:
         """A worker ended: have its jobs looked after, and make room for a successor."""
@@ -161,31 +160,36 @@ class Supervisor:
         reason = how_it_ended(code, orderly=bool(seat.orderly))
         if child.fenced:
             reason = "its lease could not be renewed"
+        self._slow_down(child, crashed)
         if crashed:
-            logger.error("Worker %s: %s", identity.name_of(child.pid), reason)
+            self._tell(child, seat, reason)
         stopping = bool(self.stopping)
         self.family.bury(child, seat, crashed=crashed, reason=reason, stopping=stopping)
         if self.plan.drain and seat.orderly and not child.replaced:
             # It found nothing to run; but a job that ran alone may have left some.
             self.processes = 1 if child.alone else self.processes - 1
-        self._slow_down(child, crashed)
 
     def _slow_down(self, child: Child, crashed: bool) -> None:
         """A job that kills its worker at once must not make the host fork all day."""
-        if not crashed or time.monotonic() - child.born > SHORT_LIFE:
-            self._deaths_in_row = 0
-            return
-        self._deaths_in_row += 1
-        if self._deaths_in_row > 1:
-            rest = min(LONGEST_REST, 0.1 * 2 ** min(self._deaths_in_row, 10))
-            self._spawn_at = time.monotonic() + rest
+        now, restarts = time.monotonic(), self.family.restarts
+        if crashed:
+            restarts.died(lived=now - child.born, now=now)
+        else:
+            restarts.begin_anew()
+
+    def _tell(self, child: Child, seat: Seat, reason: str) -> None:
+        """One that had a row may have had jobs, so each such end is told."""
+        restarts = self.family.restarts
+        if seat.worker or restarts.is_news(reason, time.monotonic()):
+            name = identity.name_of(child.pid)
+            logger.error("Worker %s: %s%s", name, reason, restarts.how_often)
 
     # Leases.
 
     def _fence(self) -> None:
         """Kill what may no longer run: others may start its jobs any moment."""
         now = time.monotonic()
-        self.family.end_paused_keeper(PAUSED_TOO_LONG)
+        self.family.keeper.end_if_paused(PAUSED_TOO_LONG)
         renewed_at = self.roster.renewed_at
         for child in self.family:
             seat = self.roster.seat(child.seat)
@@ -236,3 +240,33 @@ class Supervisor:
     def _order(self, child: Child, order: bytes) -> None:
         self._stir()
         child.tell(order)
+
+
+@contextmanager
+def _frozen() -> Iterator[None]:
+    """A collection in a child would copy the pages that all share."""
+    was_frozen = gc.get_freeze_count()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        if not was_frozen:
+            gc.unfreeze()
+
+
+@contextmanager
+def _signals(
+    stop: Callable[[int, FrameType | None], None], *, wakes: int
+) -> Iterator[None]:
+    """Until the block ends these signals wake us. Then they do what they did before."""
+    before: list[tuple[int, Any]] = []
+    woke = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+    try:
+        for number in STOP_SIGNALS:
+            before.append((number, signal.signal(number, stop)))
+        before.append((signal.SIGCHLD, signal.signal(signal.SIGCHLD, lambda *_: None)))
+        yield
+    finally:
+        for changed, handler in before:
+            signal.signal(changed, signal.SIG_DFL if handler is None else handler)
+        signal.set_wakeup_fd(woke)
