@@ -18,6 +18,7 @@ logger = logging.getLogger("django_jobqueue.supervisor")
 
 ENDS: Final = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 CHANGES: Final = os.WEXITED | os.WSTOPPED | os.WCONTINUED
+LAST_BREATH: Final = 1.0  # seconds until one that was killed has ended
 NOT_KNOWN: Final = 255  # the exit code of a process of which another took it
 
 
@@ -62,6 +63,15 @@ class Child:
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG)
         os.close(self.control)
+
+    def code(self, within: float) -> int | None:
+        """Its exit code, if it ends within so many seconds."""
+        deadline = time.monotonic() + within
+        while (seen := self.look()) is None or seen.si_code not in ENDS:
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(0.005)
+        return exit_code(seen)
 
     def kill(self) -> None:
         """End it at once, and with it the programs that its handlers started, but for

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from django_jobqueue.workers import identity
 from django_jobqueue.workers.bell import Bell
-from django_jobqueue.workers.child import ENDS, Child, exit_code, fork
+from django_jobqueue.workers.child import ENDS, LAST_BREATH, Child, exit_code, fork
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.keeper_child import KeeperChild
 from django_jobqueue.workers.life import ENDED, Life
@@ -105,6 +105,15 @@ class Family:
         if seat.worker:  # else it ended before it had a row
             name = identity.name_of(child.pid)
             self.keeper.bury(seat.worker, name, crashed, reason, stopping)
+
+    def close(self) -> None:
+        """End at once whoever is left: nobody would look after them."""
+        for child in self._everybody():
+            child.kill()
+            child.code(LAST_BREATH)
+            child.reap()
+        self.workers.clear()
+        self.keeper.child = None
 
     def _everybody(self) -> list[Child]:
         keeper = self.keeper.child

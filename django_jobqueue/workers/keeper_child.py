@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from django_jobqueue.workers.bell import Bell
 from django_jobqueue.workers.child import (
-    ENDS,
+    LAST_BREATH,
     NOT_KNOWN,
     Child,
-    exit_code,
     how_it_ended,
 )
 from django_jobqueue.workers.dump import Dump
@@ -29,7 +28,6 @@ logger = logging.getLogger("django_jobqueue.supervisor")
 
 LAST_WORK: Final = 2.5  # seconds that it has for the last deaths
 LAST_TRIES: Final = 3
-LAST_BREATH: Final = 1.0  # seconds until one that was killed has ended
 
 Fork = Callable[[int, Callable[[int], int], Restarts], Child | None]
 
@@ -112,10 +110,10 @@ class KeeperChild:
     def _end(child: Child, deadline: float) -> int:
         """Returns its exit code."""
         _tell(child, {"do": "stop"})
-        code = _code_of(child, deadline)
+        code = child.code(deadline - time.monotonic())
         if code is None:
             child.kill()
-            code = _code_of(child, time.monotonic() + LAST_BREATH)
+            code = child.code(LAST_BREATH)
         child.reap()
         return NOT_KNOWN if code is None else code
 
@@ -144,12 +142,3 @@ class KeeperChild:
 
 def _tell(child: Child, order: dict[str, Any]) -> None:
     child.tell(json.dumps(order).encode() + b"\n")
-
-
-def _code_of(child: Child, deadline: float) -> int | None:
-    """Its exit code if it ends until then."""
-    while (seen := child.look()) is None or seen.si_code not in ENDS:
-        if time.monotonic() > deadline:
-            return None
-        time.sleep(0.005)
-    return exit_code(seen)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import replace
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.workers import identity
@@ -20,7 +17,6 @@ from django_jobqueue.workers.bell import Bells
 from django_jobqueue.workers.child import Child, how_it_ended
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.family import Family
-from django_jobqueue.workers.forking import STOP_SIGNALS
 from django_jobqueue.workers.life import (
     CALM_LOOKS,
     CANCEL,
@@ -31,6 +27,7 @@ from django_jobqueue.workers.life import (
     RESUME,
 )
 from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.process_state import memory_frozen, signals_handled
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat
 from django_jobqueue.workers.stopping import Step, Stopping
 
@@ -62,24 +59,28 @@ class Supervisor:
         It can be called once, in the main thread.
         """
         with (
-            contextlib.closing(self._bells),
-            _frozen(),
-            _signals(self._stop_signal, wakes=self._bell.writer),
+            closing(self._bells),
+            closing(self.family),
+            memory_frozen(),
+            signals_handled(self._stop_signal, wakes=self._bell.writer),
         ):
             self.roster.renewed_at = time.monotonic()
             self.family.keeper.ensure()
             while not self._is_over():
-                self._sleep()
-                for child, seat, code in self.family.reap():
-                    self._ended(child, seat, code)
-                self._fence()
-                self._obey()
-                self._proceed()
-                self._fill()
+                self._look()
             self.family.keeper.end()
-        self.dump.merge()
+            self.dump.merge()
         logger.info("Stopped")
         return 1 if self.stopping.signals > 1 else 0
+
+    def _look(self) -> None:
+        self._sleep()
+        for child, seat, code in self.family.reap():
+            self._ended(child, seat, code)
+        self._fence()
+        self._obey()
+        self._proceed()
+        self._fill()
 
     # Signals and time.
 
@@ -240,33 +241,3 @@ class Supervisor:
     def _order(self, child: Child, order: bytes) -> None:
         self._stir()
         child.tell(order)
-
-
-@contextmanager
-def _frozen() -> Iterator[None]:
-    """A collection in a child would copy the pages that all share."""
-    was_frozen = gc.get_freeze_count()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        if not was_frozen:
-            gc.unfreeze()
-
-
-@contextmanager
-def _signals(
-    stop: Callable[[int, FrameType | None], None], *, wakes: int
-) -> Iterator[None]:
-    """Until the block ends these signals wake us. Then they do what they did before."""
-    before: list[tuple[int, Any]] = []
-    woke = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
-    try:
-        for number in STOP_SIGNALS:
-            before.append((number, signal.signal(number, stop)))
-        before.append((signal.SIGCHLD, signal.signal(signal.SIGCHLD, lambda *_: None)))
-        yield
-    finally:
-        for changed, handler in before:
-            signal.signal(changed, signal.SIG_DFL if handler is None else handler)
-        signal.set_wakeup_fd(woke)
