@@ -19,7 +19,7 @@ from django_jobqueue.registry import registry
 from django_jobqueue.store.expire import Expired
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rescue import Rescued
-from django_jobqueue.workers import hygiene
+from django_jobqueue.workers import forking, hygiene
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.loop import FOREVER, Loop
 
@@ -74,6 +74,7 @@ class Announcer(Loop):
         while self._waiting:
             signal, sender, arguments = self._waiting.popleft()
             signals.send(signal, sender, **arguments)
+            forking.end_if_forked()
             hygiene.after_job()
         connections.close_all()
         self._dropped = 0

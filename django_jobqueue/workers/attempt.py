@@ -28,6 +28,7 @@ from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.chain import chain_of
 from django_jobqueue.workers.ending import hopeless, named, outcome_of
+from django_jobqueue.workers.forking import end_if_forked
 
 logger = logging.getLogger(__name__)
 
@@ -340,12 +341,16 @@ def run(attempt: Attempt) -> Finished:
 def call(attempt: Attempt) -> Any:
     """Begin, and call the sync handler; returns its value."""
     data = attempt.begin()
-    if signals.attempt_started.receivers:
-        name, context = attempt.job.job_type, attempt.here()
-        signals.send(
-            signals.attempt_started, attempt.sender, job_type=name, context=context
-        )
-    return _handle(attempt, data)
+    try:
+        if signals.attempt_started.receivers:
+            name, context = attempt.job.job_type, attempt.here()
+            signals.send(
+                signals.attempt_started, attempt.sender, job_type=name, context=context
+            )
+            end_if_forked()
+        return _handle(attempt, data)
+    finally:
+        end_if_forked()
 
 
 async def arun(attempt: Attempt) -> Finished:
@@ -359,8 +364,11 @@ async def arun(attempt: Attempt) -> Finished:
             await signals.asend(
                 signals.attempt_started, attempt.sender, job_type=name, context=context
             )
+            end_if_forked()
         attempt.result = result_of(await _handle(attempt, data))
+        end_if_forked()
     except BaseException as error:
+        end_if_forked()
         attempt.error = error
     attempt.leave()
     return await attempt.afinish()

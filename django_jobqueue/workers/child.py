@@ -33,6 +33,7 @@ class Child:
     alone: bool = False
     paused_since: float | None = None  # by SIGSTOP
     fenced: bool = False  # killed because its lease could not be renewed
+    is_killed: bool = False
     replaced: bool = False  # its successor runs already
 
     def tell(self, order: bytes) -> None:
@@ -76,6 +77,7 @@ class Child:
     def kill(self) -> None:
         """End it at once, and with it the programs that its handlers started, but for
         those in a session or a process group of their own."""
+        self.is_killed = True
         for end in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 end(self.pid, signal.SIGKILL)

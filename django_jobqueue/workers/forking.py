@@ -40,20 +40,21 @@ ORPHANED: Final = 71  # the exit code of a process whose supervisor is gone
 # server ends the session that the parent uses.
 _of_parents: Final[list[object]] = []
 
-# How many forks lie between this process and the one that imported this module. Code
-# that began at another count began in a parent: see end_if_forked.
-forks = 0
+_forks = 0  # between this process and the one that imported this module
+_is_worker_process = False
 
 
 class _Thread(threading.local):
-    """What is known of this thread."""
+    """What is known of this thread; a fork has a copy of it."""
 
-    runs_handlers = False
-    loop: asyncio.AbstractEventLoop | None = None  # in which async handlers run
+    guarded_at: int | None = None  # _forks when it began to call code of the project
+    signals: set[int | signal.Signals] | None = (
+        None  # blocked before the fork under way
+    )
+    loop: asyncio.AbstractEventLoop | None = None  # in which it does so
 
 
 _thread = _Thread()
-_is_worker_process = False
 
 
 # Forks of the supervisor.
@@ -104,26 +105,26 @@ def flush_output() -> None:
 # Forks of handlers.
 
 
-def this_process_runs_handlers() -> None:
-    """From now on this process is a worker: its forks are no concern of others."""
+def guard_this_process() -> None:
+    """Its forks must not use its connections, and can be told to stop by signals."""
     global _is_worker_process
     _is_worker_process = True
 
 
-def this_thread_runs_handlers(loop: asyncio.AbstractEventLoop | None = None) -> None:
-    """The same for this thread of a process that is there for something else, and for
-    this event loop."""
-    _thread.runs_handlers = True
+def guard_this_thread(loop: asyncio.AbstractEventLoop | None = None) -> None:
+    """From now on it calls code of the project, perhaps in this event loop. That may
+    fork and come back twice; see ``end_if_forked``."""
+    _thread.guarded_at = _forks
     _thread.loop = loop
 
 
-def end_if_forked(before: int) -> None:
-    """End this process if it is a fork of the one in which ``forks`` was this.
+def end_if_forked() -> None:
+    """End this process if it is a fork that was made in this thread.
 
-    To be called where a handler has returned or raised, before anything else is done.
-    Its parent runs the job; a fork that went on would be a second worker.
+    To be called where code of the project has returned or raised, before anything else
+    is done: the parent runs the job, and a fork that went on would be a second worker.
     """
-    if forks != before:
+    if _thread.guarded_at is not None and _thread.guarded_at != _forks:
         _end()
 
 
@@ -131,7 +132,7 @@ class GuardedThreads(ThreadPoolExecutor):
     """Threads for sync code of async handlers: a fork made there ends there, too."""
 
     def __init__(self, name: str, max_workers: int | None = None) -> None:
-        super().__init__(max_workers, name, initializer=this_thread_runs_handlers)
+        super().__init__(max_workers, name, initializer=guard_this_thread)
 
     def submit(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -141,11 +142,10 @@ class GuardedThreads(ThreadPoolExecutor):
 
 
 def _guarded(function: Callable[[], T]) -> T:
-    before = forks
     try:
         return function()
     finally:
-        end_if_forked(before)
+        end_if_forked()
 
 
 class _EndOfLoop(deque[Any]):
@@ -178,19 +178,31 @@ def _exit_code(error: BaseException | None) -> int:
     return 0 if error.code is None else 1
 
 
+def _before_fork() -> None:
+    """A signal for the child must wait until it does not ignore it any more."""
+    if _is_worker_process:
+        _thread.signals = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+
+
 def _after_fork() -> None:
-    """In each child of each fork."""
-    global forks
-    forks += 1
-    if not (_is_worker_process or _thread.runs_handlers):
-        return
-    _drop_connections()
-    if _thread.loop is not None:
-        _end_with_next_turn(_thread.loop)
-    for number in STOP_SIGNALS:
-        if signal.getsignal(number) is _leave_it_to_the_supervisor:
-            default = number == signal.SIGINT and signal.default_int_handler
-            signal.signal(number, default or signal.SIG_DFL)
+    if _thread.signals is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, _thread.signals)
+        _thread.signals = None
+
+
+def _begin_fork() -> None:
+    """In the child, whoever forked it."""
+    global _forks
+    _forks += 1
+    if _is_worker_process or _thread.guarded_at is not None:
+        _drop_connections()
+        if _thread.loop is not None:
+            _end_with_next_turn(_thread.loop)
+        for number in STOP_SIGNALS:
+            if signal.getsignal(number) is _leave_it_to_the_supervisor:
+                default = number == signal.SIGINT and signal.default_int_handler
+                signal.signal(number, default or signal.SIG_DFL)
+    _after_fork()
 
 
 def _end_with_next_turn(loop: asyncio.AbstractEventLoop) -> None:
@@ -244,4 +256,6 @@ def _leave_it_to_the_supervisor(number: int, frame: object) -> None:
     """Handles the signals that stop a worker process."""
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork, after_in_child=_begin_fork
+)

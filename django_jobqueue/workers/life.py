@@ -73,7 +73,7 @@ class Life:
 
     def live(self) -> int:
         """Register, work, stop; returns the exit code."""
-        forking.this_process_runs_handlers()
+        forking.guard_this_process()
         hygiene.keep_connections()
         sys.setswitchinterval(SWITCH)
         collect_seldom()

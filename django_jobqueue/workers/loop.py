@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.workers.forking import guard_this_thread
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +75,7 @@ class Loop:
             return AFTER_ERROR
 
     def _run(self) -> None:
+        guard_this_thread()
         while not self._stopping:
             rest = self.round()
             if rest > 0:

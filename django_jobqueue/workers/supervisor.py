@@ -161,22 +161,17 @@ class Supervisor:
         reason = how_it_ended(code, orderly=bool(seat.orderly))
         if child.fenced:
             reason = "its lease could not be renewed"
-        self._slow_down(child, crashed)
         if crashed:
+            now = time.monotonic()
+            self.family.restarts.died(lived=now - child.born, now=now)
             self._tell(child, seat, reason)
+        else:
+            self.family.restarts.begin_anew()
         stopping = bool(self.stopping)
         self.family.bury(child, seat, crashed=crashed, reason=reason, stopping=stopping)
         if self.plan.drain and seat.orderly and not child.replaced:
             # It found nothing to run; but a job that ran alone may have left some.
             self.processes = 1 if child.alone else self.processes - 1
-
-    def _slow_down(self, child: Child, crashed: bool) -> None:
-        """A job that kills its worker at once must not make the host fork all day."""
-        now, restarts = time.monotonic(), self.family.restarts
-        if crashed:
-            restarts.died(lived=now - child.born, now=now)
-        else:
-            restarts.begin_anew()
 
     def _tell(self, child: Child, seat: Seat, reason: str) -> None:
         """One that had a row may have had jobs, so each such end is told."""
@@ -193,13 +188,15 @@ class Supervisor:
         self.family.keeper.end_if_paused(PAUSED_TOO_LONG)
         renewed_at = self.roster.renewed_at
         for child in self.family:
+            if child.is_killed:
+                continue  # it takes its time
             seat = self.roster.seat(child.seat)
             if child.is_paused_for(PAUSED_TOO_LONG, now):
                 logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
                 child.kill()
                 continue
             cut_off = seat.is_cut_off(renewed_at, now, conf.lease)
-            if seat.lost or (cut_off and not child.fenced):
+            if seat.lost or cut_off:
                 why = "was given up" if seat.lost else "could not be renewed in time"
                 logger.error("Worker %s: its lease %s; killing it", child.pid, why)
                 child.fenced = True

@@ -14,7 +14,7 @@ from django_jobqueue.workers import identity
 from django_jobqueue.workers.keeper import Keeper
 from django_jobqueue.workers.renewer import Renewer
 from django_jobqueue.workers.rescuer import Rescuer
-from tests.sample import inherited
+from tests.sample import forks, inherited
 
 _open: list[int] = []  # descriptors that are there for their number
 
@@ -34,6 +34,8 @@ def install() -> None:
         _spoil_keepers(*fault.split())
     if count := int(os.environ.get("SAMPLE_FORKS_FAIL", 0)):
         _spoil_forks(count)
+    if os.environ.get("SAMPLE_FORKS"):
+        forks.connect_receivers()
     if name := os.environ.get("SAMPLE_INHERITED"):
         inherited.BEFORE_THE_FORK[name]()
     if count := int(os.environ.get("SAMPLE_OPEN_FILES", 0)):

@@ -10,7 +10,7 @@ from typing import Final
 from django.db import connections
 
 from django_jobqueue.store.finish import Finished
-from django_jobqueue.workers import hygiene
+from django_jobqueue.workers import forking, hygiene
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
 
@@ -85,12 +85,15 @@ class Threads(Executor):
         return sum(thread.is_alive() for thread in self._threads)
 
     def _work(self) -> None:
+        forking.guard_this_thread()
         while (attempt := self._next()) is not None:
             safely(hygiene.before_job)
             try:
                 finished = self._run(attempt)
             except BaseException:
+                forking.end_if_forked()
                 finished = attempt.finish_broken()
+            forking.end_if_forked()
             safely(hygiene.after_job)
             self._finished(attempt, finished)
         connections.close_all()
