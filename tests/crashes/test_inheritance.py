@@ -1,24 +1,26 @@
-"""What processes of runworkers have of the one that forked them, row by row.
-
-Each row is one of the architecture page's table "What a fork inherits".
-"""
+"""What processes of runworkers have of the one that forked them, row by row of a table
+in the architecture page."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from tests.conftest import RunWorkers, archived, eventually
+from tests.docs.pages import pages
 from tests.sample import inherited
 
 pytestmark = pytest.mark.processes
+
+Test = TypeVar("Test")
 
 
 class Trial:
@@ -70,12 +72,22 @@ def trial(runworkers: Callable[..., RunWorkers], tmp_path: Path) -> Trial:
     return Trial(runworkers, tmp_path)
 
 
+rows: list[str] = []
+
+
+def row(title: str) -> Callable[[Test], Test]:
+    """The test of the row that begins with this."""
+    rows.append(title)
+    return lambda test: test
+
+
 POOLS = pytest.mark.parametrize("env", [{}, {"JOBQUEUE_POOL": "1"}], ids=["", "pool"])
 CONNECTIONS = pytest.mark.parametrize(
     "name", ["query", "query_in_a_thread", "query_in_the_log"]
 )
 
 
+@row("connections of Django, and its pools")
 @POOLS
 @CONNECTIONS
 def test_each_process_gets_the_answers_to_its_own_queries(
@@ -95,6 +107,7 @@ def test_each_process_gets_the_answers_to_its_own_queries(
     assert {words.split()[-1] for words in trial.words()} <= {"right"}
 
 
+@row("asgiref's thread for async code")
 @POOLS
 def test_async_code_in_sync_handlers_finds_the_thread_that_it_needs(
     trial: Trial, env: dict[str, str]
@@ -105,6 +118,7 @@ def test_async_code_in_sync_handlers_finds_the_thread_that_it_needs(
     trial.stop()
 
 
+@row("context variables, language, time zone")
 def test_handlers_begin_with_a_context_of_their_own(trial: Trial) -> None:
     trial.begin("set_context")
     inherited.see_context.enqueue_many([{}] * 4)
@@ -112,6 +126,7 @@ def test_handlers_begin_with_a_context_of_their_own(trial: Trial) -> None:
     trial.stop()
 
 
+@row("clients of Django's caches")
 def test_clients_of_caches_are_closed_before_the_fork(trial: Trial) -> None:
     trial.begin("use_a_cache")
     trial.stop()
@@ -122,6 +137,7 @@ def test_clients_of_caches_are_closed_before_the_fork(trial: Trial) -> None:
     }
 
 
+@row("signals of ours that wait for their receivers")
 def test_signals_that_the_supervisor_was_about_to_send_are_not_sent_by_others(
     trial: Trial,
 ) -> None:
@@ -135,6 +151,7 @@ def test_signals_that_the_supervisor_was_about_to_send_are_not_sent_by_others(
     assert by_workers == dict.fromkeys((f"sent {id}" for id in done), 1)
 
 
+@row("locks that another thread holds")
 def test_locks_that_a_thread_held_are_free(trial: Trial) -> None:
     """A thread that holds the locks of ids and of the logging again and again."""
     trial.begin("hold_locks")
@@ -144,6 +161,7 @@ def test_locks_that_a_thread_held_are_free(trial: Trial) -> None:
     trial.stop()
 
 
+@row("handlers of signals")
 def test_signals_are_handled_by_the_supervisor_or_as_the_project_wants(
     trial: Trial,
 ) -> None:
@@ -161,6 +179,7 @@ def test_signals_are_handled_by_the_supervisor_or_as_the_project_wants(
     trial.stop()
 
 
+@row("folder, environment, umask")
 def test_a_worker_has_folder_environment_and_umask_of_the_supervisor(
     trial: Trial,
 ) -> None:
@@ -174,6 +193,7 @@ def test_a_worker_has_folder_environment_and_umask_of_the_supervisor(
     assert trial.noted() == {(trial.run.process.pid, "atexit"): 1}
 
 
+@row("`random`, ids")
 def test_each_process_makes_ids_and_random_numbers_of_its_own(trial: Trial) -> None:
     trial.begin("hold_locks")
     inherited.see_process.enqueue_many([{}] * 8)
@@ -184,6 +204,7 @@ def test_each_process_makes_ids_and_random_numbers_of_its_own(trial: Trial) -> N
     trial.stop()
 
 
+@row("session, process group")
 def test_a_worker_is_in_a_session_of_its_own(trial: Trial) -> None:
     trial.begin("query")
     inherited.see_process.enqueue()
@@ -193,6 +214,7 @@ def test_a_worker_is_in_a_session_of_its_own(trial: Trial) -> None:
     trial.stop()
 
 
+@row("open files")
 def test_files_of_the_project_are_open_in_workers_and_not_in_programs(
     trial: Trial, tmp_path: Path
 ) -> None:
@@ -207,6 +229,7 @@ def test_files_of_the_project_are_open_in_workers_and_not_in_programs(
     trial.stop()
 
 
+@row("what was printed")
 def test_what_was_printed_appears_once(trial: Trial) -> None:
     trial.begin("print_without_a_line_end", PYTHONUNBUFFERED="")
     for number in range(3):
@@ -217,3 +240,10 @@ def test_what_was_printed_appears_once(trial: Trial) -> None:
     assert {
         word: trial.run.output.count(f"{word}; ") for word in words
     } == dict.fromkeys(words, 1)
+
+
+def test_the_page_has_each_of_these_rows() -> None:
+    page = pages()["docs/explanation/architecture.md"]
+    table = page.partition("### What a fork inherits")[2].partition("\n\nThreads")[0]
+    found = re.findall(r"^\| (.+?) \|", table, re.M)[2:]
+    assert sorted(found) == sorted(rows)
