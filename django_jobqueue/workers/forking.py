@@ -68,6 +68,9 @@ def let_go() -> None:
             close()
         except Exception:  # the child drops what is still there
             logger.warning("Something could not be closed for a fork", exc_info=True)
+    for handler in _log_handlers():
+        with contextlib.suppress(Exception):
+            handler.flush()  # a child would write what it keeps back once more
     flush_output()
 
 
@@ -208,10 +211,9 @@ def _begin_fork() -> None:
 def _end_with_next_turn(loop: asyncio.AbstractEventLoop) -> None:
     """The loop belongs to the parent, and so does the descriptor with which it waits:
     when the handler awaits something, the child ends."""
-    try:
+    loop.call_soon(_end)  # enough for a loop of another make; it does what is ready
+    with contextlib.suppress(AttributeError):
         loop._ready = _EndOfLoop([None])  # type: ignore[attr-defined]
-    except AttributeError:  # a loop of another make; it may do what is ready before
-        loop.call_soon(_end)
 
 
 def _drop_connections() -> None:
@@ -236,6 +238,11 @@ def _is_in_memory(wrapper: Any) -> bool:
     """Whether it is a database that is copied by the fork, of SQLite."""
     ask = getattr(wrapper, "is_in_memory_db", None)
     return ask is not None and bool(ask())
+
+
+def _log_handlers() -> set[logging.Handler]:
+    loggers = (logging.root, *logging.root.manager.loggerDict.values())
+    return {handler for one in loggers for handler in getattr(one, "handlers", ())}
 
 
 def _close_pools() -> None:

@@ -48,9 +48,11 @@ class Loop:
         return self._thread is not None
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
-        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-        self._thread.start()
+        """Begin, in a thread of its own. Raises RuntimeError if there is no room for
+        one."""
+        thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        thread.start()
+        self._thread = thread
 
     def stop(self, timeout: float | None = None) -> bool:
         """Stop after the current round; True if it ended within ``timeout`` seconds.
@@ -77,7 +79,11 @@ class Loop:
     def _run(self) -> None:
         guard_this_thread()
         while not self._stopping:
-            rest = self.round()
+            try:
+                rest = self.round()
+            except BaseException:  # a SystemExit, say, of the project's own code
+                logger.exception("The %s was told to end; it goes on", self.name)
+                rest = AFTER_ERROR
             if rest > 0:
                 self._woken.wait(rest)
             self._woken.clear()

@@ -229,14 +229,14 @@ def test_files_of_the_project_are_open_in_workers_and_not_in_programs(
     trial.stop()
 
 
-@row("what was printed")
-def test_what_was_printed_appears_once(trial: Trial) -> None:
+@row("what was printed, and what a log handler keeps back")
+def test_what_was_printed_or_logged_appears_once(trial: Trial) -> None:
     trial.begin("print_without_a_line_end", PYTHONUNBUFFERED="")
     for number in range(3):
         inherited.say.enqueue(f"word {number}")
     trial.results(3)
     trial.stop()
-    words = ("said before", *(f"word {number}" for number in range(3)))
+    words = ("said before", "kept back", *(f"word {number}" for number in range(3)))
     assert {
         word: trial.run.output.count(f"{word}; ") for word in words
     } == dict.fromkeys(words, 1)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from django_jobqueue.models import Worker
-from tests.conftest import RunWorkers, archived, eventually
-from tests.crashes.test_kills import kill
+from tests.conftest import RunWorkers, archived, eventually, worker_environment
+from tests.crashes.test_kills import children, kill
 from tests.sample import jobs
 from tests.sample.jobs import is_running
 from tests.sample.programs import (
+    count_zombies,
     hang_with_program,
     leave_program,
+    orphan,
     programs,
     use_process,
     use_program,
@@ -114,6 +119,38 @@ def test_a_program_that_a_finished_job_left_lives_on_when_its_worker_stops(
     eventually(lambda: archived(status="succeeded"))
     assert run.stop() == 0
     assert is_running(program)
+
+
+IN_A_CONTAINER = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+def test_the_first_process_of_a_container_reaps_those_without_parents(
+    transactional_db: None, tmp_path: Path
+) -> None:
+    if subprocess.run([*IN_A_CONTAINER, "true"], capture_output=True).returncode:
+        pytest.skip("only root may make a namespace of processes")
+    with (tmp_path / "log").open("wb") as log:
+        run = subprocess.Popen(
+            [*IN_A_CONTAINER, sys.executable, "-m", "django", "runworkers"],
+            env=worker_environment(),
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        orphan.enqueue(20)
+        eventually(lambda: archived(status="succeeded"))
+
+        def zombies() -> int:
+            job = count_zombies.enqueue()
+            return eventually(lambda: archived(id=job.id))[0].result
+
+        eventually(lambda: zombies() == 0)
+        (supervisor,) = children(run.pid)
+        os.kill(supervisor, signal.SIGTERM)
+        assert run.wait(40) == 0
+    finally:
+        run.kill()
+        run.wait()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import contextvars
 import logging
+import logging.handlers
 import os
 import random
 import signal
@@ -146,6 +147,10 @@ def open_a_file() -> None:
 def print_without_a_line_end() -> None:
     """Leave something in the buffer of the output."""
     sys.stdout.write("said before; ")
+    log = logging.getLogger("tests.sample.inherited")
+    target = logging.StreamHandler()
+    log.addHandler(logging.handlers.MemoryHandler(1_000, target=target))
+    log.warning("kept back; ")
 
 
 BEFORE_THE_FORK: dict[str, Callable[[], None]] = {

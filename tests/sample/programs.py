@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import subprocess
 import time
+from pathlib import Path
 from typing import Any
 
 from django_jobqueue import job
@@ -44,6 +45,23 @@ def leave_program(journal: str) -> None:
     program = subprocess.Popen(["sleep", "600"], start_new_session=False)
     note(journal, "program", program.pid)
     program.returncode = 0  # nobody is to complain that it still runs
+
+
+@job
+def orphan(count: int) -> None:
+    """Start programs whose parents end before them."""
+    for _ in range(count):
+        subprocess.run(["sh", "-c", "sleep 0.1 &"], check=True)
+
+
+@job
+def count_zombies() -> int:
+    """How many processes have ended, and nobody has reaped them?"""
+    states = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            states.append(path.read_text().rsplit(")", 1)[1].split()[0])
+    return states.count("Z")
 
 
 @job(backoff="immediate")
