@@ -22,7 +22,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.policy import queue_problem
 from django_jobqueue.registry import registry
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers import chain
+from django_jobqueue.workers import chain, dump
 from django_jobqueue.workers.listener import can_listen
 
 TAG: Final = "jobqueue"
@@ -90,6 +90,25 @@ def _combinations() -> Iterator[CheckMessage]:
             hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
             id="jobqueue.W001",
         )
+
+
+@register(TAG)
+def check_dump_folder(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """W008: the folder for lists of unfinished jobs can be written to."""
+    folder = conf.dump_dir
+    problem = folder and dump.problem(folder)
+    if not problem:
+        return []
+    return [
+        Warning(
+            f"JOBQUEUE['DUMP_DIR'] ({folder!r}) cannot be written to: {problem}.",
+            hint="The log lists the jobs that a stop cuts off. Leave DUMP_DIR out if "
+            "that will do, or name a folder that workers can write to.",
+            id="jobqueue.W008",
+        )
+    ]
 
 
 @register(TAG)

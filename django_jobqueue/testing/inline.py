@@ -28,7 +28,8 @@ from django_jobqueue.testing.savepoints import is_broken, like_autocommit
 from django_jobqueue.workers import identity
 from django_jobqueue.workers.announcer import tell_end, tell_expired, tell_rescued
 from django_jobqueue.workers.atomic import run_atomically
-from django_jobqueue.workers.attempt import Attempt, Vanished
+from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.ending import Vanished
 from django_jobqueue.workers.metadata import save_metadata
 from django_jobqueue.workers.policies import Policies
 from django_jobqueue.workers.reporter import Reporter

@@ -28,6 +28,10 @@ BROKEN: Final = Outcome(
 )
 
 
+class Vanished(BaseException):
+    """The worker dies here, says a test: nobody handles the end of this attempt."""
+
+
 class NotWanted(Exception):
     """The handler is not to be called; ``outcome`` is what the job came to."""
 

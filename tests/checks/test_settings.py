@@ -1,4 +1,4 @@
-"""Checks of the settings: E001–E007, E009–E011, W001, W005, W006, each with a hint."""
+"""Checks of the settings: E001–E007, E009–E011, W001, W005, W006, W008, with hints."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from django_jobqueue import job, middleware
 from django_jobqueue.checks import (
     check_autocommit,
     check_database_setting,
+    check_dump_folder,
     check_followers,
     check_middleware,
     check_settings,
@@ -154,6 +156,21 @@ def test_e004_a_worker_that_could_run_nothing() -> None:
     assert message.hint == "Leave one of them above 0."
     assert found(THREADS=0, ASYNC_SLOTS=1) == []
     assert found(THREADS=1, ASYNC_SLOTS=0) == []
+
+
+def test_w008_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+    with override_settings(JOBQUEUE={"DUMP_DIR": "/not/there"}):
+        (message,) = check_dump_folder(None)
+    assert isinstance(message, Warning)
+    assert message.id == "jobqueue.W008"
+    assert message.msg == (
+        "JOBQUEUE['DUMP_DIR'] ('/not/there') cannot be written to: No such file or "
+        "directory."
+    )
+    assert "The log lists the jobs that a stop cuts off." in str(message.hint)
+    for folder in (str(tmp_path), None, ""):
+        with override_settings(JOBQUEUE={"DUMP_DIR": folder}):
+            assert list(check_dump_folder(None)) == []
 
 
 def test_w001_a_statement_that_may_outlast_the_lease() -> None:

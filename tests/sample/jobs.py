@@ -36,6 +36,15 @@ def notes(journal: str | Path) -> list[list[str]]:
     return [line.split()[2:] for line in lines]
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process runs; one that nobody reaped does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
 @job
 def add(a: int, b: int = 0) -> int:
     """Return a sum."""
