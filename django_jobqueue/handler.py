@@ -20,7 +20,7 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 
-from django_jobqueue import unique
+from django_jobqueue import handler_functions, unique
 from django_jobqueue.arguments import Parameters
 from django_jobqueue.context import Context
 from django_jobqueue.options import JobOptions, Options, follower_problem
@@ -160,7 +160,7 @@ def job(
 ) -> Any:
     """Declare the handler of a job type: ``@job``, or ``@job(option=…)``.
 
-    :param name: of the job type; by default that of the function, without ``.jobs``.
+    :param name: of the job type; by default ``shop.send`` for ``shop.jobs.send``.
     :param queue: the lane that its jobs wait in.
     :param priority: from -100 to 100; greater is sooner.
     :param max_attempts: ``None`` is without end.
@@ -196,12 +196,7 @@ def job(
 def _declare(
     function: Callable[..., Any], *, name: str | None, options: dict[str, Any]
 ) -> Handler[..., Any]:
-    if not callable(function) or not hasattr(function, "__qualname__"):
-        raise ImproperlyConfigured(
-            f"@job stands on a function, not on {function!r}. Options have names: "
-            "@job(queue=…)."
-        )
-    where = f"{function.__module__}.{function.__qualname__}"
+    where = _checked(function)
     policy = policy_of(where, options)
     chosen = default_name(function) if name is None else name
     if problem := name_problem(chosen):
@@ -224,6 +219,24 @@ def _declare(
     handler: Handler[..., Any] = Handler(function, declaration)
     registry.send_as(chosen, handler)
     return handler
+
+
+def _checked(function: object) -> str:
+    """The place of a function that can be a handler. Raises ImproperlyConfigured."""
+    where = handler_functions.where(function)
+    if isinstance(function, Handler):
+        raise ImproperlyConfigured(
+            f"@job on {where}: it is the handler of {function.name!r} already. "
+            "Declare it once; using(…) gives its jobs other options."
+        )
+    if problem := handler_functions.handler_problem(function):
+        raise ImproperlyConfigured(f"@job on {where}: {problem}")
+    if not callable(function) or not hasattr(function, "__qualname__"):
+        raise ImproperlyConfigured(
+            f"@job stands on a function, not on {function!r}. Options have names: "
+            "@job(queue=…)."
+        )
+    return where
 
 
 __all__ = ["UNSET", "Handler", "job"]
