@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Protocol
 
+from asgiref.sync import iscoroutinefunction
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import autodiscover_modules
 
@@ -45,8 +46,8 @@ class Declaration:
 
     @property
     def is_async(self) -> bool:
-        """Whether the handler is a coroutine function."""
-        return inspect.iscoroutinefunction(self.function)
+        """Whether the handler is a coroutine function, or marked as one."""
+        return iscoroutinefunction(self.function)
 
     @property
     def path(self) -> str:
@@ -152,14 +153,13 @@ def autodiscover(*others: str) -> None:
 def default_name(function: Callable[..., Any]) -> str:
     """``shop.jobs.send_receipt`` is the job type ``shop.send_receipt``.
 
-    Raises ImproperlyConfigured for a function that no worker could find by import.
+    No setting has a say in it: a web server and a worker whose MODULES differ must
+    call a handler by the same name. Raises ImproperlyConfigured for a function that no
+    worker could find by import.
     """
     if "<locals>" in function.__qualname__ or "<lambda>" in function.__qualname__:
         raise ImproperlyConfigured(
             f"@job on {function.__module__}.{function.__qualname__}: a handler must be "
             "a function of a module, so that a worker finds it."
         )
-    module = function.__module__
-    for name in conf.modules:
-        module = module.removesuffix(f".{name}")
-    return f"{module}.{function.__qualname__}"
+    return f"{function.__module__.removesuffix('.jobs')}.{function.__qualname__}"
