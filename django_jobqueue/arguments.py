@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from json.encoder import encode_basestring
@@ -18,6 +18,7 @@ from typing import Any, Final
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.foreign_words import OF_ONE_JOB, OPTIONS, advice
 from django_jobqueue.guesses import did_you_mean
 
 MAX_DEPTH: Final = 100
@@ -102,16 +103,34 @@ class Parameters:
             raise InvalidArguments(problem)
         return data
 
+    def bind_call(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of one of many calls, each of which is a dict of arguments. Raises
+        InvalidArguments."""
+        if not isinstance(call, Mapping):
+            raise InvalidArguments(self.problem(call))
+        return self.bind((), call)
+
     def near(self, name: str) -> str:
-        """A guess which parameter was meant, as a sentence, or nothing."""
-        return did_you_mean(name, self.names)
+        """A guess what was meant by a parameter that there is not, as a sentence, or
+        nothing."""
+        if name in OF_ONE_JOB:
+            return f" It is an option of the job: using({name}=…).enqueue(…)."
+        return did_you_mean(name, self.names) or advice(name, OPTIONS)
+
+    def _as_dict(self, data: object) -> str:
+        """What to write instead of arguments by position, as a sentence that follows
+        another one. Their values may be secrets."""
+        if not isinstance(data, tuple | list) or not data or not self.positional:
+            return ""
+        names = self.positional[: len(data)]
+        return f" Write {{{', '.join(f'{name!r}: …' for name in names)}}}."
 
     def problem(self, data: object) -> str | None:
         """Why this data cannot be given to the handler; None if it can."""
         if not isinstance(data, dict):
             return (
                 f"The data for {self.function}() must be an object with a key for each "
-                f"parameter, not {type(data).__name__}."
+                f"parameter, not {type(data).__name__}.{self._as_dict(data)}"
             )
         if self.required <= data.keys() <= self.names:
             return None
@@ -127,6 +146,16 @@ class Parameters:
                 f"{self.function}() is missing {', '.join(map(repr, sorted(missing)))}."
             )
         return None
+
+
+def several_calls(calls: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """These calls. Raises InvalidArguments for a single one."""
+    if isinstance(calls, Mapping | str) or not isinstance(calls, Iterable):
+        raise InvalidArguments(
+            "enqueue_many takes a list of dicts, one for each job, not "
+            f"{type(calls).__name__}. For one job write enqueue(…)."
+        )
+    return calls
 
 
 def to_json(

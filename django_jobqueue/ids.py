@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from threading import Lock
+from typing import Any
 from uuid import UUID
 
 from django_jobqueue.exceptions import InvalidArguments
+
+Ids = UUID | str | Iterable[UUID | str]
 
 _VERSION = 0x7 << 76
 _VARIANT = 0b10 << 62
@@ -69,4 +73,28 @@ def as_id(value: UUID | str) -> UUID:
     try:
         return UUID(value.removeprefix("job_"))
     except (ValueError, AttributeError, TypeError):
-        raise InvalidArguments(f"{value!r} is no job id; it must be a UUID.") from None
+        raise InvalidArguments(_no_id(value)) from None
+
+
+def keys_of(ids: Ids) -> list[UUID]:
+    """These, or this one, as ids. Raises InvalidArguments."""
+    return [as_id(id) for id in several(ids, "ids of jobs")]
+
+
+def several(values: Any, what: str) -> Iterable[Any]:
+    """These values; a single one as one of several. A text is single: its letters are
+    no names. Raises InvalidArguments for a dict, which has keys and values."""
+    if isinstance(values, Mapping):
+        raise InvalidArguments(
+            f"A list of {what} is wanted, not a {type(values).__name__}; pass its "
+            "keys(), or its values()."
+        )
+    is_single = isinstance(values, str) or not isinstance(values, Iterable)
+    return (values,) if is_single else values
+
+
+def _no_id(value: object) -> str:
+    """Why this is no id. Of objects their class is said: they may have secrets."""
+    if isinstance(getattr(value, "id", None), UUID):
+        return f"A {type(value).__name__} is no job id; pass its id."
+    return f"{value!r} is no job id; it must be a UUID."

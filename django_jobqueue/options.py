@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final, Literal, Protocol, TypedDict
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from django_jobqueue.arguments import to_json
 from django_jobqueue.conf import conf
 from django_jobqueue.databases import alias_problem
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.foreign_words import OPTIONS, advice
 from django_jobqueue.guesses import did_you_mean
 from django_jobqueue.ids import as_id
 from django_jobqueue.policy import (
@@ -26,6 +26,7 @@ from django_jobqueue.policy import (
     job_type_problem,
     name_of,
     one_of,
+    option_of_types,
     priority_problem,
     queue_problem,
     several_times,
@@ -109,7 +110,8 @@ class Options:
         for name, value_or_generator in given.items():
             value = several_times(value_or_generator)
             if name not in _PROBLEMS:
-                hint = did_you_mean(name, _PROBLEMS)
+                hint = option_of_types(name) or advice(name, OPTIONS)
+                hint = hint or did_you_mean(name, _PROBLEMS)
                 raise TypeError(f"There is no option {name!r} of a job.{hint}")
             if value is not None and (problem := _PROBLEMS[name](value)):
                 raise InvalidArguments(f"{name} {problem}")
@@ -204,10 +206,25 @@ def _moment_problem(value: object, kinds: str) -> str | None:
 
 def _run_after_problem(value: object) -> str | None:
     if not isinstance(value, timedelta):
-        return _moment_problem(value, "a datetime or a timedelta")
+        problem = _moment_problem(value, "a datetime or a timedelta")
+        return problem and problem + _number_hint("", value)
     if value > LONGEST:
         return f"must be at most {LONGEST.days:,} days away, not {value}."
     return None
+
+
+def _expires_at_problem(value: object) -> str | None:
+    problem = _moment_problem(value, "a datetime")
+    if isinstance(value, timedelta):
+        return f"{problem} Write expires_in=… for a span of time."
+    return problem and problem + _number_hint("timezone.now() + ", value)
+
+
+def _number_hint(before: str, value: object) -> str:
+    """What to write instead of a number of seconds, as a sentence that follows."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    return f" Write {before}timedelta(seconds={value:g})."
 
 
 def _tags_problem(value: object) -> str | None:
@@ -245,7 +262,7 @@ def _nothing(value: object) -> None:
 
 _PROBLEMS: Final[dict[str, Callable[[Any], str | None]]] = {
     "run_after": _run_after_problem,
-    "expires_at": partial(_moment_problem, kinds="a datetime"),
+    "expires_at": _expires_at_problem,
     "expires_in": duration_problem,
     "priority": priority_problem,
     "queue": queue_problem,

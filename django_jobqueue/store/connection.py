@@ -15,13 +15,15 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol
 
 import psycopg
-from django.db import connections, transaction
+from django.db import ProgrammingError, connections, transaction
 from psycopg import sql
 
 from django_jobqueue.conf import conf
 from django_jobqueue.databases import check_alias
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store import missing_tables
 from django_jobqueue.store.hot import HotStatement, Prepared
+from django_jobqueue.store.missing_tables import NEEDS_MIGRATE
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +43,8 @@ _PASSING_CODES = (
     "40001",  # serialisation failure
     "40P01",  # deadlock
     "55P03",  # lock timeout
-    "42P01",  # unknown table: not migrated yet
-    "42703",  # unknown column: not migrated yet
-    "42883",  # unknown function: not migrated yet
+    *NEEDS_MIGRATE,
 )
-NEEDS_MIGRATE = ("42P01", "42703", "42883")
 _ROLLED_BACK = (
     "40001",
     "40P01",
@@ -106,7 +105,7 @@ class DjangoDatabase:
     def fetch(self, statement: str, params: Params = EMPTY) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows. Raises what Django raises."""
         with connections[self.alias].cursor() as cursor:
-            cursor.execute(statement, params)
+            self._execute(cursor, statement, params)
             rows: list[tuple[Any, ...]] = cursor.fetchall()
             return rows
 
@@ -124,14 +123,14 @@ class DjangoDatabase:
                 setattr(wrapper, _KEPT_CURSOR, (wrapper.connection, cursor))
         elif wrapper.queries_logged:
             cursor = wrapper.cursor()  # one that logs
-        cursor.execute(statement, params)
+        self._execute(cursor, statement, params)
         row: tuple[Any, ...] = cursor.fetchone()
         return row
 
     def run(self, statement: str, params: Params = EMPTY) -> None:
         """Run a statement that has no rows. Raises what Django raises."""
         with connections[self.alias].cursor() as cursor:
-            cursor.execute(statement, params)
+            self._execute(cursor, statement, params)
 
     def fetch_all(
         self, statements: list[tuple[str, Params]]
@@ -140,6 +139,12 @@ class DjangoDatabase:
         one's rows."""
         with transaction.atomic(using=self.alias):
             return [self.fetch(statement, params) for statement, params in statements]
+
+    def _execute(self, cursor: Any, statement: str, params: Params) -> None:
+        try:
+            cursor.execute(statement, params)
+        except ProgrammingError as error:
+            raise missing_tables.explained(error, self.alias) from error.__cause__
 
 
 class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):

@@ -17,6 +17,7 @@ from django_jobqueue.arguments import from_json
 from django_jobqueue.exceptions import AlreadyArchived
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
+from django_jobqueue.store.missing_tables import explaining
 from django_jobqueue.store.notify import (
     ALWAYS,
     NOTIFY_IDLE,
@@ -265,6 +266,7 @@ def insert_many(
     fields = "\t".join(map(_copy_text, same))
     connection = connections[db.alias]
     with (
+        explaining(db.alias),
         connection.cursor() as cursor,
         connection.wrap_database_errors,
         cursor.copy(COPY_MANY) as copy,

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
+
+from django_jobqueue.foreign_words import JOB, no_attribute
 
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)
@@ -37,6 +39,11 @@ class Job:
     fingerprint: UUID | None = None
     replay_of: UUID | None = None
     metadata: Any = None
+
+    if not TYPE_CHECKING:  # or every attribute would be right
+
+        def __getattr__(self, name: str) -> Any:
+            no_attribute(self, name, JOB)
 
     @property
     def is_over(self) -> bool:

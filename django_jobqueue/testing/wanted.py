@@ -41,6 +41,10 @@ class Wanted:
     tags: Collection[str] = ()
     status: str | None = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.tags, str):
+            raise TypeError(f"tags must be a list of strings: tags=[{self.tags!r}].")
+
     def __str__(self) -> str:
         said = {
             "data": self.data,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django_jobqueue.ids import Ids, keys_of
 from django_jobqueue.store import attempts as store_attempts
 from django_jobqueue.store import fail as store_fail
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.triage.checks import Ids, check_attempts, keys_of
+from django_jobqueue.triage.checks import check_attempts
 from django_jobqueue.triage.telling import tell
 
 

@@ -152,11 +152,17 @@ def test_a_handler_whose_arguments_have_no_names_is_refused(
     )
 
 
-@pytest.mark.parametrize("data", [None, [], "text", 5, [["a", 1]]])
+@pytest.mark.parametrize("data", [None, [], "text", 5])
 def test_data_that_is_no_object_does_not_fit_a_handler(data: Any) -> None:
     assert parameters(charge).problem(data) == (
         f"The data for {__name__}.charge() must be an object with a key for each "
         f"parameter, not {type(data).__name__}."
+    )
+
+
+def test_arguments_by_position_are_answered_with_their_names() -> None:
+    assert (parameters(charge).problem([5, "EUR"]) or "").endswith(
+        "not list. Write {'amount': …, 'currency': …}."
     )
 
 

@@ -42,9 +42,9 @@ def test_a_handler_is_called_as_the_plain_function_that_it_is() -> None:
 
 def test_options_of_the_decorator_are_those_of_the_policy() -> None:
     with pytest.raises(ImproperlyConfigured) as caught:
-        job(name="words.one", retries=5)(nothing)  # type: ignore[call-overload]
+        job(name="words.one", colour=5)(nothing)  # type: ignore[call-overload]
     assert str(caught.value) == (
-        f"@job on {__name__}.nothing: there is no option 'retries'."
+        f"@job on {__name__}.nothing: there is no option 'colour'."
     )
     assert registry.get("words.one") is None
 
