@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from django.core.exceptions import ImproperlyConfigured
 
+from django_jobqueue.annotations import Annotations
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.foreign_words import OF_ONE_JOB, OPTIONS, advice
 from django_jobqueue.guesses import did_you_mean
@@ -51,6 +52,7 @@ class Parameters:
     required: frozenset[str]
     open_ended: bool  # takes **kwargs
     reserved: frozenset[str]  # given by the worker
+    annotations: Annotations
 
     @classmethod
     def of(cls, function: Callable[..., Any], *, takes_context: bool) -> Parameters:
@@ -80,6 +82,7 @@ class Parameters:
             required=frozenset(p.name for p in named if p.default is p.empty),
             open_ended=open_ended,
             reserved=frozenset(("context",) if takes_context else ()),
+            annotations=Annotations(function),
         )
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,8 +101,9 @@ class Parameters:
                 name for name in self.positional[: len(args)] if name in kwargs
             )
             raise InvalidArguments(f"{self.function}() got {twice!r} twice.")
-        problem = self.problem(data)
-        if problem:
+        if self.required <= data.keys() <= self.names and self.annotations.fit(data):
+            return data
+        if problem := self.call_problem(data):
             raise InvalidArguments(problem)
         return data
 
@@ -116,6 +120,20 @@ class Parameters:
         if name in OF_ONE_JOB:
             return f" It is an option of the job: using({name}=…).enqueue(…)."
         return did_you_mean(name, self.names) or advice(name, OPTIONS)
+
+    def call_problem(self, data: object) -> str | None:
+        """Why a job with this data is not enqueued; None if it is.
+
+        Besides names, the types of values are looked at. Whoever runs a job looks at
+        names alone: its data may be older than an annotation.
+        """
+        problem = self.problem(data)
+        if not isinstance(data, dict) or (not problem and self.annotations.fit(data)):
+            return problem
+        wrong = self.annotations.misfits(data)
+        if not wrong:
+            return problem
+        return " ".join([problem or f"{self.function}():", *wrong])
 
     def _as_dict(self, data: object) -> str:
         """What to write instead of arguments by position, as a sentence that follows
@@ -138,14 +156,14 @@ class Parameters:
             return f"{self.function}() is given its 'context' by the worker."
         missing = self.required - data.keys()
         unknown = [] if self.open_ended else sorted(data.keys() - self.names, key=str)
-        if unknown:
-            hint = self.near(str(unknown[0]))
-            return f"{self.function}() has no parameter {unknown[0]!r}.{hint}"
+        said = []
+        for name in unknown:
+            hint = self.near(str(name))
+            said.append(f"has no parameter {name!r}.{hint}")
+            missing = frozenset(one for one in missing if repr(one) not in hint)
         if missing:
-            return (
-                f"{self.function}() is missing {', '.join(map(repr, sorted(missing)))}."
-            )
-        return None
+            said.append(f"is missing {', '.join(map(repr, sorted(missing)))}.")
+        return f"{self.function}() {' It '.join(said)}" if said else None
 
 
 def several_calls(calls: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:

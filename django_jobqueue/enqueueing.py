@@ -95,7 +95,9 @@ def _checked(declaration: Declaration | None, given: object) -> Data:
     """The data of a job, whether its handler is known or not. Raises
     InvalidArguments."""
     data = dict(given) if isinstance(given, Mapping) else given
-    if declaration is not None and (problem := declaration.parameters.problem(data)):
+    if declaration is not None and (
+        problem := declaration.parameters.call_problem(data)
+    ):
         raise InvalidArguments(problem)
     if not isinstance(data, dict):
         raise InvalidArguments(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from threading import Lock
 from typing import Any
@@ -78,17 +78,12 @@ def as_id(value: UUID | str) -> UUID:
 
 def keys_of(ids: Ids) -> list[UUID]:
     """These, or this one, as ids. Raises InvalidArguments."""
-    return [as_id(id) for id in several(ids, "ids of jobs")]
+    return [as_id(id) for id in several(ids)]
 
 
-def several(values: Any, what: str) -> Iterable[Any]:
+def several(values: Any) -> Iterable[Any]:
     """These values; a single one as one of several. A text is single: its letters are
-    no names. Raises InvalidArguments for a dict, which has keys and values."""
-    if isinstance(values, Mapping):
-        raise InvalidArguments(
-            f"A list of {what} is wanted, not a {type(values).__name__}; pass its "
-            "keys(), or its values()."
-        )
+    no names."""
     is_single = isinstance(values, str) or not isinstance(values, Iterable)
     return (values,) if is_single else values
 

@@ -59,7 +59,7 @@ def perform(
     declaration = registry.get(name)
     if declaration is None:
         raise UnknownJobType(name, registry.near(name))
-    if problem := declaration.parameters.problem(dict(data)):
+    if problem := declaration.parameters.call_problem(dict(data)):
         raise InvalidArguments(problem)
     text = to_json(dict(data), limit=conf.max_data_bytes)
     job = _job(declaration, data, attempt, max_attempts, crashes)

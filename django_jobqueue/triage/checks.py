@@ -28,7 +28,7 @@ Names = Name | Iterable[Name]
 def names_of(names: Names) -> list[str]:
     """These names, or this one; a handler stands for its job type. Raises
     InvalidArguments."""
-    return [one_name(name) for name in several(names, "names")]
+    return [one_name(name) for name in several(names)]
 
 
 def one_name(name: Name) -> str:
@@ -73,6 +73,6 @@ def checked_data(job_type: str, data: Mapping[str, Any]) -> str:
     """The JSON text of data that fit the handler, if it is known here. Raises
     InvalidArguments."""
     declaration = registry.get(job_type)
-    if declaration and (problem := declaration.parameters.problem(dict(data))):
+    if declaration and (problem := declaration.parameters.call_problem(dict(data))):
         raise InvalidArguments(problem)
     return to_json(dict(data), limit=conf.max_data_bytes)

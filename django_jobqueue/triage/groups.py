@@ -116,7 +116,7 @@ def note(
 
 def _keys(fingerprints: Fingerprints) -> list[UUID]:
     keys = []
-    for value in several(fingerprints, "fingerprints"):
+    for value in several(fingerprints):
         try:
             keys.append(value if isinstance(value, UUID) else UUID(value))
         except (ValueError, AttributeError, TypeError):

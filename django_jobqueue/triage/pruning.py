@@ -59,7 +59,7 @@ def prune(
     """
     db, total = DjangoDatabase(using), 0
     try:
-        for rule in several(rules, "rules"):
+        for rule in several(rules):
             for gone in store_prune.prune(db, rule):
                 total += gone
                 yield rule, gone

@@ -45,7 +45,7 @@ def ask_where(
 
 def _numbers(ids: int | Iterable[int]) -> list[int]:
     """These ids of workers, or this one. Raises InvalidArguments."""
-    found = list(several(ids, "ids of workers"))
+    found = list(several(ids))
     for id in found:
         if isinstance(id, bool) or not isinstance(id, int):
             raise InvalidArguments(f"{id!r} is no id of a worker; it is a number.")

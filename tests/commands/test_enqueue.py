@@ -63,9 +63,37 @@ def test_a_long_user_name_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_data_is_one_object_or_pairs(words: list[str], data: Any) -> None:
-    jobqueue("enqueue", "tests.sample.add", *words)
+    jobqueue("enqueue", "tests.sample.keep", *words)
     (job,) = queued()
     assert job.data == data
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("text=7", "7"),
+        ("text=true", "true"),
+        ('text="7"', "7"),
+        ("perhaps=7", "7"),
+        ("perhaps=null", None),
+        ("either=7", 7),
+        ("either=x", "x"),
+        ("number=7", 7),
+    ],
+)
+def test_a_value_is_text_where_the_parameter_wants_one(word: str, value: Any) -> None:
+    jobqueue("enqueue", "tests.sample.keep_typed", word)
+    (job,) = queued()
+    assert list(job.data.values()) == [value]
+
+
+def test_all_values_of_other_types_are_told_at_once() -> None:
+    with pytest.raises(CommandError) as refused:
+        jobqueue("enqueue", "tests.sample.keep_typed", '{"number": "x", "either": []}')
+    assert str(refused.value) == (
+        "tests.sample.jobs.keep_typed(): 'number' must be int, not str. 'either' must "
+        "be int | str, not list."
+    )
 
 
 def test_data_may_come_from_the_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +216,7 @@ def test_a_type_whose_handler_is_not_known_here_can_be_enqueued() -> None:
         (["a=1", "a=2"], "'a' is given twice."),
         (["{a: 1}"], "The data is not JSON: Expecting property name"),
         (["[1]"], "The data must be an object, not list. Give one JSON object"),
-        (['{"a": NaN}'], "data['a'] is nan, which JSON does not have."),
+        (['{"a": NaN}'], "'a' must be int, not float."),
         (["a=1", "--id", "7"], "'7' is no job id; it must be a UUID."),
         (["a=1", "--queue", "a b"], "queue must have no space, comma or control"),
         (["a=1", "--priority", "101"], "must be a whole number from -100 to 100"),
@@ -201,6 +229,12 @@ def test_what_makes_no_sense_is_refused_with_a_reason(
     words: list[str], message: str
 ) -> None:
     assert message in refusal("tests.sample.add", *words)
+
+
+def test_a_number_that_json_does_not_have_is_refused() -> None:
+    assert refusal("tests.sample.keep", '{"a": NaN}') == (
+        "data['a'] is nan, which JSON does not have."
+    )
 
 
 def test_data_nested_without_end_is_refused() -> None:

@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import connection
@@ -37,6 +38,18 @@ def notes(journal: str | Path) -> list[list[str]]:
 def add(a: int, b: int = 0) -> int:
     """Return a sum."""
     return a + b
+
+
+@job
+def keep(a: Any, b: Any = None) -> None:
+    """Take anything."""
+
+
+@job
+def keep_typed(
+    text: str = "", perhaps: str | None = None, either: int | str = 0, number: int = 0
+) -> None:
+    """Take what fits."""
 
 
 @job

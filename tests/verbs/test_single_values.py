@@ -89,13 +89,6 @@ def test_one_is_taken_as_one_of_several(name: str) -> None:
         assert repr(alone) == repr(among), name
 
 
-@pytest.mark.parametrize("name", sorted({*TAKES_SEVERAL} - REFUSES - {"drain"}))
-def test_a_dict_is_neither_one_nor_several(name: str) -> None:
-    function, parameter = TAKES_SEVERAL[name]
-    with pytest.raises(InvalidArguments, match=r"A list of .* is wanted, not a dict"):
-        list(function(**{parameter: {ID: ID}}, **ARGUMENTS.get(name, {})) or ())
-
-
 def test_the_functions_that_take_several_are_known() -> None:
     assert {
         *("cancel", "run_now", "reschedule", "release", "fail", "allow_attempts"),

@@ -174,7 +174,7 @@ def test_data_fits_if_every_needed_key_is_there_and_no_unknown_one() -> None:
 
 def test_keys_that_are_no_strings_are_refused_with_a_sentence() -> None:
     assert parameters(charge).problem({1: 1, "zzz": 2, "amount": 5}) == (
-        f"{__name__}.charge() has no parameter 1."
+        f"{__name__}.charge() has no parameter 1. It has no parameter 'zzz'."
     )
 
 

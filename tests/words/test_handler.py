@@ -154,7 +154,7 @@ def test_data_that_does_not_fit_is_refused_before_the_database_is_asked() -> Non
         "data['a'] is an object, which JSON does not have"
     )
     assert refused(lambda: enqueue("tests.sample.add", {"c": 1})) == (
-        "tests.sample.jobs.add() has no parameter 'c'."
+        "tests.sample.jobs.add() has no parameter 'c'. It is missing 'a'."
     )
     assert refused(lambda: enqueue("no.such.type", [1])) == (  # type: ignore[arg-type]
         "The data of a job must be an object, not list."

@@ -117,7 +117,9 @@ def wrapped(*args: Any, **kwargs: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [send, asend, remembered, wrapped, Sender.send_one], ids=str
+    "function",
+    [send, asend, remembered, wrapped, Sender.send_one],
+    ids=["sync", "async", "remembered", "wrapped", "static"],
 )
 def test_what_can_be_called_by_name_can_be_a_handler(function: Any) -> None:
     assert handler_problem(function) is None

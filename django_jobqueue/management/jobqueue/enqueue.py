@@ -7,14 +7,16 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from django_jobqueue.annotations import Annotations
 from django_jobqueue.enqueueing import enqueue
 from django_jobqueue.figures.clock import database_now
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.data import data_of
+from django_jobqueue.management.jobqueue.data import UNKNOWN, data_of
 from django_jobqueue.management.jobqueue.enqueue_lines import EnqueueingLines
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.times import TIMES, moment
+from django_jobqueue.registry import registry
 from django_jobqueue.store.rows import Job
 
 
@@ -28,7 +30,8 @@ class Enqueue(Subcommand):
 Enqueue one job by the name of its type, and print its id.
 
 The data is one JSON object, or key=value pairs. A value that is JSON is taken
-as JSON (7, true, null, [1, 2]), any other as text; quote what must stay text.
+as JSON (7, true, null, [1, 2]), any other as text. It is text, too, where the
+handler's parameter is annotated as str; elsewhere quote what must stay text.
 
   jobqueue enqueue shop.send_receipt order_id=7 copy=true
   jobqueue enqueue shop.send_receipt '{{"order_id": 7, "copy": true}}'
@@ -83,13 +86,18 @@ The data must fit the handler's parameters if the handler is known here."""
                 raise CommandError("DATA, --id and --format json are for a single job.")
             EnqueueingLines(console, options["job_type"], options["lines"], how).go()
             return
-        job = enqueue(
-            options["job_type"], data_of(options["data"]), id=options["id"], **how
-        )
+        data = data_of(options["data"], _annotations(options["job_type"]))
+        job = enqueue(options["job_type"], data, id=options["id"], **how)
         if options["format"] == "json":
             console.print(json.dumps(_as_object(job), indent=2))
         else:
             console.print(str(job.id))
+
+
+def _annotations(job_type: str) -> Annotations:
+    """Those of the handler; they allow everything if it is not known here."""
+    declaration = registry.get(job_type)
+    return UNKNOWN if declaration is None else declaration.parameters.annotations
 
 
 def _add_options(parser: CommandParser) -> None:

@@ -68,7 +68,7 @@ class EnqueueingLines:
             data = object_of(line, "Give one JSON object in each line.")
             to_json(data, limit=conf.max_data_bytes)
             if self._declaration is not None:
-                problem = self._declaration.parameters.problem(data)
+                problem = self._declaration.parameters.call_problem(data)
                 if problem:
                     raise InvalidArguments(problem)
         except (CommandError, InvalidArguments) as error:
