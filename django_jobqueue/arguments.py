@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from json.encoder import encode_basestring
@@ -18,11 +18,12 @@ from typing import Any, Final
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.annotations import Annotations
-from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.exceptions import InvalidArguments, InvalidResult
 from django_jobqueue.foreign_words import OF_ONE_JOB, OPTIONS, advice
 from django_jobqueue.guesses import did_you_mean
 
 MAX_DEPTH: Final = 100
+DEEPEST_RESULT: Final = 200
 SMALLER_DATA: Final = (
     "Store it elsewhere and pass a key, or raise JOBQUEUE['MAX_DATA_BYTES']."
 )
@@ -205,19 +206,64 @@ def to_json(
 def result_to_json(value: Any, *, limit: int) -> str:
     """The JSON text of a handler's result, or a note of its size if it is too large.
 
-    Raises TypeError if JSON has no such value.
+    Raises InvalidResult, which names the place in the result.
     """
     try:
         text = _encode(value)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError, UnicodeEncodeError) as error:
-        raise TypeError(f"The result is not JSON serializable: {error}") from error
+        why = result_problem(value) or f"The result is not JSON: {error}."
+        raise InvalidResult(why) from None
     if "\\u0000" in text and _NUL.search(text):
-        raise TypeError("The result is not JSON serializable: it has a NUL character")
+        raise InvalidResult(result_problem(value) or "The result has a NUL character.")
     if size > limit:
         note = f"result of {size:,} bytes; only {limit:,} are kept"
         return json.dumps({"not_kept": note})
     return text
+
+
+def result_problem(value: Any, path: str = "result", depth: int = 0) -> str | None:
+    """What in this result JSON does not have, and where; None if nothing. Unlike data,
+    a result need not come back as it was: a tuple may be a list."""
+    if depth > DEEPEST_RESULT:
+        return f"{path[:200]} … is nested too deep, or contains itself."
+    if isinstance(value, dict | list | tuple):
+        problems = _problems_inside(value, path, depth + 1)
+        return next(filter(None, problems), None)
+    if value is None or isinstance(value, str | int | float):
+        return _scalar_problem(value, path)
+    kind = _article(type(value).__name__)
+    if inspect.isawaitable(value):
+        return (
+            f"{path} is {kind}, which nobody awaits. Declare the handler with async "
+            "def, or await it there."
+        )
+    return (
+        f"{path} is {kind}, which JSON does not have. Return a string, a number, a "
+        "key, or a list or dict of them."
+    )
+
+
+def _problems_inside(value: Any, path: str, depth: int) -> Iterator[str | None]:
+    if not isinstance(value, dict):
+        for index, item in enumerate(value):
+            yield result_problem(item, f"{path}[{index}]", depth)
+        return
+    for key, item in value.items():
+        if not isinstance(key, str | int | float | None):
+            kind = _article(type(key).__name__)
+            yield f"{path} has a key that is {kind}; JSON keys are strings."
+        yield _scalar_problem(key, f"a key of {path}")
+        yield result_problem(item, f"{path}[{key!r}]", depth)
+
+
+def _scalar_problem(value: object, path: str) -> str | None:
+    """Why this scalar is none of JSON."""
+    if isinstance(value, str):
+        return _explain_text(value, path)
+    if isinstance(value, float) and value - value != 0:
+        return f"{path} is {value}, which JSON does not have."
+    return _explain_number(value, path) if isinstance(value, int) else None
 
 
 def from_json(text: str) -> Any:

@@ -13,6 +13,7 @@
     ├── NotReplayable           says what state the job is in
     ├── NotEditable             its data cannot be edited: it does not wait
     ├── JobChanged              its data are not those that you saw
+    ├── InvalidResult           a handler returned what JSON does not have; says where
     ├── NoCurrentJob            no attempt runs here; current_job(default=None) asks
     ├── StoreUnavailable        the database cannot be used now; says when to try again
     └── NotDone                 why a job is over that did not do its work, in results
@@ -147,6 +148,11 @@ class JobChanged(JobQueueError):
             f"The data of job {id} were edited meanwhile. Nothing was changed: look at "
             "them anew, and edit again."
         )
+
+
+class InvalidResult(JobQueueError, TypeError):
+    """A handler returned what JSON does not have. What it did is done, and another
+    attempt would return the same, so there is none."""
 
 
 class NoCurrentJob(JobQueueError, LookupError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import inspect
 import logging
 import threading
 import time
@@ -18,7 +19,12 @@ from django_jobqueue import signals
 from django_jobqueue.arguments import from_json, result_to_json
 from django_jobqueue.conf import conf
 from django_jobqueue.context import Context, running
-from django_jobqueue.exceptions import Cancel, Fail, InvalidArguments, JobTimeout
+from django_jobqueue.exceptions import (
+    Cancel,
+    InvalidArguments,
+    InvalidResult,
+    JobTimeout,
+)
 from django_jobqueue.outcomes import Asked, Outcome, Verb
 from django_jobqueue.redaction import secrets_in
 from django_jobqueue.registry import Declaration, registry
@@ -307,13 +313,15 @@ def _context_of(attempt: Attempt) -> Context:
 
 
 def result_of(value: Any) -> str:
-    """The JSON text of what a handler returned. Raises Fail if it has none."""
+    """The JSON text of what a handler returned. Raises InvalidResult if it has none."""
     if value is None:
         return NO_RESULT
     try:
         return result_to_json(value, limit=conf.max_result_bytes)
-    except TypeError as error:
-        raise Fail(str(error)) from error
+    except InvalidResult:
+        if inspect.iscoroutine(value):
+            value.close()  # or Python warns that nobody awaited it
+        raise
 
 
 def run(attempt: Attempt) -> Finished:

@@ -210,6 +210,14 @@ def return_object() -> object:
     return object()
 
 
+@job(atomic=True)
+def return_object_atomic(name: str) -> object:
+    """Write a row, and return something that JSON does not have."""
+    from django.contrib.auth.models import Group
+
+    return {"group": Group.objects.create(name=name)}
+
+
 @job
 def return_much(size: int) -> str:
     """Return a long string."""
