@@ -22,6 +22,7 @@ from django_jobqueue.management.jobqueue import database
 from django_jobqueue.management.reloader import Reloader, is_reloaded
 from django_jobqueue.registry import autodiscover
 from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.start_line import log_start
 from django_jobqueue.workers.supervisor import Supervisor
 
 LEVELS = {1: logging.INFO, 2: logging.INFO, 3: logging.DEBUG}
@@ -82,6 +83,7 @@ class Command(BaseCommand):
         if options["reload"] and not is_reloaded():
             code = Reloader().run()
         else:
+            log_start(plan, conf.processes)
             code = Supervisor(plan, conf.processes).run()
         if code:
             sys.exit(code)
