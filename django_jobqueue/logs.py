@@ -12,6 +12,7 @@ from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.registry import registry
 from django_jobqueue.report import LEVELS
 from django_jobqueue.signals import attempt_failed, attempt_succeeded
+from django_jobqueue.store.rows import ClaimedJob
 
 logger = logging.getLogger("django_jobqueue.attempt")
 
@@ -123,6 +124,13 @@ def _log(
 def _log_success(*, context: Context, seconds: float, **kwargs: Any) -> None:
     what, extra = _which(context), _extra(context)
     logger.debug("%s succeeded after %.3f s", what, seconds, extra=extra)
+
+
+def log_unstarted(job: ClaimedJob, reason: str) -> None:
+    """Log that a job is archived as failed without another attempt."""
+    extra = {"job_id": str(job.id), "job_type": job.job_type, "attempt": job.attempts}
+    what = f"Job {job.id} ({job.job_type})"
+    logger.error("%s failed for good (%s)", what, reason, extra=extra)
 
 
 def _which(context: Context) -> str:

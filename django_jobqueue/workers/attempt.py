@@ -33,7 +33,7 @@ from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.chain import chain_of
-from django_jobqueue.workers.ending import hopeless, named, outcome_of
+from django_jobqueue.workers.ending import hopeless, named, no_attempt_left, outcome_of
 
 logger = logging.getLogger(__name__)
 
@@ -124,6 +124,8 @@ class Attempt:
         """What it comes to without being started; None if it is to be started."""
         if self.asked is Asked.CANCEL:
             return CANCELLED
+        if none_left := no_attempt_left(self.job, self.max_attempts):
+            return none_left
         expires_in = self.job.expires_in
         if expires_in is None or time.monotonic() - self.claimed < expires_in:
             return None

@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 
+from django_jobqueue import logs
 from django_jobqueue.exceptions import Cancel, JobTimeout, LeaseLost
 from django_jobqueue.failures import Failure
 from django_jobqueue.outcomes import Asked, Outcome, Verb, decide
 from django_jobqueue.policy import Policy
 from django_jobqueue.redaction import mask_text
+from django_jobqueue.store.rows import ClaimedJob
 
 
 def named(error: BaseException, asked: Asked, timeout: float | None) -> BaseException:
@@ -57,6 +59,17 @@ def outcome_of(
         return replace(outcome, reason=mask_text(outcome.reason, secrets))
     failure = Failure.of(error, job_type=job_type, secrets=secrets)
     return replace(outcome, failure=failure)
+
+
+def no_attempt_left(job: ClaimedJob, max_attempts: int | None) -> Outcome | None:
+    """What a claimed job comes to whose limit was lowered while it waited for its next
+    attempt; None if it may be started. The attempt is given back."""
+    if max_attempts is None or job.attempts <= max_attempts:
+        return None
+    made = job.attempts - 1
+    reason = f"no attempt is left: {made} made, {max_attempts} allowed"
+    logs.log_unstarted(job, reason)
+    return Outcome(verb=Verb.FAIL, reason=reason)
 
 
 def _too_long(timeout: float | None) -> str:

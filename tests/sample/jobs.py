@@ -109,6 +109,27 @@ def fail(message: str = "no") -> None:
     raise ValueError(message)
 
 
+@job(backoff=3_600)
+def fail_often(journal: str) -> None:
+    """Note it, and fail."""
+    note(journal, "failed")
+    raise ValueError("no")
+
+
+@job(backoff=3_600)
+async def afail_often(journal: str) -> None:
+    """The same without a thread."""
+    note(journal, "failed")
+    raise ValueError("no")
+
+
+@job(backoff=3_600, atomic=True)
+def fail_atomic(journal: str) -> None:
+    """The same in a transaction."""
+    note(journal, "failed")
+    raise ValueError("no")
+
+
 @job(max_attempts=3, backoff="immediate", permanent=(LookupError,))
 def fail_with(kind: str) -> None:
     """Fail with the exception of this name."""

@@ -77,6 +77,12 @@ def test_data_are_those_of_json_and_fit_the_handler() -> None:
         perform("tests.testing.ad")
 
 
+def test_an_attempt_that_would_not_be_made_is_refused() -> None:
+    with pytest.raises(InvalidArguments, match="say max_attempts=6"):
+        perform(jobs.greet, {"name": "anna"}, attempt=6)
+    assert perform(jobs.fail, attempt=6, max_attempts=6).verb is Verb.FAIL
+
+
 def test_a_result_that_is_no_json_fails() -> None:
     outcome = perform(jobs.odd)
     assert outcome.verb is Verb.FAIL
