@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
+from django_jobqueue.arguments import from_json
 from django_jobqueue.foreign_words import JOB, no_attribute
 
 
@@ -39,6 +40,7 @@ class Job:
     fingerprint: UUID | None = None
     replay_of: UUID | None = None
     metadata: Any = None
+    tags: tuple[str, ...] = ()
 
     if not TYPE_CHECKING:  # or every attribute would be right
 
@@ -49,6 +51,16 @@ class Job:
     def is_over(self) -> bool:
         """Whether the job is archived."""
         return self.status not in ("queued", "running")
+
+
+def tags_of(text: str | None) -> tuple[str, ...]:
+    """The tags of a job, from their JSON text. Plain SQL may have written anything."""
+    kept = None if text is None else from_json(text)
+    return tuple(filter(_is_text, kept)) if isinstance(kept, list) else ()
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 class ClaimedJob(NamedTuple):
