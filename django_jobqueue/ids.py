@@ -12,12 +12,15 @@ import time
 from collections.abc import Iterable
 from datetime import datetime
 from threading import Lock
-from typing import Any
-from uuid import UUID
+from typing import Any, Final
+from uuid import UUID, uuid5
 
 from django_jobqueue.exceptions import InvalidArguments
 
 Ids = UUID | str | Iterable[UUID | str]
+
+# Of ids that are made of texts. It is in the documentation, and must never change.
+NAMESPACE: Final = UUID("f4949a55-c19e-55f5-a8fc-45a292001730")
 
 _VERSION = 0x7 << 76
 _VARIANT = 0b10 << 62
@@ -74,6 +77,12 @@ def as_id(value: UUID | str) -> UUID:
         return UUID(value.removeprefix("job_"))
     except (ValueError, AttributeError, TypeError):
         raise InvalidArguments(_no_id(value)) from None
+
+
+def id_of_text(job_type: str, text: str) -> UUID:
+    """The id that stands for this text among the jobs of this type: a UUIDv5 of
+    ``job_type:text``, the same wherever and whenever it is made."""
+    return uuid5(NAMESPACE, f"{job_type}:{text}")
 
 
 def keys_of(ids: Ids) -> list[UUID]:

@@ -64,6 +64,15 @@ def test_each_line_becomes_a_job_with_the_same_options(lines: Path) -> None:
     }
 
 
+def test_lines_that_have_a_job_already_are_counted_apart(lines: Path) -> None:
+    lines.write_text('{"document": 1}\n{"document": 2}\n{"document": 1}\n')
+    said = jobqueue("enqueue", "tests.sample.index", "--lines", str(lines))
+    assert said.out == "2 jobs were enqueued; 1 line has a job already.\n"
+    said = jobqueue("enqueue", "tests.sample.index", "--lines", str(lines))
+    assert said.out == "0 jobs were enqueued; 3 lines have a job already.\n"
+    assert len(queued()) == 2
+
+
 def test_a_dash_is_the_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO('{"a": 1}\n{"a": 2}\n'))
     jobqueue("enqueue", "tests.sample.add", "--lines", "-")
