@@ -111,7 +111,7 @@ class Parameters:
     def bind_call(self, call: Mapping[str, Any]) -> dict[str, Any]:
         """The data of one of many calls, each of which is a dict of arguments. Raises
         InvalidArguments."""
-        if not isinstance(call, Mapping):
+        if type(call) is not dict and not isinstance(call, Mapping):
             raise InvalidArguments(self.problem(call))
         return self.bind((), call)
 

@@ -198,33 +198,34 @@ def time_problem(name: str, value: object, kinds: str) -> str | None:
 
 def _moment_problem(value: object, kinds: str) -> str | None:
     if not isinstance(value, datetime):
-        return f"must be {kinds}, not {value!r}."
+        return f"must be {kinds}, not {value!r}.{_moment_hint(value, kinds)}"
     if value.tzinfo is None or value.utcoffset() is None:
         return f"must be aware of its time zone; {value!r} is naive."
     return None
 
 
+def _moment_hint(value: object, kinds: str) -> str:
+    """What to write instead of a span of time, as a sentence that follows."""
+    if isinstance(value, timedelta):
+        return " Write timezone.now() + timedelta(…)."
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    before = "" if "timedelta" in kinds else "timezone.now() + "
+    return f" Write {before}timedelta(seconds={value:g})."
+
+
 def _run_after_problem(value: object) -> str | None:
     if not isinstance(value, timedelta):
-        problem = _moment_problem(value, "a datetime or a timedelta")
-        return problem and problem + _number_hint("", value)
+        return _moment_problem(value, "a datetime or a timedelta")
     if value > LONGEST:
         return f"must be at most {LONGEST.days:,} days away, not {value}."
     return None
 
 
 def _expires_at_problem(value: object) -> str | None:
-    problem = _moment_problem(value, "a datetime")
     if isinstance(value, timedelta):
-        return f"{problem} Write expires_in=… for a span of time."
-    return problem and problem + _number_hint("timezone.now() + ", value)
-
-
-def _number_hint(before: str, value: object) -> str:
-    """What to write instead of a number of seconds, as a sentence that follows."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return ""
-    return f" Write {before}timedelta(seconds={value:g})."
+        return f"must be a datetime, not {value!r}. Write expires_in=…, a span of time."
+    return _moment_problem(value, "a datetime")
 
 
 def _tags_problem(value: object) -> str | None:

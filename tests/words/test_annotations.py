@@ -139,7 +139,7 @@ def test_none_fits_where_it_is_the_default(hint: Any) -> None:
 NOT_JSON = [datetime(2026, 1, 1), UUID(int=1), (1, 2), {1}, b"x", object()]
 
 
-@pytest.mark.parametrize("value", NOT_JSON, ids=repr)
+@pytest.mark.parametrize("value", NOT_JSON, ids=lambda value: type(value).__name__)
 @pytest.mark.parametrize("hint", ALLOWED, ids=str)
 def test_what_json_does_not_have_is_explained_by_those_who_write_it(
     hint: Any, value: Any

@@ -23,6 +23,7 @@ from django_jobqueue import (
     enqueue,
     enqueue_many,
     job,
+    triage,
 )
 from django_jobqueue.foreign_words import (
     HANDLER,
@@ -183,7 +184,19 @@ VALUES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         lambda: jobs.add.using(expires_at=timedelta(1)),  # type: ignore[typeddict-item]
         InvalidArguments,
         "expires_at must be a datetime, not datetime.timedelta(days=1). "
-        "Write expires_in=… for a span of time.",
+        "Write expires_in=…, a span of time.",
+    ),
+    (
+        lambda: triage.reschedule(ID, run_after=30),  # type: ignore[arg-type]
+        InvalidArguments,
+        "run_after must be a datetime, not 30. "
+        "Write timezone.now() + timedelta(seconds=30).",
+    ),
+    (
+        lambda: triage.pause("a.b", resume_at=timedelta(1)),  # type: ignore[arg-type]
+        InvalidArguments,
+        "resume_at must be a datetime, not datetime.timedelta(days=1). "
+        "Write timezone.now() + timedelta(…).",
     ),
     (
         lambda: Retry(60),  # type: ignore[arg-type]

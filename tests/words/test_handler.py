@@ -68,7 +68,7 @@ def test_an_async_handler_cannot_be_atomic() -> None:
     assert registry.get("words.two") is None
 
 
-@pytest.mark.parametrize("given", ["mail", 5, object()])
+@pytest.mark.parametrize("given", ["mail", 5, ...])
 def test_what_is_no_function_is_refused_with_a_sentence(given: Any) -> None:
     with pytest.raises(ImproperlyConfigured) as caught:
         job(given)
