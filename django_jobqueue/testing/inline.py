@@ -53,7 +53,8 @@ class Ran:
     @property
     def verb(self) -> str:
         """What became of the job: ``succeed``, ``fail``, ``retry``, ``snooze``,
-        ``cancel``, ``release``, ``expire``, ``crash`` or ``lose``."""
+        ``cancel``, ``release``, ``crash`` or ``lose``. A job that expired did not run,
+        so none says so."""
         if self.outcome is not None:
             return self.outcome.verb.value
         return "crash" if self.crashed else "lose"

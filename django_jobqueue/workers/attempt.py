@@ -29,10 +29,7 @@ from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.chain import chain_of
 from django_jobqueue.workers.ending import (
     BROKEN,
-    CANCELLED,
-    EXPIRED,
     NO_RESULT,
-    STOPPED,
     SUCCEEDED,
     NotWanted,
     Vanished,
@@ -40,6 +37,7 @@ from django_jobqueue.workers.ending import (
     named,
     outcome_of,
     result_of,
+    unwanted,
 )
 from django_jobqueue.workers.forking import end_if_forked
 
@@ -118,14 +116,7 @@ class Attempt:
     @property
     def unwanted(self) -> Outcome | None:
         """What it comes to without being started; None if it is to be started."""
-        if self.asked is Asked.CANCEL:
-            return CANCELLED
-        if self.asked is Asked.STOP:
-            return STOPPED
-        expires_in = self.job.expires_in
-        if expires_in is None or time.monotonic() - self.claimed < expires_in:
-            return None
-        return EXPIRED
+        return unwanted(self.job, self.asked, self.max_attempts, self.claimed)
 
     def begin(self) -> Any:
         """Start; returns what to call the handler with.

@@ -26,6 +26,7 @@ from django_jobqueue.management.jobqueue import database
 from django_jobqueue.management.reloader import Reloader, is_reloaded
 from django_jobqueue.registry import autodiscover
 from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.start_line import log_start
 from django_jobqueue.workers.supervisor import Supervisor
 
 logger = logging.getLogger("django_jobqueue.supervisor")
@@ -102,6 +103,7 @@ class Command(BaseCommand):
             raise CommandError("--reload goes on and --drain ends; choose one of them.")
         if options["reload"] and not is_reloaded():
             return Reloader().run()
+        log_start(plan, conf.processes)
         return Supervisor(plan, conf.processes).run()
 
     @staticmethod
