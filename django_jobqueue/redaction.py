@@ -60,6 +60,14 @@ def mask_data(value: Any, sensitive: Iterable[str] = ()) -> Any:
     return _mask(value, frozenset(str(name).lower() for name in sensitive))
 
 
+def mask_json(
+    value: Any, sensitive: Iterable[str] = (), secrets: Iterable[str] = ()
+) -> Any:
+    """The same JSON value without its secrets: by key, by what texts look like, and
+    ``secrets``, under whatever key they stand."""
+    return _texts_masked(mask_data(value, sensitive), _secrets(secrets))
+
+
 def mask_at(path: Iterable[str], value: Any) -> Any:
     """The value that stands at this path of some data, as it may be shown."""
     keys = list(path)
@@ -183,6 +191,21 @@ def _mask(value: Any, sensitive: frozenset[str]) -> Any:
         }
     if isinstance(value, list):
         return [_mask(item, sensitive) for item in value]
+    return value
+
+
+def _texts_masked(value: Any, secrets: Secrets) -> Any:
+    if type(value) is str:
+        return mask_text(value, secrets)
+    if isinstance(value, dict):
+        return {
+            mask_text(key, secrets) if secrets else key: _texts_masked(item, secrets)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_texts_masked(item, secrets) for item in value]
+    if secrets and not isinstance(value, bool | None):
+        return MASK if str(value) in secrets else value
     return value
 
 

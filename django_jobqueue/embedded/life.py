@@ -28,6 +28,7 @@ class EmbeddedLife:
         self.worker = ThreadedWorker(plan, is_leased=self._is_leased)
         self.is_leaving = False
         self.is_last = False  # an operator wants no successor
+        self.has_failed = False  # at its start
         self._roster = roster
         self._number = seat
         self._grace = grace
@@ -44,8 +45,14 @@ class EmbeddedLife:
         self._roster.clear(self._number)
         self._write(pid=os.getpid(), registered=began, worker=worker, renewable=1)
         self.worker.build()
-        self.worker.start()
-        logger.info("Worker %s started", self.worker.name)
+        try:
+            self.worker.start()
+        except RuntimeError as error:  # there is no room for all of its threads
+            logger.error("Worker %s cannot start: %s", self.worker.name, error)
+            self.has_failed = self.is_leaving = self._is_quit = True
+            self._end = "it could not start"
+        else:
+            logger.info("Worker %s started", self.worker.name)
 
     @property
     def is_paused(self) -> bool:

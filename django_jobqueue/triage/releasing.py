@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from django_jobqueue.ids import Ids, keys_of
 from django_jobqueue.store import rescue as store_rescue
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rescue import Rescued
-from django_jobqueue.triage.checks import Ids, keys_of
 from django_jobqueue.triage.telling import tell
 
 

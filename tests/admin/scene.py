@@ -137,7 +137,7 @@ def _archived(scene: Scene) -> None:
     }
     scene.archived = {
         "succeeded": archived(result={"sum": 3}, data={"a": 1, "b": 2}, **ran),
-        "failed": archived(FAIL, "failed", **ran, **failed),
+        "failed": archived(FAIL, "failed", effective_max_attempts=3, **ran, **failed),
         "expired": archived(status="expired", expires_at=now - MINUTE),
         "cancelled": archived(status="cancelled", error_message="not wanted"),
         "once": archived(ONCE, "failed", **ran, **failed),

@@ -14,10 +14,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
+from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
-from tests.admin.pages import Page, get, page_of
+from tests.admin.pages import Page, get, list_of, page_of
 from tests.admin.scene import ADD, FAIL, LEAK, MINUTE, SECRET, Scene
 
 
@@ -314,3 +314,19 @@ def test_what_changes_is_marked_for_scripts(anna: Client, scene: Scene) -> None:
     assert page.all("div", **live)
     page = get(anna, page_of("archivedjob", scene.archived["failed"]))
     assert not page.all("div", **live)
+
+
+@pytest.mark.parametrize(
+    ("known", "shown"), [(3, "3 / 3"), (12_345, "3 / 12,345"), (None, "3")]
+)
+@pytest.mark.parametrize("where", ["page", "list"])
+def test_an_archived_job_shows_the_limit_that_applied(
+    anna: Client, db: None, known: int | None, shown: str, where: str
+) -> None:
+    """Not the one that its type has by now."""
+    id = rows.archived(FAIL, "failed", attempts=3, effective_max_attempts=known)
+    JobType.objects.filter(pk=FAIL).update(max_attempts_override=9)
+    address = list_of("archivedjob") if where == "list" else page_of("archivedjob", id)
+    page = get(anna, address)
+    assert "3 / 9" not in page.text
+    assert f'<span class="jq-short">{shown}</span>' in page.html

@@ -11,6 +11,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
+from django_jobqueue.admin.jobs import download
+from django_jobqueue.admin.parts import stored_json
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
@@ -151,6 +153,34 @@ def test_a_sensitive_value_that_a_handler_returns_is_masked(
     assert "••••" in text
     assert SECRET not in text
     assert str(PIN) not in text
+
+
+@pytest.mark.parametrize("where", ["result", "metadata", "download"])
+def test_beside_data_that_cannot_be_read_no_value_is_shown(
+    anna: Client, db: None, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """What is secret is not known then."""
+    monkeypatch.setattr(stored_json, "LONGEST", 1_000)
+    monkeypatch.setattr(stored_json.stored, "__defaults__", (1_000,))
+    monkeypatch.setattr(stored_json.value_of, "__defaults__", (1_000,))
+    monkeypatch.setattr(download, "LARGEST", 1_000)
+    data = {"token": SECRET, "long": "x" * 1_000}
+    column = "metadata" if where == "metadata" else "result"
+    job = rows.archived(LEAK, data=data, **{column: {"echo": SECRET}})
+    address = page_of("archivedjob", job)
+    if where == "download":
+        address = address.replace("/change/", "/download/") + "?of=result"
+    text = anna.get(address).content.decode()
+    assert SECRET not in text
+    assert ("Python cannot read" in text) or ("only keys and types" in text)
+
+
+def test_whoever_edits_data_sees_a_secret_under_no_key(anna: Client, db: None) -> None:
+    job = rows.queued(LEAK, data={"token": SECRET, "note": f"for {SECRET}"})
+    address = page_of("queuedjob", job).replace("/change/", "/edit_data/")
+    page = get(anna, address)
+    assert SECRET not in page.html
+    assert "note" in page.html
 
 
 def test_what_is_not_secret_is_shown_as_it_is(anna: Client, db: None) -> None:

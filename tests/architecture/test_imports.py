@@ -174,5 +174,20 @@ def test_no_text_is_called_safe_html_by_hand() -> None:
     assert guilty == []
 
 
+def test_only_one_module_asks_for_the_time() -> None:
+    """Django's ``timezone.now()`` has no zone where USE_TZ is false."""
+    asks = ("timezone.now", "timezone.localtime", "timezone.localdate", "datetime.now")
+    guilty = [
+        (module.path, node.lineno)
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in asks
+        and ast.unparse(node) != "datetime.now(UTC)"
+        and module.path != "timezones.py"
+    ]
+    assert guilty == []
+
+
 def _parts(node: ast.AST) -> list[str]:
     return node.name.split(".") if isinstance(node, ast.alias) else []

@@ -64,7 +64,7 @@ class ArchivedJobAdmin(JobAdmin):
         "job_type",
         "status",
         "attempts",
-        "max_attempts",
+        "effective_max_attempts",
         "crashes",
         "wait_ms",
         "run_ms",
@@ -125,7 +125,7 @@ class ArchivedJobAdmin(JobAdmin):
     @column(description=_("attempts"))
     def tries(self, job: Any) -> Any:
         """Attempts, of how many; and crashes."""
-        return tries_of(job, catalogue.max_attempts(job, job.around.job_type))
+        return tries_of(job, job.around.job_type)
 
     @column(description=_("waited"))
     def waited(self, job: Any) -> str:

@@ -57,13 +57,12 @@ def _unsaid(error: tuple[str, str], attempts: Attempts) -> tuple[str, str]:
 def _summary(
     request: HttpRequest, job: Any, read: Reader, job_type: JobType | None
 ) -> list[tuple[Any, Any]]:
-    limit = catalogue.max_attempts(job, job_type)
     return [
         (_("Id"), display.whole_id(job.pk)),
         (_("Job type"), type_link(request, job)),
         (_("Queue"), display.visible(job.queue)),
         (_("Priority"), job.priority),
-        (_("Attempts"), tries_of(job, limit)),
+        (_("Attempts"), tries_of(job, job_type)),
         (_("Waited"), formatting.duration(job.wait_ms)),
         (_("Ran"), formatting.duration(job.run_ms)),
         (_("Worker"), display.visible(job.worker) or display.NOTHING),

@@ -55,5 +55,8 @@ class Download(JobView):
             return gettext("Python cannot read this value: see it with SQL.")
         job_type = catalogue.job_types(request).get(job.job_type_id)
         sensitive = job_type.sensitive if job_type else ()
-        secrets = secrets_in(value_of(data, LARGEST), sensitive)
+        read = value_of(data, LARGEST)
+        if sensitive and isinstance(read, Unreadable):  # what is secret is not known
+            return gettext("Python cannot read the data of this job: see it with SQL.")
+        secrets = secrets_in(read, sensitive)
         return f"{written(masked(value, sensitive, secrets))}\n"

@@ -27,7 +27,7 @@ from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.selected import Spec, matching, selected
 from django_jobqueue.admin.parts import catalogue, display, tags
 from django_jobqueue.admin.parts.columns import column
-from django_jobqueue.models import JobType
+from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.search import IdSearch, SearchError
 from django_jobqueue.selection import Selection, Table, Term
 
@@ -178,9 +178,15 @@ class JobAdmin(JobViews):
             self.message_user(request, text, level)
 
 
-def tries_of(job: Any, limit: int | None) -> Any:
-    """Attempts and crashes."""
-    text = display.attempts(job.attempts, limit)
+def tries_of(job: Any, job_type: JobType | None) -> Any:
+    """Attempts, of how many, and crashes. An archived job says what its limit was, if
+    it is known: that of its type may be another one by now."""
+    if isinstance(job, QueuedJob):
+        text = display.attempts(job.attempts, catalogue.max_attempts(job, job_type))
+    elif job.effective_max_attempts is not None:
+        text = display.attempts(job.attempts, job.effective_max_attempts)
+    else:
+        text = formatting.number(job.attempts)
     if not job.crashes:
         return display.short(text)
     crashes = ngettext("%(count)s crash", "%(count)s crashes", job.crashes)

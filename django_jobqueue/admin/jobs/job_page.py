@@ -25,6 +25,7 @@ from django_jobqueue.admin.jobs.job_reports import Reports, Told
 from django_jobqueue.admin.jobs.related import Dot
 from django_jobqueue.admin.jobs.timeline import Step
 from django_jobqueue.admin.parts import display, json_tree
+from django_jobqueue.admin.parts.json_text import Unreadable
 from django_jobqueue.admin.parts.json_tree import JsonTree
 from django_jobqueue.admin.parts.stored_json import stored, value_of
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
@@ -100,15 +101,16 @@ class Reader:
 
     def result(self) -> JsonTree | None:
         """The result of an archived job, as this user may see it."""
-        return None if self._result is None else self._shown(self._result)
+        return self._beside_data(self._result)
 
     def metadata(self) -> JsonTree | None:
         """What travels with the job, as this user may see it."""
-        return None if self._metadata is None else self._shown(self._metadata)
+        return self._beside_data(self._metadata)
 
     def text(self, text: str) -> str:
         """A message, traceback or log of this job."""
-        return display.visible(mask_text(text, self._secrets))
+        secrets = self._secrets or ()  # what was stored is masked already
+        return display.visible(mask_text(text, secrets))
 
     def attempts(self) -> Attempts:
         """The attempts that did not succeed, those that the address asks for."""
@@ -167,15 +169,26 @@ class Reader:
         address: str = reverse(name, args=[quote(self.job.pk)])
         return address
 
-    def _secrets_in_data(self) -> Secrets:
+    def _secrets_in_data(self) -> Secrets | None:
+        """None if they are not known, as the data cannot be read."""
+        if self.sensitive and isinstance(self._data, Unreadable):
+            return None
         try:
             return secrets_in(self._data, self.sensitive)
         except RecursionError:
-            return Secrets()  # what was stored is masked already
+            return None
+
+    def _beside_data(self, value: Any) -> JsonTree | None:
+        """Which of its values are secret, nobody knows who cannot read the data."""
+        if value is None:
+            return None
+        if self._secrets is None and not self._reveal:
+            return json_tree.of_shape(value)
+        return self._shown(value)
 
     def _shown(self, value: Any) -> JsonTree:
         if not self.sees_data:
             return json_tree.of_shape(value)
         return json_tree.of_value(
-            value, self.sensitive, secrets=self._secrets, reveal=self._reveal
+            value, self.sensitive, secrets=self._secrets or (), reveal=self._reveal
         )

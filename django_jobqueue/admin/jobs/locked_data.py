@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.admin.parts.json_text import Number, masked, written
-from django_jobqueue.redaction import MASK
+from django_jobqueue.redaction import MASK, secrets_in
 
 Path = tuple[str | int, ...]
 _TOKEN: Final = re.compile(rf"{MASK} \d+")
@@ -31,6 +31,7 @@ class LockedData:
     def __init__(self, value: Any, sensitive: Iterable[str]) -> None:
         self.value = value
         self._sensitive = list(sensitive)
+        self._secrets = secrets_in(value, self._sensitive)
         self._held: dict[Path, tuple[str, Any]] = {}
         self.text = written(self._lock(value, self.masked(value), ()))
 
@@ -41,7 +42,7 @@ class LockedData:
 
     def masked(self, value: Any) -> Any:
         """A value of this job with its secrets masked."""
-        return masked(value, self._sensitive)
+        return masked(value, self._sensitive, self._secrets)
 
     def read(self, text: str) -> Any:
         """The value of an edited text, with what is locked put back. Raises
@@ -54,7 +55,7 @@ class LockedData:
     def _lock(self, value: Any, shown: Any, path: Path) -> Any:
         if isinstance(value, dict) and isinstance(shown, dict):
             return {
-                key: self._lock(item, shown[key], (*path, key))
+                key: self._lock(item, shown.get(key, MASK), (*path, key))
                 for key, item in value.items()
             }
         if isinstance(value, list) and isinstance(shown, list):
@@ -117,7 +118,7 @@ def leaves(raw: Any, shown: Any, path: Path = ()) -> Iterator[tuple[Path, Any, A
     """Every place of a value: what is there, and what is shown of it."""
     if isinstance(raw, dict) and isinstance(shown, dict) and raw:
         for key, item in raw.items():
-            yield from leaves(item, shown[key], (*path, key))
+            yield from leaves(item, shown.get(key, MASK), (*path, key))
     elif isinstance(raw, list) and isinstance(shown, list) and raw:
         for index, item in enumerate(raw):
             yield from leaves(item, shown[index], (*path, index))

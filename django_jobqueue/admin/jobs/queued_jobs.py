@@ -203,7 +203,7 @@ class QueuedJobAdmin(JobAdmin):
     @column(description=_("attempts"))
     def tries(self, job: Any) -> Any:
         """Attempts so far, of how many; and crashes."""
-        return tries_of(job, catalogue.max_attempts(job, job.around.job_type))
+        return tries_of(job, job.around.job_type)
 
     def page(self, request: HttpRequest, job: Any) -> JobPage:
         """The page of a queued or running job."""

@@ -15,7 +15,7 @@ from django_jobqueue.admin.jobs.job_page import JobPage, Reader
 from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.jobs.why import why
-from django_jobqueue.admin.parts import catalogue, display, tags
+from django_jobqueue.admin.parts import display, tags
 from django_jobqueue.states import QueuedStatus
 
 
@@ -42,14 +42,13 @@ def page_of(
 
 
 def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, Any]]:
-    limit = catalogue.max_attempts(job, job.around.job_type)
     return [
         (_("Id"), display.whole_id(job.pk)),
         (_("Job type"), type_link(request, job)),
         (_("Queue"), display.visible(job.queue)),
         (_("Why not running?"), why(job)),
         (_("Priority"), job.priority),
-        (_("Attempts"), tries_of(job, limit)),
+        (_("Attempts"), tries_of(job, job.around.job_type)),
         (_("Expires"), display.full_moment(job.expires_at)),
         *([(_("Tags"), tags.tags_links(job))] if tags.tags_of(job) else []),
         (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),

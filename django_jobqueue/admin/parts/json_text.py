@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
-from django_jobqueue.redaction import MASK, mask_data, mask_text
+from django_jobqueue.redaction import mask_json
 
 STEP: Final = "  "
 
@@ -33,7 +33,7 @@ def parsed(text: str) -> Any:
 def masked(value: Any, sensitive: Iterable[str], secrets: Collection[str] = ()) -> Any:
     """The same value without its secrets: by key, by what texts look like, and
     ``secrets``, under whatever key they stand."""
-    return _texts_masked(mask_data(value, sensitive), secrets)
+    return mask_json(value, sensitive, secrets)
 
 
 def written(value: Any) -> str:
@@ -46,21 +46,6 @@ def scalar(value: Any) -> str:
     if isinstance(value, Number):
         return str(value)
     return json.dumps(value, ensure_ascii=False)
-
-
-def _texts_masked(value: Any, secrets: Collection[str]) -> Any:
-    if isinstance(value, Number):
-        return MASK if str(value) in secrets else value
-    if isinstance(value, str):
-        return mask_text(value, secrets)
-    if isinstance(value, dict):
-        return {
-            mask_text(key, secrets) if secrets else key: _texts_masked(item, secrets)
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return [_texts_masked(item, secrets) for item in value]
-    return value
 
 
 def _written(value: Any, line: str) -> Iterator[str]:

@@ -11,12 +11,13 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
 from django.db import connections
 
-from django_jobqueue.workers import hygiene
+from django_jobqueue.workers import forking, hygiene
 from django_jobqueue.workers.attempt import Attempt, arun
 from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
+from django_jobqueue.workers.forking import GuardedThreads
 
 CLEAN_EVERY: Final = 1.0  # seconds
 TURN: Final = 0.002  # seconds of starting jobs after which tasks that wait have a turn
@@ -72,6 +73,8 @@ class Coroutines(Executor):
 
     def _serve(self) -> None:
         assert self._loop is not None
+        forking.guard_this_thread(self._loop)
+        self._loop.set_default_executor(GuardedThreads("asyncio"))
         asyncio.set_event_loop(self._loop)
         self._loop.run_until_complete(self._live())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
@@ -80,6 +83,7 @@ class Coroutines(Executor):
     async def _live(self) -> None:
         thread = ThreadSensitiveContext()
         await thread.__aenter__()  # type: ignore[no-untyped-call]
+        SyncToAsync.context_to_thread_executor[thread] = GuardedThreads("jobs-sync", 1)
         self._context = contextvars.copy_context()
         self._fill()
         cleaning = asyncio.create_task(self._clean())
@@ -124,7 +128,9 @@ class Coroutines(Executor):
         try:
             finished = await arun(attempt)
         except BaseException:
+            forking.end_if_forked()
             finished = attempt.finish_broken()
+        forking.end_if_forked()
         self._ended += 1
         self._last_end = finished.ended
         self._done(attempt, finished)
