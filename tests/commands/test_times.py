@@ -8,7 +8,8 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from django_jobqueue.figures.clock import aware, database_now
+from django_jobqueue import timezones
+from django_jobqueue.figures.clock import database_now
 from django_jobqueue.management.jobqueue.times import duration, local, moment, span
 from django_jobqueue.models import JobType
 
@@ -117,7 +118,7 @@ def test_a_span_is_shown_in_two_units_at_most(seconds: float, text: str) -> None
 def test_a_time_is_shown_in_the_current_time_zone() -> None:
     with timezone.override("Europe/Vienna"):
         assert local(NOW) == "2026-11-20 13:00:00"
-        assert aware(datetime(2026, 11, 20, 13, 0)) == NOW
+        assert timezones.aware(datetime(2026, 11, 20, 13, 0)) == NOW
 
 
 @pytest.mark.django_db
