@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
@@ -15,11 +16,12 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
+from django_jobqueue.workers import pruner as pruner_module
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.listener import Listener, can_listen
 from django_jobqueue.workers.loop import AFTER_ERROR, Loop, LoopGroup
 from django_jobqueue.workers.prospects import LONGEST, Prospects
-from django_jobqueue.workers.pruner import Pruner
+from django_jobqueue.workers.pruner import SHARE, Pruner
 from django_jobqueue.workers.renewer import Renewer
 from django_jobqueue.workers.rescuer import STRAYS_AFTER, Death, Rescuer
 from django_jobqueue.workers.roster import DESIRES, Roster
@@ -354,3 +356,20 @@ def test_the_pruner_looks_every_hour_for_what_it_has_passed(
     assert prune() == {late}
     pruner._hour_ends = 0.0
     assert prune() == set()
+
+
+def test_a_pruner_whose_batch_is_cut_off_rests_as_after_one_that_is_not(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is short of disk would else be asked for the same again at once."""
+    now = 1_000.0
+
+    def cut_off(*given: object) -> None:
+        nonlocal now
+        now += 15.0
+        raise StoreUnavailable("canceling statement due to timeout", retry_in=0.05)
+
+    pruner = Pruner(own)
+    monkeypatch.setattr(pruner_module, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(pruner_module.prune, "prune", cut_off)
+    assert pruner.round() == 15.0 * SHARE
