@@ -11,7 +11,7 @@ from django_jobqueue.workers.policies import Policies
 
 
 class PolicyReader:
-    """Keeps the policies of a worker up to date."""
+    """Keeps the policies of a worker up to date, and what its row says of them."""
 
     def __init__(
         self,
@@ -24,24 +24,26 @@ class PolicyReader:
         self._connection = connection
         self._policies = policies
         self._registry = registry
+        self._written = policies.names  # in the worker's row
         self._refused: set[str] = set()  # job types that nobody vouches for
 
     def read(self) -> None:
-        """Read the overrides of all job types, and look at those that are unknown."""
+        """Read the overrides of all job types, and look at those that are unknown.
+        Raises StoreUnavailable."""
         overrides = job_types.overrides(self._connection)
         self._policies.update(overrides)
+        names = self._policies.names
         if self._registry.finders:
-            self._meet(overrides.keys() - self._refused - set(self._policies.names))
+            self._meet(overrides.keys() - self._refused - set(names))
+            names = self._policies.names
+        if names != self._written:
+            workers.learnt(self._connection, self._worker, names)
+            self._written = names
 
     def _meet(self, strangers: Iterable[str]) -> None:
-        """Learn to run those that a finder vouches for, by what their rows say."""
+        """Ask the finders for them; who vouches for one declares it."""
         names = sorted(strangers)
         handlers = job_types.handlers(self._connection, names) if names else {}
         for name, handler in handlers.items():
-            declaration = self._registry.find(name, handler)
-            if declaration is None:
+            if self._registry.find(name, handler) is None:
                 self._refused.add(name)
-            else:
-                self._policies.learn(declaration)
-        if not self._refused.issuperset(names):
-            workers.learnt(self._connection, self._worker, self._policies.names)
