@@ -9,6 +9,7 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.embedded.threaded_worker import ThreadedWorker
+from django_jobqueue.workers.presence import Presence
 from django_jobqueue.workers.process import Plan
 from django_jobqueue.workers.rescuer import Death
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat
@@ -30,6 +31,7 @@ class EmbeddedLife:
         self.is_last = False  # an operator wants no successor
         self._roster = roster
         self._number = seat
+        self._presence = Presence(self.worker, roster, seat)
         self._grace = grace
         self._stopping: Stopping | None = None
         self._until = 0.0  # time.monotonic() at which the grace is over
@@ -43,6 +45,7 @@ class EmbeddedLife:
         worker = self.worker.register()
         self._roster.clear(self._number)
         self._write(pid=os.getpid(), registered=began, worker=worker, renewable=1)
+        self.worker.stir.wakes(self._presence.claimed)
         self.worker.build()
         self.worker.start()
         logger.info("Worker %s started", self.worker.name)
@@ -51,6 +54,11 @@ class EmbeddedLife:
     def is_paused(self) -> bool:
         """Whether an operator asked it to claim nothing."""
         return bool(self._seat.paused)
+
+    @property
+    def has_claimed(self) -> bool:
+        """Whether it has had a job."""
+        return bool(self._seat.claimed)
 
     @property
     def is_empty(self) -> bool:
@@ -67,7 +75,7 @@ class EmbeddedLife:
     def look(self) -> None:
         """Say how it is, do what was asked, take the next step of its end."""
         worker, seat = self.worker, self._seat
-        self._write(running=worker.running, held=len(worker.held), calls=worker.calls)
+        self._presence.say()
         worker.answerer.ask(seat.inquiry)
         if not self.is_leaving:
             self._fence(seat)

@@ -59,15 +59,10 @@ UPDATE jobqueue_worker
 RETURNING id, name
 """
 
-OUTLOOK: Final = """
-SELECT (SELECT extract(epoch FROM min(lease_until) - clock_timestamp())::float8
-          FROM jobqueue_worker
-         WHERE state IN ('running', 'draining')),
-       (SELECT extract(epoch FROM min(run_after) - clock_timestamp())::float8
-          FROM jobqueue_queuedjob
-         WHERE status = 'queued' AND alone
-           AND job_type = ANY (%(job_types)s)
-           AND (%(queues)s::text[] IS NULL OR queue = ANY (%(queues)s)))
+NEXT_LAPSE: Final = """
+SELECT extract(epoch FROM min(lease_until) - clock_timestamp())::float8
+  FROM jobqueue_worker
+ WHERE state IN ('running', 'draining')
 """
 
 # Running jobs of workers that are not alive: what a rescue was interrupted at, and
@@ -211,15 +206,11 @@ def give_up(db: Database) -> dict[int, str]:
     return dict(db.fetch(GIVE_UP))
 
 
-def outlook(
-    db: Database, job_types: Sequence[str], queues: Sequence[str] | None
-) -> tuple[float | None, float | None]:
-    """Seconds until the first lease lapses unless it is renewed, and until the first
-    job of these types and queues is due that must run alone; None where there is
+def next_lapse(db: Database) -> float | None:
+    """Seconds until the first lease lapses unless it is renewed; None if there is
     none."""
-    params = {"job_types": list(job_types), "queues": queues and list(queues)}
-    lapse, alone = db.fetch(OUTLOOK, params)[0]
-    return lapse, alone
+    seconds: float | None = db.fetch(NEXT_LAPSE)[0][0]
+    return seconds
 
 
 def strays(db: Database) -> list[int]:

@@ -102,9 +102,9 @@ class Keeper:
                 self._roster.renewed_at = time.monotonic()
                 return True
 
-    def _say_alone(self, waiting: bool) -> None:
-        if waiting != self._roster.alone_waiting:
-            self._roster.alone_waiting = waiting
+    def _say_alone(self, seen_at: float) -> None:
+        if seen_at != self._roster.alone_seen_at:
+            self._roster.alone_seen_at = seen_at
             self._roster.call_supervisor()
 
     def _say_buried(self, number: int) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from django_jobqueue.conf import conf
-from django_jobqueue.store import prospect
+from django_jobqueue.registry import registry
+from django_jobqueue.store import job_types, prospect
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prospect import Prospect
 from django_jobqueue.workers.loop import Loop
@@ -19,34 +20,45 @@ class Prospects:
     """Looks for chores that share one thread and one connection."""
 
     def __init__(
-        self,
-        connection: OwnConnection,
-        *,
-        job_types: Sequence[str],
-        queues: Sequence[str] | None,
+        self, connection: OwnConnection, *, queues: Sequence[str] | None
     ) -> None:
+        self.looked_at = -LONGEST  # time.monotonic() before the last look
         self._connection = connection
-        self._job_types = job_types
         self._queues = queues
         self._prospect = Prospect()
-        self._looked_at = -LONGEST  # time.monotonic()
         self._told: set[Loop] = set()
+        self._refused: set[str] = set()  # job types that nobody vouches for
 
     def look(self, chore: Loop, *, anew: bool = False) -> Prospect:
         """What is ahead from now on. Each look does for every chore once, unless it is
         to be ``anew``. Raises StoreUnavailable."""
         if anew or chore in self._told or self.rest <= 0:
             self._told.clear()
-            self._prospect = prospect.look(
-                self._connection, self._job_types, self._queues
-            )
-            self._looked_at = time.monotonic()
+            self._prospect = self._look()
+            if self._meet(set(self._prospect.strangers) - self._refused):
+                self._prospect = self._look()
         self._told.add(chore)
-        age = time.monotonic() - self._looked_at
-        return Prospect(*(None if s is None else s - age for s in self._prospect))
+        return self._prospect.after(time.monotonic() - self.looked_at)
 
     @property
     def rest(self) -> float:
         """Seconds until the next look: no lease that is granted meanwhile lapses
         before."""
-        return self._looked_at + min(LONGEST, conf.lease) - time.monotonic()
+        return self.looked_at + min(LONGEST, conf.lease) - time.monotonic()
+
+    def _look(self) -> Prospect:
+        names = [declaration.name for declaration in registry]
+        began = time.monotonic()
+        found = prospect.look(self._connection, names, self._queues)
+        self.looked_at = began
+        return found
+
+    def _meet(self, strangers: set[str]) -> bool:
+        """Ask the finders for these job types, as the process would that is to run a
+        job of one; whether any of them is known now."""
+        if not strangers or not registry.finders:
+            return False
+        handlers = job_types.handlers(self._connection, sorted(strangers))
+        found = {name for name, path in handlers.items() if registry.find(name, path)}
+        self._refused |= strangers - found
+        return bool(found)

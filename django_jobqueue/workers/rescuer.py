@@ -23,6 +23,10 @@ logger = logging.getLogger("django_jobqueue.rescuer")
 
 STRAYS_EVERY: Final = 4  # leases
 STRAYS_AFTER: Final = 0.5  # seconds after a death, then twice that, up to the above
+# Seconds between looks while a job that must run alone is due: its pause, or what uses
+# up the limit of its type, may end any moment; whoever went for it may have found it
+# locked.
+ALONE_EVERY: Final = 1.0
 REMEMBERED: Final = 10_000  # unfinished jobs that are listed when all stop
 
 
@@ -53,7 +57,7 @@ class Rescuer(Loop):
         connection: OwnConnection,
         prospects: Prospects,
         *,
-        alone: Callable[[bool], None],
+        alone: Callable[[float], None],
         buried: Callable[[int], None],
     ) -> None:
         super().__init__()
@@ -101,13 +105,16 @@ class Rescuer(Loop):
             self._blind = True
             raise
         lapse, alone = ahead.lapse, ahead.alone
-        self._alone(alone is not None and alone <= 0)
+        waits = alone is not None and alone <= 0
+        self._alone(self._prospects.looked_at if waits else 0.0)
         if buried:
             self._buried(buried)
         rest = self._prospects.rest
         if lapse is not None:
             rest = min(rest, max(lapse + 0.05, 0.2))
-        if alone is not None and alone > 0:
+        if waits or ahead.is_held_back:
+            rest = min(rest, ALONE_EVERY)
+        elif alone is not None:
             rest = min(rest, alone)
         if self._strays_rest < self._longest_rest:
             rest = min(rest, max(0.0, self._next_strays - time.monotonic()))

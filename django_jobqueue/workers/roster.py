@@ -31,6 +31,7 @@ class Seat(NamedTuple):
     registered: int  # worker: time.monotonic() before that, in milliseconds
     running: int  # worker: jobs in its slots
     held: int  # worker: all its jobs, also those that wait or are being finished
+    claimed: int  # worker: whether it has had a job
     draining: int  # worker: claims nothing more
     orderly: int  # worker: it ends because it was told to, not because it died
     calls: int  # worker: how often it heard that an operator asks for something
@@ -55,8 +56,8 @@ class Seat(NamedTuple):
 
 
 # As the machine writes them: whole, so that nobody reads half of a new value.
-_HEAD: Final = struct.Struct("@dqqqqd")  # see the properties
-_SEAT: Final = struct.Struct("@15q")
+_HEAD: Final = struct.Struct("@dqqdqd")  # see the properties
+_SEAT: Final = struct.Struct(f"@{len(Seat._fields) - 1}q")
 _NUMBER: Final = struct.Struct("@q")
 _MOMENT: Final = struct.Struct("@d")
 _FIELDS: Final = Seat._fields[1:]
@@ -130,13 +131,14 @@ class Roster:
         _NUMBER.pack_into(self._memory, 16, int(works))
 
     @property
-    def alone_waiting(self) -> bool:
-        """Whether a job waits that must run in a process of its own."""
-        return bool(self._head()[3])
+    def alone_seen_at(self) -> float:
+        """time.monotonic() of the keeper's last look, if there was a job that must run
+        alone, and may; 0 if there was none."""
+        return float(self._head()[3])
 
-    @alone_waiting.setter
-    def alone_waiting(self, waiting: bool) -> None:
-        _NUMBER.pack_into(self._memory, 24, int(waiting))
+    @alone_seen_at.setter
+    def alone_seen_at(self, moment: float) -> None:
+        _MOMENT.pack_into(self._memory, 24, moment)
 
     @property
     def buried(self) -> int:

@@ -29,6 +29,7 @@ from django_jobqueue.workers.life import (
     RESUME,
 )
 from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.quarantine import Quarantine
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat
 from django_jobqueue.workers.stopping import Step, Stopping
 
@@ -55,6 +56,7 @@ class Supervisor:
         self.family = Family(
             self.plan, self.roster, self.dump, keeper_bell=bells.keeper
         )
+        self._quarantine = Quarantine()
         self._deaths_in_row = 0
         self._spawn_at = 0.0
 
@@ -138,7 +140,7 @@ class Supervisor:
             return True
         if self.processes > 0 or not self.family.is_buried:
             return False
-        return not self.roster.alone_waiting
+        return not self.roster.alone_seen_at
 
     # Births and deaths.
 
@@ -147,7 +149,7 @@ class Supervisor:
         if self.stopping or not self.roster.keeper_is_ready:
             return
         self.family.ensure_keeper()
-        if self.roster.alone_waiting and not any(child.alone for child in self.family):
+        if self._wants_alone():
             self.family.spawn(alone=True)
             self._stir()
         ordinary = [c for c in self.family if not c.alone and not c.replaced]
@@ -156,9 +158,19 @@ class Supervisor:
                 self.family.spawn(alone=False)
                 self._stir()
 
+    def _wants_alone(self) -> bool:
+        """Whether to start a process for a job that must run alone."""
+        if any(child.alone for child in self.family):
+            return False
+        seen_at = self.roster.alone_seen_at
+        return self._quarantine.wants_worker(seen_at, time.monotonic())
+
     def _ended(self, child: Child, seat: Seat, code: int) -> None:
         """A worker ended: have its jobs looked after, and make room for a successor."""
         self._stir()
+        if child.alone:
+            has_claimed = bool(seat.claimed)
+            self._quarantine.ended(time.monotonic(), has_claimed=has_claimed)
         crashed = not seat.orderly and not child.fenced
         if self.stopping and code == -signal.SIGKILL:
             crashed = False  # by us, at the end of its time

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.core.exceptions import SuspiciousOperation
@@ -12,7 +12,7 @@ from django_jobqueue.backends import JobTask
 from django_jobqueue.backends.compat import TaskResultDoesNotExist, task_backends
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from django_jobqueue.registry import registry
-from tests.conftest import HandDriven, archived, queued
+from tests.conftest import HandDriven, RunWorkers, archived, eventually, queued
 from tests.sample import jobs, tasks
 
 HIDDEN = "tests.sample.hidden"
@@ -90,3 +90,17 @@ def test_a_result_whose_task_is_not_imported_yet_can_be_had() -> None:
     assert isinstance(result.task, JobTask)
     assert result.task.module_path == DOUBLE
     assert result.kwargs == {"number": 4}
+
+
+@pytest.mark.processes
+def test_a_quarantined_task_that_was_imported_late_runs(
+    runworkers: Callable[..., RunWorkers],
+) -> None:
+    """Neither the keeper that looks for it nor the process that is to run it had its
+    module at the start."""
+    run = runworkers("--threads", "1")
+    run.started()
+    row(DOUBLE, f"task {HIDDEN}:double")
+    QueuedJob.objects.update(alone=True)
+    eventually(archived, within=60, what=run.output)
+    assert [job.result for job in archived()] == [8]

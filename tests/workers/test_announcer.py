@@ -152,7 +152,7 @@ def test_a_job_that_expires_is_told_by_who_archives_it(
     soon = timezone.now() + timedelta(seconds=60)
     id = jobs.add.using(expires_at=soon).enqueue(a=1).id
     QueuedJob.objects.update(expires_at=timezone.now())
-    prospects = Prospects(own, job_types=[], queues=None)
+    prospects = Prospects(own, queues=None)
     Expirer(own, prospects).tick()
     assert names_of(heard) == ["job_enqueued", "job_expired"]
     assert last(heard) == (jobs.add, {"job_type": jobs.add.name, "id": id})
