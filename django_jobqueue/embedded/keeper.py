@@ -9,10 +9,10 @@ from typing import Final
 from django_jobqueue.registry import registry
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.chores import Chores
 from django_jobqueue.workers.keeper import find_dead, find_out_listen
 from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import Death
 from django_jobqueue.workers.roster import Roster
 
 logger = logging.getLogger("django_jobqueue.keeper")

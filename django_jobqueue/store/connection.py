@@ -22,6 +22,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.databases import check_alias
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.hot import HotStatement, Prepared
+from django_jobqueue.store.transactions import OpenTransaction
 
 logger = logging.getLogger(__name__)
 
@@ -231,6 +232,15 @@ class OwnConnection:
             return [cursor.fetchall() for cursor in cursors]
 
     @contextmanager
+    def transaction(self) -> Iterator[Database]:
+        """Statements in one transaction, which is committed at the end of the block;
+        so what they return is known even if the answer of the commit is lost."""
+        with self._sorted() as connection, connection.transaction():
+            if self.pooled:
+                self._pin(connection)
+            yield OpenTransaction(connection)
+
+    @contextmanager
     def raw(self) -> Iterator[BoundedConnection]:
         """The psycopg connection itself; troubles are sorted as in ``fetch``."""
         with self._sorted() as connection:
@@ -330,7 +340,11 @@ class OwnConnection:
         if self._failures == 1 or now - self._logged_at > 60:
             self._logged_at = now
             logger.warning("%s: database trouble, trying again: %s", self.purpose, text)
-        return StoreUnavailable(text, retry_in=longest * random.uniform(0.5, 1))
+        return StoreUnavailable(
+            text,
+            retry_in=longest * random.uniform(0.5, 1),
+            is_outage=code not in _ROLLED_BACK,
+        )
 
     def _recovered(self) -> None:
         seconds = time.monotonic() - self._since

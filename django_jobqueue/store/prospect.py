@@ -11,8 +11,8 @@ from django_jobqueue.store.expire import NEXT_EXPIRY
 from django_jobqueue.store.workers import NEXT_LAPSE
 
 LOOK: Final = f"""
-SELECT lapse, alone, expiry, is_held_back, strangers
-  FROM ({NEXT_LAPSE}) AS next_lapse (lapse),
+SELECT lapse, alone, expiry, is_held_back, strangers, was_set_back, clock
+  FROM ({NEXT_LAPSE}) AS next_lapse (lapse, was_set_back, clock),
        ({NEXT_ALONE}) AS next_alone (alone, is_held_back, strangers),
        ({NEXT_EXPIRY}) AS next_expiry (expiry)
 """
@@ -26,6 +26,8 @@ class Prospect(NamedTuple):
     expiry: float | None = None  # until the next job expires
     is_held_back: bool = False  # a job that must run alone is due, and may not run yet
     strangers: Sequence[str] = ()  # job types of such jobs that are not known here
+    was_set_back: bool = False  # the database's clock, since a lease was granted
+    clock: float = 0.0  # the database's, in seconds since 1970
 
     def after(self, seconds: float) -> Prospect:
         """The same, as it is so much later."""
@@ -34,7 +36,10 @@ class Prospect(NamedTuple):
             return None if ahead is None else ahead - seconds
 
         return self._replace(
-            lapse=later(self.lapse), alone=later(self.alone), expiry=later(self.expiry)
+            lapse=later(self.lapse),
+            alone=later(self.alone),
+            expiry=later(self.expiry),
+            clock=self.clock + seconds,
         )
 
 

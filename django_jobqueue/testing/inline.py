@@ -124,7 +124,8 @@ class InlineWorker:
     def next_in(self) -> float | None:
         """Seconds until something happens by itself; None if nothing will."""
         alone = claim.next_alone(self.db, self._policies.names, self._queues).due_in
-        lapse, expiry = workers.next_lapse(self.db), expire.next_expiry(self.db)
+        lapse = workers.next_lapse(self.db).due_in
+        expiry = expire.next_expiry(self.db)
         found = [*self._look().values(), lapse, alone, expiry]
         return min((s for s in found if s is not None and s > 0), default=None)
 

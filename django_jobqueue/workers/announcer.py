@@ -6,13 +6,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from django.db import connections
 from django.dispatch import Signal
 
 from django_jobqueue import signals
+from django_jobqueue.lost_attempts import Tell, tell_lost
 from django_jobqueue.outcomes import Verb
 from django_jobqueue.registry import registry
 from django_jobqueue.store.expire import Expired
@@ -92,9 +93,6 @@ class Announcer(Loop):
 announcer: Final = Announcer()  # of this process
 
 
-Tell = Callable[..., None]  # signal, sender, and the arguments
-
-
 def anybody_hears_ends() -> bool:
     """Whether any of the signals about what attempts came to has a receiver."""
     return any(signal.receivers for signal in _OF_VERBS.values())
@@ -116,18 +114,10 @@ def tell_end(attempt: Attempt, finished: Finished, tell: Tell = announcer.tell) 
 
 
 def tell_rescued(
-    rescued: Iterable[Rescued], reason: str, tell: Tell = announcer.tell
+    rescued: Sequence[Rescued], reason: str, tell: Tell = announcer.tell
 ) -> None:
-    """Jobs of a dead worker were taken from it."""
-    for job in rescued:
-        tell(
-            signals.job_rescued,
-            registry.sender(job.job_type),
-            job_type=job.job_type,
-            id=job.id,
-            status=job.status,
-            reason=reason,
-        )
+    """Jobs of a worker that is gone were taken from it."""
+    tell_lost(rescued, reason, tell)
 
 
 def tell_expired(expired: Iterable[Expired], tell: Tell = announcer.tell) -> None:

@@ -21,13 +21,13 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers import identity
 from django_jobqueue.workers.announcer import announcer
 from django_jobqueue.workers.bell import Bell
+from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.chores import Chores
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.life import ENDED, ORPHANED
 from django_jobqueue.workers.listener import can_listen
 from django_jobqueue.workers.loop import FOREVER
 from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import Death
 from django_jobqueue.workers.roster import Roster
 
 logger = logging.getLogger("django_jobqueue.keeper")

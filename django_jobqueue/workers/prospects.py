@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +13,10 @@ from django_jobqueue.registry import registry
 from django_jobqueue.store import job_types, prospect
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prospect import Prospect
+from django_jobqueue.workers.lease_clock import ClockWatch, lease_time
 from django_jobqueue.workers.loop import Loop
+
+logger = logging.getLogger("django_jobqueue.rescuer")
 
 LONGEST: Final = 15.0  # seconds between looks
 
@@ -23,11 +28,13 @@ class Prospects:
         self, connection: OwnConnection, *, queues: Sequence[str] | None
     ) -> None:
         self.looked_at = -LONGEST  # time.monotonic() before the last look
+        self.clock_set_at = -math.inf  # time.monotonic(); the database's, forward
         self._connection = connection
         self._queues = queues
         self._prospect = Prospect()
         self._told: set[Loop] = set()
         self._refused: set[str] = set()  # job types that nobody vouches for
+        self._clock = ClockWatch()
 
     def look(self, chore: Loop, *, anew: bool = False) -> Prospect:
         """What is ahead from now on. Each look does for every chore once, unless it is
@@ -48,9 +55,13 @@ class Prospects:
 
     def _look(self) -> Prospect:
         names = [declaration.name for declaration in registry]
-        began = time.monotonic()
+        began, before = time.monotonic(), lease_time()
         found = prospect.look(self._connection, names, self._queues)
         self.looked_at = began
+        ahead = self._clock.see(found.clock, before, lease_time())
+        if ahead > conf.lease / 6:  # two thirds of one are left in every lease
+            self.clock_set_at = time.monotonic()
+            logger.warning("The database's clock was set forward by %.1f s", ahead)
         return found
 
     def _meet(self, strangers: set[str]) -> bool:

@@ -266,12 +266,12 @@ def test_workers_that_ended_more_than_a_day_ago_are_forgotten(
 def test_the_next_lapse_is_that_of_the_living_worker_whose_lease_ends_first(
     own: OwnConnection,
 ) -> None:
-    assert workers.next_lapse(own) is None
+    assert workers.next_lapse(own).due_in is None
     register(own, lease=600)
     register(own, lease=100)
     workers.stopped(own, [register(own, lease=1)], end="")
 
-    lapses = workers.next_lapse(own)
+    lapses = workers.next_lapse(own).due_in
 
     assert lapses is not None
     assert 70 < lapses <= 100

@@ -17,11 +17,11 @@ from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.outcomes import Outcome
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.announcer import Announcer, announcer
+from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.process import Worker
 from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.pruner import Pruner
-from django_jobqueue.workers.rescuer import Death
 from tests.conftest import HandDriven, eventually
 from tests.sample import jobs
 from tests.workers.test_loops import rescuer_on

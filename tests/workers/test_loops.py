@@ -18,13 +18,14 @@ from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
 from django_jobqueue.workers import pruner as pruner_module
+from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.listener import Listener, can_listen
 from django_jobqueue.workers.loop import AFTER_ERROR, Loop, LoopGroup
 from django_jobqueue.workers.prospects import LONGEST, Prospects
 from django_jobqueue.workers.pruner import SHARE, Pruner
 from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import STRAYS_AFTER, Death, Rescuer
+from django_jobqueue.workers.rescuer import STRAYS_AFTER, Rescuer
 from django_jobqueue.workers.roster import DESIRES, Roster
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
