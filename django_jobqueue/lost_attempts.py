@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 from django_jobqueue import signals
 from django_jobqueue.failures import Failure
@@ -13,6 +14,7 @@ from django_jobqueue.logs import one_line
 from django_jobqueue.outcomes import AT_MOST_ONCE, Outcome, Verb
 from django_jobqueue.registry import registry
 from django_jobqueue.states import ArchivedStatus, AttemptEnd, QueuedStatus
+from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rescue import Rescued, error_class_of
 
 logger = logging.getLogger("django_jobqueue.attempt")
@@ -56,6 +58,28 @@ def tell_lost(rescued: Sequence[Rescued], reason: str, tell: Tell) -> None:
         )
 
 
+def log_timed_out(finished: Finished, job_type: str, attempt: int) -> None:
+    """Log an attempt that ran longer than its timeout, in a process that was killed for
+    it."""
+    outcome = finished.outcome
+    again = outcome.verb is Verb.RETRY
+    became = (
+        f"failed, again in {outcome.wait.total_seconds():.1f} s"
+        if again
+        else f"failed for good ({outcome.reason}) after {finished.ran:.3f} s"
+    )
+    logger.log(
+        logging.WARNING if again else logging.ERROR,
+        "Job %s (%s) attempt %d %s: %s",
+        finished.id,
+        job_type,
+        attempt,
+        became,
+        "" if outcome.failure is None else one_line(outcome.failure.message),
+        extra=_extra(finished.id, job_type, attempt),
+    )
+
+
 def _outcome(job: Rescued, reason: str) -> Outcome:
     """What the attempt came to; the job is archived."""
     if job.status == ArchivedStatus.CANCELLED:
@@ -88,11 +112,7 @@ def _log(rescued: Sequence[Rescued], reason: str) -> None:
             job.attempt,
             _became(job),
             one_line(reason),
-            extra={
-                "job_id": str(job.id),
-                "job_type": job.job_type,
-                "attempt": job.attempt,
-            },
+            extra=_extra(job.id, job.job_type, job.attempt),
         )
     if rest := ordered[NAMED:]:
         counts = Counter(job.status for job in rest)
@@ -119,3 +139,7 @@ def _became(job: Rescued) -> str:
     if not job.crashed:
         return "was cut off, and is queued again"
     return f"crashed ({job.crashes} of {job.max_crashes}), and is queued again"
+
+
+def _extra(id: UUID, job_type: str, attempt: int) -> dict[str, Any]:
+    return {"job_id": str(id), "job_type": job_type, "attempt": attempt}

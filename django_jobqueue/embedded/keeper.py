@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import Final
 
 from django_jobqueue.registry import registry
@@ -12,6 +11,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.chores import Chores
 from django_jobqueue.workers.keeper import find_dead, find_out_listen
+from django_jobqueue.workers.lease_clock import lease_time
 from django_jobqueue.workers.renewer import Renewer
 from django_jobqueue.workers.roster import Roster
 
@@ -76,7 +76,7 @@ class EmbeddedKeeper:
         finally:
             first.close()
             second.close()
-        self._roster.renewed_at = time.monotonic()
+        self._roster.renewed_at = lease_time()
         return predecessors
 
     def _say_alone(self, seen_at: float) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from django_jobqueue.conf import conf
 from django_jobqueue.embedded.threaded_worker import ThreadedWorker
 from django_jobqueue.workers.burial import Death
+from django_jobqueue.workers.lease_clock import lease_time
 from django_jobqueue.workers.presence import Presence
 from django_jobqueue.workers.process import Plan
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat
@@ -41,7 +42,7 @@ class EmbeddedLife:
 
     def begin(self) -> None:
         """Register, and begin. Raises StoreUnavailable."""
-        began = int(time.monotonic() * 1_000)
+        began = int(lease_time() * 1_000)
         worker = self.worker.register()
         self._roster.clear(self._number)
         self._write(pid=os.getpid(), registered=began, worker=worker, renewable=1)
@@ -128,12 +129,12 @@ class EmbeddedLife:
 
     def _is_leased(self) -> bool:
         seat, renewed_at = self._seat, self._roster.renewed_at
-        overdue = seat.is_overdue(renewed_at, time.monotonic(), conf.lease)
+        overdue = seat.is_overdue(renewed_at, lease_time(), conf.lease)
         return not seat.lost and not overdue
 
     def _fence(self, seat: Seat) -> None:
         """Stop what may no longer run: others may start its jobs any moment."""
-        cut_off = seat.is_cut_off(self._roster.renewed_at, time.monotonic(), conf.lease)
+        cut_off = seat.is_cut_off(self._roster.renewed_at, lease_time(), conf.lease)
         if seat.lost or cut_off:
             why = "was given up" if seat.lost else "could not be renewed in time"
             logger.error(

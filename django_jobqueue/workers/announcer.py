@@ -100,17 +100,24 @@ def anybody_hears_ends() -> bool:
 
 def tell_end(attempt: Attempt, finished: Finished, tell: Tell = announcer.tell) -> None:
     """What an attempt came to is written."""
+    tell_outcome(finished, attempt.job.job_type, attempt.job.attempts, tell)
+
+
+def tell_outcome(
+    finished: Finished, job_type: str, attempt: int, tell: Tell = announcer.tell
+) -> None:
+    """The same by the number of the attempt, where there is no more of it."""
     signal = _OF_VERBS[finished.outcome.verb]
     if not signal.receivers:
         return
-    arguments: dict[str, Any] = {"job_type": attempt.job.job_type, "id": finished.id}
+    arguments: dict[str, Any] = {"job_type": job_type, "id": finished.id}
     if signal is not signals.job_expired:
         arguments |= {
-            "attempt": attempt.job.attempts,
+            "attempt": attempt,
             "seconds": finished.ran,
             "outcome": finished.outcome,
         }
-    tell(signal, attempt.sender, **arguments)
+    tell(signal, registry.sender(job_type), **arguments)
 
 
 def tell_rescued(

@@ -5,14 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
+from uuid import UUID
 
 import psycopg
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import workers
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.rescue import Rescued
+from django_jobqueue.workers.overruns import Overruns
 from django_jobqueue.workers.recovery import Recovery
 
 logger = logging.getLogger("django_jobqueue.rescuer")
@@ -31,22 +35,22 @@ class Death:
     reason: str
     number: int = 0  # of the supervisor's count; 0 is none
     stopping: bool = False  # it ended because the whole host stops
+    # Of a process that was killed because a job held the interpreter's lock:
+    timed_out: tuple[UUID, ...] = ()  # jobs that ran longer than their timeout
+    suspects: tuple[UUID, ...] = ()  # jobs that count a crash
 
 
-@dataclass(slots=True, eq=False)
 class Burial:
     """Looks after a death, in as many tries as it takes."""
 
-    death: Death
-    recovery: Recovery = field(init=False)
-    next_at: float = 0.0  # time.monotonic()
-    _rest: float = SHORTEST
-
-    def __post_init__(self) -> None:
-        death = self.death
-        self.recovery = Recovery(
-            [death.worker], crashed=death.crashed, reason=death.reason
-        )
+    def __init__(self, death: Death) -> None:
+        self.death = death
+        self.next_at = 0.0  # time.monotonic()
+        of, reason = [death.worker], death.reason
+        self.recovery = Recovery(of, crashed=death.crashed, reason=reason)
+        self._overruns = Overruns(death.worker, death.timed_out)
+        self._suspected = Recovery(of, crashed=True, reason=reason)
+        self._rest = SHORTEST
 
     def go_on(self, db: OwnConnection) -> None:
         """Write how the worker ended, and take its jobs.
@@ -64,20 +68,34 @@ class Burial:
     def _go_on(self, db: OwnConnection) -> None:
         death = self.death
         workers.stopped(db, [death.worker], end=death.reason, lost=death.crashed)
+        if death.timed_out:
+            self._overruns.go_on(db)
+        if death.suspects:
+            self._suspected.go_on(db, death.suspects)
         self.recovery.go_on(db)
-        if taken := self.recovery.taken:
+        if taken := self.taken:
             counts = Counter(job.status for job in taken)
             workers.record_rescued(db, death.worker, counts)
-            summarize(death.name, death.reason, self.recovery)
+            summarize(death.name, death.reason, taken)
+
+    @property
+    def taken(self) -> list[Rescued]:
+        """The jobs that were taken from it so far."""
+        return [*self._suspected.taken, *self.recovery.taken]
+
+    @property
+    def refused(self) -> dict[UUID, psycopg.Error]:
+        """The jobs that the database refuses to move."""
+        return {**self._suspected.refused, **self.recovery.refused}
 
 
-def summarize(name: str, reason: str, recovery: Recovery) -> None:
+def summarize(name: str, reason: str, taken: Sequence[Rescued]) -> None:
     """Log how many jobs were taken from a worker."""
-    again = sum(job.status == "queued" for job in recovery.taken)
+    again = sum(job.status == "queued" for job in taken)
     logger.warning(
         "Worker %s: %s; %d of its jobs are queued again, %d archived",
         name,
         reason,
         again,
-        len(recovery.taken) - again,
+        len(taken) - again,
     )

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from django_jobqueue.workers.hangs import Hang
 from django_jobqueue.workers.life import ENDED, RELEASED, REPLACE, settle_in
 
 logger = logging.getLogger("django_jobqueue.supervisor")
@@ -27,6 +28,7 @@ class Child:
     paused_since: float | None = None  # by SIGSTOP
     fenced: bool = False  # killed because its lease could not be renewed
     replaced: bool = False  # its successor runs already
+    hang: Hang | None = None  # killed because a handler holds the interpreter's lock
 
     def tell(self, order: bytes) -> None:
         """Say something through the pipe."""

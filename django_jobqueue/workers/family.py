@@ -15,6 +15,7 @@ from django_jobqueue.workers import identity
 from django_jobqueue.workers.bell import Bell
 from django_jobqueue.workers.child import Child, fork, how_it_ended
 from django_jobqueue.workers.dump import Dump
+from django_jobqueue.workers.hangs import Hang
 from django_jobqueue.workers.keeper import Keeper
 from django_jobqueue.workers.life import Life
 from django_jobqueue.workers.process import Plan
@@ -91,6 +92,7 @@ class Family:
             ).live()
 
         roster.clear(seat)
+        roster.attempts(seat).clear()
         child = self._fork(seat, live)
         child.alone = alone
         roster.write(seat, pid=child.pid, renewable=1)
@@ -127,6 +129,7 @@ class Family:
         """
         if not seat.worker:
             return  # it ended before it had a row
+        hang = child.hang or Hang()
         self._deaths += 1
         self._tell_keeper(
             {
@@ -137,6 +140,8 @@ class Family:
                 "crashed": crashed,
                 "reason": reason,
                 "stopping": stopping,
+                "timed_out": [str(job) for job in hang.timed_out],
+                "suspects": [str(job) for job in hang.suspects],
             }
         )
 

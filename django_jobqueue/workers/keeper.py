@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-import time
 from typing import Any, Final
+from uuid import UUID
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
@@ -24,6 +24,7 @@ from django_jobqueue.workers.bell import Bell
 from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.chores import Chores
 from django_jobqueue.workers.dump import Dump
+from django_jobqueue.workers.lease_clock import lease_time
 from django_jobqueue.workers.life import ENDED, ORPHANED
 from django_jobqueue.workers.listener import can_listen
 from django_jobqueue.workers.loop import FOREVER
@@ -99,7 +100,7 @@ class Keeper:
             else:
                 first.close()
                 second.close()
-                self._roster.renewed_at = time.monotonic()
+                self._roster.renewed_at = lease_time()
                 return True
 
     def _say_alone(self, seen_at: float) -> None:
@@ -139,6 +140,8 @@ class Keeper:
                         order["reason"],
                         order["number"],
                         order["stopping"],
+                        tuple(map(UUID, order["timed_out"])),
+                        tuple(map(UUID, order["suspects"])),
                     )
                 )
                 self._chores.hurry(self._rescuer)

@@ -21,6 +21,7 @@ from django_jobqueue.workers import hygiene
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.bell import Bell
 from django_jobqueue.workers.dump import Dump
+from django_jobqueue.workers.lease_clock import lease_time
 from django_jobqueue.workers.presence import Presence
 from django_jobqueue.workers.process import Plan, Worker
 from django_jobqueue.workers.roster import Roster
@@ -97,7 +98,7 @@ class Life:
         hygiene.keep_connections()
         sys.setswitchinterval(SWITCH)
         collect_seldom()
-        worker = Worker(self._plan)
+        worker = Worker(self._plan, self._roster.attempts(self._seat))
         if not self._register(worker):
             self._roster.write(self._seat, orderly=1)
             return ENDED
@@ -105,6 +106,7 @@ class Life:
         worker.stir.wakes(presence.claimed)
         worker.stir.wakes(self._rouse)
         worker.build()
+        worker.timer.looked = presence.watched
         worker.start()
         logger.info("Worker %s started", worker.name)
         while True:
@@ -125,7 +127,7 @@ class Life:
     def _register(self, worker: Worker) -> bool:
         """Write the worker's row, however long it takes; False if told to stop."""
         while True:
-            began = int(time.monotonic() * 1_000)
+            began = int(lease_time() * 1_000)
             try:
                 self._roster.write(
                     self._seat, registered=began, worker=worker.register()

@@ -7,6 +7,7 @@ import time
 from typing import Final
 
 from django_jobqueue.conf import conf
+from django_jobqueue.workers.lease_clock import lease_time
 from django_jobqueue.workers.process import Worker
 from django_jobqueue.workers.roster import Roster
 
@@ -36,6 +37,10 @@ class Presence:
         if self._worker.stir.last - self._stirred_at > STIR_EVERY:
             self._say_stirred()
 
+    def watched(self) -> None:
+        """Its timer has looked at what runs."""
+        self._roster.write(self._seat, watched=int(time.monotonic() * 1_000))
+
     def say(self) -> None:
         """Say how the worker is."""
         worker = self._worker
@@ -55,4 +60,4 @@ class Presence:
 
     def _say_stirred(self) -> None:
         self._stirred_at = self._worker.stir.last
-        self._roster.stir(time.monotonic(), conf.lease)
+        self._roster.stir(lease_time(), conf.lease)

@@ -6,9 +6,11 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 from uuid import UUID
+
+import psycopg
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
@@ -128,10 +130,10 @@ class Rescuer(Loop):
             if burial.next_at <= now:
                 burial.go_on(self._connection)
                 self._burials.remove(burial)
-                self._name_refused(burial.recovery)
+                self._name_refused(burial.refused)
                 self._expect_strays()
                 if burial.death.stopping:
-                    self.released += burial.recovery.taken
+                    self.released += burial.taken
                 done = True
         left = [b.death.number for b in list(self._burials) if b.death.number]
         return (min(left) - 1 if left else self._last) if done else 0
@@ -202,14 +204,14 @@ class Rescuer(Loop):
             self._sweeping = Recovery(strays, crashed=True, reason=GONE)
         self._sweeping.go_on(self._connection)
         recovery, self._sweeping = self._sweeping, None
-        self._name_refused(recovery)
+        self._name_refused(recovery.refused)
         if recovery.taken:
-            summarize("(gone)", GONE, recovery)
+            summarize("(gone)", GONE, recovery.taken)
 
-    def _name_refused(self, recovery: Recovery) -> None:
+    def _name_refused(self, refused: Mapping[UUID, psycopg.Error]) -> None:
         """Name the jobs that the database refuses to move, each once; sweeps try them
         again."""
-        for id, error in recovery.refused.items():
+        for id, error in refused.items():
             if id not in self._refused:
                 logger.error(
                     "Job %s of a dead worker cannot be taken from it, and is tried "
@@ -218,7 +220,7 @@ class Rescuer(Loop):
                     self._longest_rest,
                     " ".join(str(error).split())[:300],
                 )
-        self._refused.update(recovery.refused)
+        self._refused.update(refused)
 
 
 def _all_renewed() -> float:

@@ -19,6 +19,8 @@ from django_jobqueue.workers.bell import Bells
 from django_jobqueue.workers.child import Child, how_it_ended
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.family import Family
+from django_jobqueue.workers.fencing import Fencing
+from django_jobqueue.workers.lease_clock import lease_time
 from django_jobqueue.workers.life import (
     CALM_LOOKS,
     CANCEL,
@@ -35,7 +37,6 @@ from django_jobqueue.workers.stopping import Step, Stopping
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
-PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is killed
 SHORT_LIFE: Final = 10.0  # seconds; who dies younger is replaced later and later
 LONGEST_REST: Final = 5.0
 LOOK_EVERY: Final = 1.0  # seconds between looks at leases and at what is asked
@@ -50,12 +51,15 @@ class Supervisor:
         self.processes = processes
         bells = Bells()
         self._bell = bells.supervisor
-        self.roster = Roster(2 * processes + 4, bells)
+        self.roster = Roster(
+            2 * processes + 4, bells, attempts=plan.threads + plan.async_slots
+        )
         self.dump = Dump(conf.dump_dir, self.plan.supervisor)
         self.stopping = Stopping(grace=conf.grace, cancel_grace=conf.cancel_grace)
         self.family = Family(
             self.plan, self.roster, self.dump, keeper_bell=bells.keeper
         )
+        self._fencing = Fencing(self.roster, self.family)
         self._quarantine = Quarantine()
         self._deaths_in_row = 0
         self._spawn_at = 0.0
@@ -65,13 +69,13 @@ class Supervisor:
         connections.close_all()
         gc.freeze()  # a collection in a child would copy the pages that all share
         self._listen_to_signals()
-        self.roster.renewed_at = time.monotonic()
+        self.roster.renewed_at = lease_time()
         self.family.ensure_keeper()
         while not self._is_over():
             self._sleep()
             for child, seat, code in self.family.reap():
                 self._ended(child, seat, code)
-            self._fence()
+            self._fencing.look()
             self._obey()
             self._proceed()
             self._fill()
@@ -112,7 +116,7 @@ class Supervisor:
 
     def _sleep(self) -> None:
         now = time.monotonic()
-        if self._may_rest(now):
+        if self._may_rest():
             rest = conf.lease / CALM_LOOKS
         else:
             rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
@@ -124,14 +128,14 @@ class Supervisor:
             rest = min(rest, 0.02)
         self._bell.wait(rest)
 
-    def _may_rest(self, now: float) -> bool:
+    def _may_rest(self) -> bool:
         """Whether there is no clock to watch, and it is woken when there is."""
-        if self.family.is_paused or not self.roster.may_rest(now, conf.lease):
+        if self.family.is_paused or not self.roster.may_rest(lease_time(), conf.lease):
             return False
         return not any(seat.held for seat in self.roster)
 
     def _stir(self) -> None:
-        self.roster.stir(time.monotonic(), conf.lease)
+        self.roster.stir(lease_time(), conf.lease)
 
     def _is_over(self) -> bool:
         if self.family:
@@ -171,12 +175,15 @@ class Supervisor:
         if child.alone:
             has_claimed = bool(seat.claimed)
             self._quarantine.ended(time.monotonic(), has_claimed=has_claimed)
-        crashed = not seat.orderly and not child.fenced
+        self._fencing.ended(child)
+        crashed = not seat.orderly and not child.fenced and child.hang is None
         if self.stopping and code == -signal.SIGKILL:
             crashed = False  # by us, at the end of its time
         reason = how_it_ended(code, orderly=bool(seat.orderly))
         if child.fenced:
             reason = "its lease could not be renewed"
+        elif child.hang is not None:
+            reason = "killed, because a job held the interpreter's lock"
         if crashed:
             logger.error("Worker %s: %s", identity.name_of(child.pid), reason)
         stopping = bool(self.stopping)
@@ -195,26 +202,6 @@ class Supervisor:
         if self._deaths_in_row > 1:
             rest = min(LONGEST_REST, 0.1 * 2 ** min(self._deaths_in_row, 10))
             self._spawn_at = time.monotonic() + rest
-
-    # Leases.
-
-    def _fence(self) -> None:
-        """Kill what may no longer run: others may start its jobs any moment."""
-        now = time.monotonic()
-        self.family.end_paused_keeper(PAUSED_TOO_LONG)
-        renewed_at = self.roster.renewed_at
-        for child in self.family:
-            seat = self.roster.seat(child.seat)
-            if child.is_paused_for(PAUSED_TOO_LONG, now):
-                logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
-                child.kill()
-                continue
-            cut_off = seat.is_cut_off(renewed_at, now, conf.lease)
-            if seat.lost or (cut_off and not child.fenced):
-                why = "was given up" if seat.lost else "could not be renewed in time"
-                logger.error("Worker %s: its lease %s; killing it", child.pid, why)
-                child.fenced = True
-                child.kill()
 
     # What operators ask.
 

@@ -8,17 +8,15 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import product
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import Any
 
 import psycopg
 import pytest
 from django.db import connection
 
-from django_jobqueue import signals, triage
+from django_jobqueue import triage
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.lost_attempts import NAMED
 from django_jobqueue.models import (
@@ -32,67 +30,19 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.store import rescue, workers
-from django_jobqueue.store.connection import Database, OwnConnection
-from django_jobqueue.workers.announcer import announcer
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.rescuer import Rescuer
 from tests.conftest import archived, queued
 from tests.store.meanwhile import open_transaction
-from tests.store.rows import ADD, ONCE, ago, make, make_many, queued_job, register
+from tests.store.rows import ADD, ONCE, ago, make_many, queued_job, register
+from tests.workers.lost import Told, commits, held_by, lines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 KILLED = "killed by signal 9 (SIGKILL)"
-NEWS = ("job_rescued", "job_failed", "job_cancelled", "job_retried", "job_released")
 WAYS = ("killed", "stopped", "lapsed", "stray", "released by hand")
-
-
-class Told(NamedTuple):
-    """A signal about a job."""
-
-    name: str
-    id: UUID
-    arguments: dict[str, Any]
-
-
-@pytest.fixture
-def told() -> Iterator[Callable[[], list[Told]]]:
-    """Every signal about the end of a job."""
-    heard: list[Told] = []
-    by_signal = {id(getattr(signals, name)): name for name in NEWS}
-
-    def receive(signal: Any, sender: object, **arguments: Any) -> None:
-        heard.append(Told(by_signal[id(signal)], arguments["id"], arguments))
-
-    def all_of_them() -> list[Told]:
-        assert announcer.flush(20)
-        return heard
-
-    for name in NEWS:
-        getattr(signals, name).connect(receive)
-    yield all_of_them
-    for name in NEWS:
-        getattr(signals, name).disconnect(receive)
-
-
-@pytest.fixture
-def rescuer(own: OwnConnection) -> Rescuer:
-    """One that gives up whoever lapsed at once."""
-    made = Rescuer(
-        own,
-        Prospects(own, queues=None),
-        alone=lambda seen_at: None,
-        buried=lambda number: None,
-    )
-    made._patient_until = 0.0
-    return made
-
-
-def held_by(worker: int, job_type: str = ADD, **columns: Any) -> UUID:
-    """A job that this worker has run for three seconds, and that waited for two."""
-    started = {"started_at": ago(3), "run_after": ago(5), "status": "running"}
-    return make(job_type, worker_id=worker, attempts=1, **{**started, **columns})
 
 
 def die(rescuer: Rescuer, worker: int, way: str, reason: str = KILLED) -> None:
@@ -106,11 +56,6 @@ def die(rescuer: Rescuer, worker: int, way: str, reason: str = KILLED) -> None:
     if way == "released by hand":
         triage.release(list(QueuedJob.objects.values_list("id", flat=True)), by="anna")
     rescuer.tick()
-
-
-def lines(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    """What the log says of attempts."""
-    return [r for r in caplog.records if r.name == "django_jobqueue.attempt"]
 
 
 @pytest.mark.parametrize(
@@ -254,29 +199,6 @@ def test_a_stop_does_not_reopen_a_group_that_was_resolved(
 # What goes wrong meanwhile.
 
 
-@contextmanager
-def commits(
-    monkeypatch: pytest.MonkeyPatch, *, arrive: bool
-) -> Iterator[Callable[[], None]]:
-    """Let the answers of commits be lost; whether the commits themselves arrive."""
-    transaction = OwnConnection.transaction
-
-    @contextmanager
-    def lossy(self: OwnConnection) -> Iterator[Database]:
-        try:
-            with transaction(self) as open_one:
-                yield open_one
-                if not arrive:
-                    raise StoreUnavailable("cut off", retry_in=0)
-        finally:
-            self.close()
-        raise StoreUnavailable("cut off", retry_in=0)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(OwnConnection, "transaction", lossy)
-        yield patch.undo
-
-
 @pytest.mark.parametrize("arrive", [True, False])
 @pytest.mark.parametrize("way", ["killed", "stopped", "lapsed", "stray"])
 def test_a_job_is_told_once_also_if_the_answer_was_lost(
@@ -340,23 +262,6 @@ def test_of_a_batch_that_was_lost_others_are_told_by_whoever_took_them(
     rescuer.tick()
     assert Counter(one.id for one in told()) == dict.fromkeys(ids, 1)
     assert Worker.objects.get(id=worker).rescued == {"queued": 7}
-
-
-@pytest.fixture
-def refusing() -> Iterator[str]:
-    """A job type whose jobs the database refuses to change."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-            f"IF old.job_type = '{ONCE}' THEN RAISE EXCEPTION 'not this one'; END IF; "
-            "RETURN coalesce(new, old); END $$"
-        )
-        cursor.execute(
-            "CREATE TRIGGER refuse BEFORE UPDATE OR DELETE ON jobqueue_queuedjob "
-            "FOR EACH ROW EXECUTE FUNCTION refuse()"
-        )
-        yield ONCE
-        cursor.execute("DROP FUNCTION refuse CASCADE")
 
 
 def test_jobs_that_the_database_refuses_to_move_do_not_keep_others(

@@ -44,6 +44,7 @@ class Coroutines(Executor):
         self._thread: threading.Thread | None = None
         self._context: contextvars.Context | None = None  # each job has a copy
         self._told_to_stop = asyncio.Event()
+        self._native_id = 0  # the system's number of that thread
         self._ended = 0
         self._last_end = 0.0
         self._refreshing: asyncio.Task[None] | None = None
@@ -72,6 +73,7 @@ class Coroutines(Executor):
 
     def _serve(self) -> None:
         assert self._loop is not None
+        self._native_id = threading.get_native_id()
         asyncio.set_event_loop(self._loop)
         self._loop.run_until_complete(self._live())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
@@ -121,10 +123,12 @@ class Coroutines(Executor):
 
     async def _one(self, attempt: Attempt) -> None:
         attempt.task = asyncio.current_task()
+        row = self._table.enter(attempt, self._native_id)
         try:
             finished = await arun(attempt)
         except BaseException:
             finished = attempt.finish_broken()
+        self._table.leave(row)
         self._ended += 1
         self._last_end = finished.ended
         self._finished(attempt, finished)

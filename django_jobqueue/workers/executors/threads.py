@@ -85,12 +85,15 @@ class Threads(Executor):
         return sum(thread.is_alive() for thread in self._threads)
 
     def _work(self) -> None:
+        thread = threading.get_native_id()
         while (attempt := self._next()) is not None:
             safely(hygiene.before_job)
+            row = self._table.enter(attempt, thread)
             try:
                 finished = self._run(attempt)
             except BaseException:
                 finished = attempt.finish_broken()
+            self._table.leave(row)
             safely(hygiene.after_job)
             self._finished(attempt, finished)
         connections.close_all()
