@@ -43,7 +43,7 @@ _LOST: Final = """job.id = ANY (%(ids)s::uuid[])
 RESCUE: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT job.id, job.job_type, job.queue, job.attempts,
-         job.crashes + %(crashed)s::integer AS crashes,
+         job.crashes + (%(crashed)s::boolean)::integer AS crashes,
          extract(epoch FROM statement_timestamp() - job.started_at) AS ran,
          greatest(0, extract(epoch FROM job.started_at - job.run_after)) AS waited,
          CASE WHEN type.delivery = 'at_most_once' THEN 'failed'
@@ -69,9 +69,9 @@ WITH held AS MATERIALIZED (
    USING held
    WHERE job.id = held.id AND held.status IS NOT NULL
   RETURNING {MOVED_OF_JOB}, job.attempts,
-            job.crashes + %(crashed)s::integer AS crashes, job.started_at, held.status,
-            held.waited, held.ran, held.delivery, held.fingerprint, held.worker,
-            held.release
+            job.crashes + (%(crashed)s::boolean)::integer AS crashes, job.started_at,
+            held.status, held.waited, held.ran, held.delivery, held.fingerprint,
+            held.worker, held.release
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
          {MOVED}, attempts, crashes, status, started_at, finished_at, wait_ms, run_ms,

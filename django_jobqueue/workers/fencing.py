@@ -16,6 +16,7 @@ from django_jobqueue.workers.roster import Roster, Seat
 logger = logging.getLogger("django_jobqueue.supervisor")
 
 PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is killed
+CLOCKS_EVERY: Final = 0.5  # seconds, while it looks oftener: at a stop, in a drain
 
 
 class Fencing:
@@ -29,13 +30,18 @@ class Fencing:
         self._roster = roster
         self._family = family
         self._hangs = HangWatch()
+        self._next_at = 0.0  # time.monotonic() of the next look at their clocks
 
     def look(self) -> None:
         """Look at everybody."""
         self._family.end_paused_keeper(PAUSED_TOO_LONG)
+        now = time.monotonic()
+        sees_clocks = now >= self._next_at
+        if sees_clocks:
+            self._next_at = now + CLOCKS_EVERY
         for child in self._family:
             seat = self._roster.seat(child.seat)
-            if child.is_paused_for(PAUSED_TOO_LONG, time.monotonic()):
+            if child.is_paused_for(PAUSED_TOO_LONG, now):
                 logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
                 child.kill()
             elif not self._is_leased(child, seat):
@@ -43,7 +49,7 @@ class Fencing:
                 logger.error("Worker %s: its lease %s; killing it", child.pid, why)
                 child.fenced = True
                 child.kill()
-            elif child.hang is None and seat.held:
+            elif sees_clocks and child.hang is None and seat.held:
                 self._see_clock_for(child, seat)
 
     def ended(self, child: Child) -> None:

@@ -105,9 +105,10 @@ class Renewer(Loop):
     def _hear_for(self, seat: Seat) -> None:
         """Find out whether a job is cancelled in a worker that cannot hear of it,
         because a handler holds the interpreter's lock. Raises StoreUnavailable."""
-        running = self._roster.attempts(seat.number).running() if seat.held else []
-        if running and not seat.unwanted and is_silent(seat.watched / 1_000):
-            ids = [attempt.job for attempt in running]
+        if not seat.held or seat.unwanted or not is_silent(seat.watched / 1_000):
+            return
+        running = self._roster.attempts(seat.number).running()
+        if ids := [attempt.job for attempt in running]:
             try:
                 unwanted = cancel.requested_long_ago(self._connection, ids, conf.grace)
             except StoreUnavailable as error:

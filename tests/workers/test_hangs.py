@@ -16,10 +16,14 @@ from uuid import UUID, uuid4
 import pytest
 from django.test import override_settings
 
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers import hangs
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.attempt_table import AttemptTable, RunningAttempt
 from django_jobqueue.workers.hangs import MARGIN, Hang, HangWatch, cpu_seconds
+from django_jobqueue.workers.process import Plan, Worker
+from tests.conftest import eventually
+from tests.sample import jobs
 from tests.workers.test_attempt import attempt_of
 
 PID = 7
@@ -189,15 +193,18 @@ def test_a_table_shows_what_runs_to_other_processes() -> None:
     first, second = attempt(timeout=5.0), attempt(timeout=None)
     child = os.fork()
     if child == 0:
-        row = table.enter(attempt(), 1)
-        table.enter(first, FIRST)
-        table.leave(row)
-        table.enter(second, SECOND)
+        rows = table.row(FIRST), table.row(SECOND)
+        for row in rows:
+            row.enter(attempt())
+            row.leave()
+        rows[0].enter(attempt())
+        rows[0].enter(first)
+        rows[1].enter(second)
         os._exit(0)
     os.waitpid(child, 0)
     by_job = {one.job: one for one in table.running()}
     assert by_job.keys() == {first.job.id, second.job.id}
-    assert by_job[first.job.id].thread == FIRST
+    assert [by_job[one.job.id].thread for one in (first, second)] == [FIRST, SECOND]
     assert 0 < by_job[first.job.id].deadline - time.monotonic() <= 5
     assert by_job[second.job.id].deadline == math.inf
     table.clear()
@@ -206,10 +213,38 @@ def test_a_table_shows_what_runs_to_other_processes() -> None:
 
 def test_what_does_not_fit_into_a_table_is_not_there() -> None:
     table = AttemptTable(1)
-    row = table.enter(attempt(), 1)
-    assert table.enter(attempt(), 2) is None
-    table.leave(None)
-    table.leave(row)
-    assert table.enter(attempt(), 2) == row
-    assert AttemptTable(0).enter(attempt(), 1) is None
+    rows = [table.row(FIRST) for _ in range(3)]
+    for row in rows[1:]:
+        row.enter(attempt())
+    assert table.running() == []
+    rows[0].enter(one := attempt())
+    assert [found.job for found in table.running()] == [one.job.id]
+    AttemptTable(0).row(FIRST).enter(one)
     assert AttemptTable(0).running() == []
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("handler", ["stay", "astay"])
+def test_a_worker_shows_what_runs_and_nothing_that_has_ended(
+    handler: str, own: OwnConnection
+) -> None:
+    table = AttemptTable(4)
+    worker = Worker(Plan(threads=2, async_slots=2, listen=False), table)
+    worker.register()
+    worker.build()
+    gate = jobs.gates["gate"] = threading.Event()
+    for _ in range(2):
+        made = {getattr(jobs, handler).enqueue("gate").id for _ in range(2)}
+        worker.dispatcher.tick()
+        eventually(lambda: len(table.running()) == 2)
+        assert {one.job for one in table.running()} == made
+        assert all(one.deadline > time.monotonic() for one in table.running())
+        gate.set()
+        eventually(lambda: not table.running())
+        gate.clear()
+        eventually(lambda: worker.completer.waiting == 2)
+        worker.completer.tick()
+    for executor in worker.executors:
+        executor.stop(5)
+    for loop in (worker.dispatcher, worker.completer, worker.reporter):
+        loop.close()

@@ -12,6 +12,7 @@ from django.db import connections
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.workers import hygiene
 from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.attempt_table import Row
 from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
 
 Run = Callable[[Attempt], Finished]
@@ -85,23 +86,23 @@ class Threads(Executor):
         return sum(thread.is_alive() for thread in self._threads)
 
     def _work(self) -> None:
-        thread = threading.get_native_id()
-        while (attempt := self._next()) is not None:
+        row = self._table.row(threading.get_native_id())
+        while (attempt := self._next(row)) is not None:
             safely(hygiene.before_job)
-            row = self._table.enter(attempt, thread)
+            row.enter(attempt)
             try:
                 finished = self._run(attempt)
             except BaseException:
                 finished = attempt.finish_broken()
-            self._table.leave(row)
             safely(hygiene.after_job)
             self._finished(attempt, finished)
         connections.close_all()
 
-    def _next(self) -> Attempt | None:
+    def _next(self, row: Row) -> Attempt | None:
         try:
             attempt = self._buffer.popleft()
         except IndexError:
+            row.leave()  # else the next one overwrites it
             waited = self._wait()
             if waited is None:
                 return None
