@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 import psycopg
@@ -11,6 +12,7 @@ from django_jobqueue.store import rescue
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rescue import BATCH, Rescued, rescue_some
 from django_jobqueue.workers.announcer import tell_rescued
+from django_jobqueue.workers.halving import each_it_can
 
 
 class Recovery:
@@ -41,7 +43,8 @@ class Recovery:
         except psycopg.Error:
             ids = rescue.held(db, self._workers, only)
             for start in range(0, len(ids), BATCH):
-                self._take_those_it_can(db, ids[start : start + BATCH])
+                part = ids[start : start + BATCH]
+                self.refused |= each_it_can(part, partial(self._take, db))
 
     def _take(self, db: OwnConnection, only: Sequence[UUID] | None) -> int:
         """Take one batch; returns how many."""
@@ -57,18 +60,6 @@ class Recovery:
         taken, self._unsure = self._unsure, []
         self._tell(taken)
         return len(taken)
-
-    def _take_those_it_can(self, db: OwnConnection, ids: Sequence[UUID]) -> None:
-        """Take these; halve them until those that are refused stand alone."""
-        try:
-            self._take(db, ids)
-        except psycopg.Error as error:
-            if len(ids) == 1:
-                self.refused[ids[0]] = error
-                return
-            half = len(ids) // 2
-            self._take_those_it_can(db, ids[:half])
-            self._take_those_it_can(db, ids[half:])
 
     def _settle(self, db: OwnConnection) -> None:
         """Tell of the last batch if its commit was done, and its answer lost."""

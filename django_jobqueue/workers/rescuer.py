@@ -19,6 +19,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prospect import Prospect
 from django_jobqueue.store.rescue import Rescued
 from django_jobqueue.workers.burial import Burial, Death, summarize
+from django_jobqueue.workers.halving import one_line
 from django_jobqueue.workers.loop import Loop
 from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.recovery import Recovery
@@ -68,6 +69,8 @@ class Rescuer(Loop):
         self._buried = buried
         self._burials: deque[Burial] = deque()
         self._last = 0  # the greatest number of a death that was reported
+        self._said = 0  # the number up to which all are looked after, as it was told
+        self._has_news = False  # the dead left something since the last look
         self._patient_until = time.monotonic() + conf.lease / 2
         self._blind = False
         self._sweeping: Recovery | None = None
@@ -100,51 +103,54 @@ class Rescuer(Loop):
     def tick(self) -> float:
         """Deal with the deaths reported, with lapsed leases, and with strays."""
         try:
-            buried = self._bury()
+            self._bury()
             self._sweep()
-            ahead = self._look(anew=buried > 0)
+            ahead = self._look()
             if self._give_up(ahead):
                 self._bury()
-                ahead = self._look(anew=True)
+                ahead = self._look()
         except StoreUnavailable as error:
             self._blind = self._blind or error.is_outage
             raise
         waits = ahead.alone is not None and ahead.alone <= 0
         self._alone(self._prospects.looked_at if waits else 0.0)
-        if buried:
-            self._buried(buried)
+        self._say_buried()
         return self._rest(ahead, waits=waits)
 
     def close(self) -> None:
         """Let the connection go."""
         self._connection.close()
 
-    def _bury(self) -> int:
-        """Look after the dead, but for those whose last try failed a moment ago.
-
-        Returns the number of the death up to which all are looked after, or zero if
-        nobody was.
-        """
-        now, done = time.monotonic(), False
+    def _bury(self) -> None:
+        """Look after the dead, but for those whose last try failed a moment ago."""
+        now = time.monotonic()
         for burial in list(self._burials):
             if burial.next_at <= now:
                 burial.go_on(self._connection)
                 self._burials.remove(burial)
+                self._has_news = True
                 self._name_refused(burial.refused)
                 self._expect_strays()
                 if burial.death.stopping:
                     self.released += burial.taken
-                done = True
-        left = [b.death.number for b in list(self._burials) if b.death.number]
-        return (min(left) - 1 if left else self._last) if done else 0
 
-    def _look(self, *, anew: bool) -> Prospect:
-        ahead = self._prospects.look(self, anew=anew)
-        if not ahead.was_set_back:
-            return ahead
-        logger.warning("The database's clock was set back; leases count from now")
-        workers.shorten(self._connection)
-        return self._prospects.look(self, anew=True)
+    def _say_buried(self) -> None:
+        """Say up to which death all are looked after, and what they left was seen."""
+        left = [b.death.number for b in list(self._burials) if b.death.number]
+        number = min(left) - 1 if left else self._last
+        if number > self._said:
+            self._said = number
+            self._buried(number)
+
+    def _look(self) -> Prospect:
+        """Look anew if the dead may have left something."""
+        ahead = self._prospects.look(self, anew=self._has_news)
+        if ahead.was_set_back:
+            logger.warning("The database's clock was set back; leases count from now")
+            workers.shorten(self._connection)
+            ahead = self._prospects.look(self, anew=True)
+        self._has_news = False
+        return ahead
 
     def _give_up(self, ahead: Prospect) -> bool:
         """Give up whoever's lease has lapsed; whether there was somebody."""
@@ -218,7 +224,7 @@ class Rescuer(Loop):
                     "again every %g s: %s",
                     id,
                     self._longest_rest,
-                    " ".join(str(error).split())[:300],
+                    one_line(error),
                 )
         self._refused.update(refused)
 

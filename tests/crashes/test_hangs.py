@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -203,13 +204,14 @@ def test_a_process_that_was_stopped_and_goes_on_in_time_is_not_taken_for_a_hang(
 ) -> None:
     """Nobody's timer looked while the whole group stood still, longer than a timeout
     and the patience after it."""
+    triage.override("tests.sample.slow", timeout=timedelta(seconds=2))
     run = runworkers("--threads", "1", *LONG)
     (pid,) = run.started()
-    jobs.slow.enqueue(seconds=3.0)
+    jobs.slow.enqueue(seconds=60.0)
     eventually(lambda: queued(status="running"))
     os.killpg(run.process.pid, signal.SIGSTOP)
     stopped = Worker.objects.get(pid=pid)
-    eventually(lambda: has_passed(5.0, stopped), within=30)
+    eventually(lambda: has_passed(7.0, stopped), within=30)
     os.killpg(run.process.pid, signal.SIGCONT)
 
     eventually(all_archived(1), what=run.output)

@@ -17,6 +17,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
+from django_jobqueue.workers import expirer as expirer_module
 from django_jobqueue.workers import pruner as pruner_module
 from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.expirer import Expirer
@@ -29,6 +30,7 @@ from django_jobqueue.workers.rescuer import STRAYS_AFTER, Rescuer
 from django_jobqueue.workers.roster import DESIRES, Roster
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
+from tests.store.rows import ago, make
 
 Make = Callable[..., HandDriven]
 
@@ -305,6 +307,30 @@ def test_the_expirer_archives_what_nobody_claims(own: OwnConnection) -> None:
     assert expirer.tick() == 0.0
     (job,) = archived()
     assert (job.status, job.attempts, job.started_at) == ("expired", 0, None)
+
+
+def test_expired_jobs_that_the_database_refuses_to_archive_keep_no_others(
+    own: OwnConnection,
+    refusing: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused = make(refusing, expires_at=ago(2))
+    expirer = Expirer(own, prospects_on(own))
+    for _ in range(2):
+        others = {make(expires_at=ago(1)) for _ in range(5)}
+        assert expirer.tick() > 1
+        assert {job.id for job in archived()} >= others
+    assert [job.id for job in queued()] == [refused]
+    assert caplog.text.count("expired and cannot be archived: not this one") == 1
+
+    own.run("DROP TRIGGER refuse ON jobqueue_queuedjob")
+    expirer.tick()
+    assert queued()
+    monkeypatch.setattr(expirer_module, "time", SimpleNamespace(monotonic=lambda: 1e9))
+    for _ in range(2):
+        expirer.tick()
+    assert archived(id=refused)[0].status == "expired"
 
 
 def test_one_look_ahead_does_for_all_chores(own: OwnConnection) -> None:

@@ -369,3 +369,29 @@ def test_who_is_lost_is_told_though_its_jobs_cannot_be_taken_at_once(
     rescuer.tick()
     assert told()[0].arguments["reason"].startswith("its lease lapsed")
     assert ArchivedJob.objects.get(id=id).error_message.startswith("its lease lapsed")
+
+
+def test_a_death_is_told_to_be_looked_after_also_if_the_next_look_fails(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a drain would wait for it for good."""
+    said: list[int] = []
+    prospects = Prospects(own, queues=None)
+    made = Rescuer(own, prospects, alone=lambda at: None, buried=said.append)
+    made.tick()
+
+    def fail(*given: Any, **more: Any) -> None:
+        raise StoreUnavailable("cut off", retry_in=0)
+
+    made.report(Death(register(own), "host:1", True, KILLED, 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(prospects, "look", fail)
+        with pytest.raises(StoreUnavailable):
+            made.tick()
+    assert said == []
+    looked_at = prospects.looked_at
+    made.tick()
+    assert said == [1]
+    assert prospects.looked_at > looked_at
+    made.tick()
+    assert said == [1]
