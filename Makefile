@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-once test conformance lint types check-migrations wheel docs bench screenshots messages clean
+.PHONY: help demo demo-once test browser conformance lint types check-migrations wheel docs bench screenshots messages clean
 
 help: ## Print this.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -18,8 +18,12 @@ demo: $(VENV)/.demo ## Run a small shop and its workers until Ctrl-C; DEMO_ARGS=
 demo-once: $(VENV)/.demo ## Do all of the shop's work once, check it, and print a table.
 	@$(BIN)/python -m testproject.demo --once $(DEMO_ARGS)
 
-test: $(VENV)/.test ## Run the tests; PYTEST_ARGS="tests/words".
+test: $(VENV)/.test browser ## Run the tests; PYTEST_ARGS="tests/words".
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+
+# Where none can be had, the tests that need one are skipped, except in CI.
+browser: $(VENV)/.browser ## Get a Chromium for tests and screenshots, if none is installed.
+	@$(BIN)/python -m testproject.browser
 
 conformance: $(VENV)/.test ## Run Django's own tests of its Tasks framework; pip gets them.
 	JOBQUEUE_CONFORMANCE=1 $(BIN)/python -m pytest tests/backends/conformance
@@ -53,7 +57,7 @@ messages: $(VENV)/.test ## Gather the messages for translators and compile them;
 	  --no-location --no-obsolete --ignore "migrations/*"
 	cd django_jobqueue && ../$(BIN)/python -m django compilemessages
 
-screenshots: $(VENV)/.browser ## Take pictures of the admin for the documentation; needs Chromium.
+screenshots: browser ## Take pictures of the admin for the documentation.
 	$(BIN)/python -m testproject.screenshots
 
 clean: ## Stop embedded servers and remove all that was made here.

@@ -38,9 +38,9 @@ def _modules_of_the_framework() -> tuple[str, ...]:
     uses = settings.is_overridden("TASKS")  # type: ignore[misc]  # it has
     if not uses or find_spec(framework) is None:
         return ()
-    from django_jobqueue.backends.joining import join
+    from django_jobqueue.backends.in_use import is_in_use
 
-    return ("tasks",) if join() else ()
+    return ("tasks",) if is_in_use() else ()
 
 
 def _declare(using: str, **kwargs: Any) -> None:

@@ -39,6 +39,11 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # escaped in JSON, not the text \
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
+class UnknownParameters(InvalidArguments):
+    """The data name parameters that the handler does not have: perhaps newer code
+    enqueued them, and will run them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """What a handler takes, by name."""
@@ -127,6 +132,12 @@ class Parameters:
                 f"{self.function}() is missing {', '.join(map(repr, sorted(missing)))}."
             )
         return None
+
+    def are_unknown(self, data: object) -> bool:
+        """Whether this data names a parameter that the handler does not have."""
+        if not isinstance(data, dict) or self.open_ended:
+            return False
+        return bool(data.keys() - self.names - self.reserved)
 
 
 def to_json(

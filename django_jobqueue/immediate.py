@@ -95,5 +95,7 @@ def _follow(kept: Kept) -> None:
     declaration = registry.get(name) if name else None
     if declaration is not None:
         data = {"job": str(kept.job.id), "status": kept.job.status}
-        new = Options(enqueued_by="on_complete").new_job(declaration.name, declaration)
+        metadata = kept.job.metadata or None
+        options = Options(enqueued_by="on_complete", metadata=metadata)
+        new = options.new_job(declaration.name, declaration)
         memory.take(new, declaration, new_id(), data, json.dumps(data))

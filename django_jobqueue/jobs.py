@@ -15,7 +15,7 @@ from django_jobqueue.context import Context
 from django_jobqueue.exceptions import Fail, HandlerWord
 from django_jobqueue.failures import MESSAGE_LENGTH
 from django_jobqueue.handler import job
-from django_jobqueue.store.connection import is_passing
+from django_jobqueue.store.errors import is_passing
 from django_jobqueue.store.operations import JOB_TYPE
 from django_jobqueue.texts import clean
 from django_jobqueue.throttle import Throttle

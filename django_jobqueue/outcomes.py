@@ -10,6 +10,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import Final
 
+from django_jobqueue.arguments import UnknownParameters
 from django_jobqueue.exceptions import (
     Cancel,
     Fail,
@@ -28,6 +29,10 @@ from django_jobqueue.texts import clean, text_of
 logger = logging.getLogger(__name__)
 
 AT_MOST_ONCE: Final = "an at-most-once job is not started again"
+# How often a job whose data this code does not understand is left to newer code. With
+# waits of 1, 2, 4 ... 60 s that is five minutes: a deployment.
+MOST_GIVEN_BACK: Final = 10
+LONGEST_GIVEN_BACK: Final = 60.0  # seconds
 
 
 class Verb(Enum):
@@ -80,10 +85,12 @@ def decide(
     attempt: int,
     max_attempts: int | None,
     asked: Asked = Asked.NOTHING,
+    given_back: int = 0,
 ) -> Outcome:
     """What is to be done after an attempt that raised ``error``, or None.
 
     ``attempt`` counts from 1; ``max_attempts`` is the effective one, None without end.
+    ``given_back``: how many claims of this job spent no attempt.
     """
     if error is None:
         return Outcome(verb=Verb.SUCCEED)
@@ -94,6 +101,8 @@ def decide(
         return Outcome(
             verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=_storable(error)
         )
+    if isinstance(error, UnknownParameters) and 0 <= given_back < MOST_GIVEN_BACK:
+        return _left_to_newer_code(error, given_back)
     if isinstance(error, Snooze) and not once:
         return Outcome(
             verb=Verb.SNOOZE,
@@ -109,6 +118,16 @@ def decide(
     if wait is None:
         return Outcome(verb=Verb.FAIL, end=end, reason="the backoff policy said so")
     return Outcome(verb=Verb.RETRY, wait=wait, end=end, polite=_is_polite(error))
+
+
+def _left_to_newer_code(error: UnknownParameters, given_back: int) -> Outcome:
+    """The handler was not called, so this is right for at-most-once jobs, too."""
+    return Outcome(
+        verb=Verb.SNOOZE,
+        wait=timedelta(seconds=min(2.0**given_back, LONGEST_GIVEN_BACK)),
+        end=AttemptEnd.SNOOZED,
+        reason=_storable(f"left to newer code: {error}"),
+    )
 
 
 def _storable(reason: object) -> str:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
 from django.dispatch import Signal
 
 from django_jobqueue import signals, unique
@@ -19,10 +18,11 @@ from django_jobqueue.memory import memory
 from django_jobqueue.options import Options
 from django_jobqueue.policy import Policy
 from django_jobqueue.registry import Declaration, registry
-from django_jobqueue.store import find, insert, insert_unique, job_types
+from django_jobqueue.store import find, insert, insert_many, insert_unique, job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.insert import Inserted, NewJob
 from django_jobqueue.store.rows import Job
+from django_jobqueue.unique import UniqueRule
 
 Data = dict[str, Any]
 
@@ -37,12 +37,8 @@ class Producer:
         self.options = options
         self._declaration = declaration
         self._policy = declaration.policy if declaration else Policy()
-        self._is_unique = bool(options.unique_key or self._policy.unique)
-        self._until = options.unique_until or self._policy.unique_until
-        self._new = replace(
-            options.new_job(job_type, declaration),
-            unique_until_started=self._is_unique and self._until == "started",
-        )
+        self._declared_rule = unique.rule_of(declaration) if declaration else None
+        self._new = options.new_job(job_type, declaration)
 
     def enqueue(self, data: Any) -> Job:
         """Enqueue one call. Raises DuplicateJob, AlreadyArchived, InvalidArguments,
@@ -52,9 +48,10 @@ class Producer:
         id = self.options.id or new_id()
         if conf.mode != "queue":
             return memory.take(new, self._declaration, id, data, text)
-        if self._is_unique:
-            new = replace(new, unique_key=self._key(data))
         db = DjangoDatabase(self.options.using)
+        rule = self._rule(db)
+        if rule is not None:
+            new = self._unique(new, rule)
         inserted = self._insert(db, new, id, data, text)
         if inserted is None:
             self._declare(db)
@@ -62,7 +59,7 @@ class Producer:
         if inserted is None:
             raise UnknownJobType(new.job_type)
         if not inserted.is_new:
-            return self._there(inserted.job, id)
+            return self._there(inserted.job, id, rule)
         self._tell(signals.job_enqueued, job=inserted.job)
         return inserted.job
 
@@ -82,12 +79,11 @@ class Producer:
                 memory.take(new, self._declaration, id, data, text)
             return ids
         db = DjangoDatabase(self.options.using)
-        if self._is_unique:
-            keys = [self._key(data) for data in calls]
-            return self._insert_unique(db, new, keys, ids, texts)
-        if not insert.insert_many(db, new, ids, texts):
+        if (rule := self._rule(db)) is not None:
+            return self._insert_unique(db, self._unique(new, rule), rule, ids, texts)
+        if not insert_many.insert_many(db, new, ids, texts):
             self._declare(db)
-            insert.insert_many(db, new, ids, texts)
+            insert_many.insert_many(db, new, ids, texts)
         self._tell(signals.jobs_enqueued, ids=ids)
         return ids
 
@@ -100,7 +96,7 @@ class Producer:
         self, db: DjangoDatabase, new: NewJob, id: UUID, data: Any, text: str
     ) -> Inserted | None:
         own_id = self.options.id is not None
-        if self._is_unique:
+        if new.is_unique:
             return insert_unique.insert_unique(db, new, id, data, text, own_id=own_id)
         if own_id:
             return insert.insert_once(db, new, id, data, text)
@@ -111,65 +107,87 @@ class Producer:
         self,
         db: DjangoDatabase,
         new: NewJob,
-        keys: list[UUID],
+        rule: UniqueRule,
         ids: list[UUID],
         texts: list[str],
     ) -> list[UUID]:
         """Enqueue those that no job is like; return the ids of the jobs of all."""
+        keys = insert_unique.keys(db, new, texts)
         calls: dict[UUID, tuple[UUID, str]] = {}
         for key, call in zip(keys, zip(ids, texts, strict=True), strict=True):
             calls.setdefault(key, call)
-        if len(calls) < len(keys) and self._raises:
+        raises = rule.on_duplicate == "raise"
+        if len(calls) < len(keys) and raises:
             raise DuplicateJob(
                 f"{len(keys) - len(calls)} of these {len(keys)} calls have the same "
-                f"{self._by} as another one of them; nothing was enqueued. Leave them "
-                "out, or enqueue with on_duplicate='return'."
+                f"{self._by(rule)} as another one of them; nothing was enqueued. Leave "
+                "them out, or enqueue with on_duplicate='return'."
             )
-        with transaction.atomic(using=db.alias):
+
+        def insert_calls() -> dict[UUID, UUID]:
             held = insert_unique.insert_many_unique(db, new, calls)
             if held is None:
                 self._declare(db)
                 held = insert_unique.insert_many_unique(db, new, calls) or {}
-            if held and self._raises:
+            if held and raises:
                 job = find.find(db, next(iter(held.values())))
-                raise self._duplicate(job, f" {len(held)} of {len(keys)} calls are so.")
+                more = f" {len(held)} of {len(keys)} calls are so."
+                raise self._duplicate(job, rule, more)
+            return held
+
+        held = db.in_transaction(insert_calls)
         made = [id for key, (id, _) in calls.items() if key not in held]
         if made:
             self._tell(signals.jobs_enqueued, ids=made)
         return [held.get(key) or calls[key][0] for key in keys]
 
-    def _key(self, data: Data) -> UUID:
-        """What no other job has meanwhile."""
+    def _rule(self, db: DjangoDatabase) -> UniqueRule | None:
+        """What there is one of at a time; None if there may be many. What the code does
+        not declare here, the row of the job type may."""
+        rule = self._declared_rule
         if self.options.unique_key is not None:
-            return unique.key_of_text(self._new.job_type, self.options.unique_key)
-        assert self._declaration is not None  # its policy says so
-        return unique.key_of_data(self._declaration, data)
+            rule = rule or UniqueRule()
+        elif self._declaration is None:
+            rule = job_types.unique_rule(db, self._new.job_type)
+        if rule is None:
+            return None
+        until, on_duplicate = self.options.unique_until, self.options.on_duplicate
+        return replace(
+            rule,
+            until=until or rule.until,
+            on_duplicate=on_duplicate or rule.on_duplicate,
+        )
 
-    @property
-    def _raises(self) -> bool:
-        said = self.options.on_duplicate or self._policy.on_duplicate
-        return said == "raise"
+    def _unique(self, new: NewJob, rule: UniqueRule) -> NewJob:
+        until_started, text = rule.until == "started", self.options.unique_key
+        if text is None:
+            return replace(
+                new, unique_rule=rule.json, unique_until_started=until_started
+            )
+        key = unique.key_of_text(new.job_type, text)
+        return replace(new, unique_key=key, unique_until_started=until_started)
 
-    @property
-    def _by(self) -> str:
+    def _by(self, rule: UniqueRule) -> str:
         """What duplicates have in common."""
         if self.options.unique_key is not None:
             return f"unique_key {self.options.unique_key!r}"
-        return unique.described(self._policy.unique)
+        return unique.described(rule.by or True)
 
-    def _there(self, job: Job, id: UUID) -> Job:
+    def _there(self, job: Job, id: UUID, rule: UniqueRule | None) -> Job:
         """The job that is there already, if that is what the caller wants."""
-        if job.id == id or not self._raises:
+        if job.id == id or rule is None or rule.on_duplicate == "return":
             return job
-        raise self._duplicate(job)
+        raise self._duplicate(job, rule)
 
-    def _duplicate(self, job: Job | None, more: str = "") -> DuplicateJob:
+    def _duplicate(
+        self, job: Job | None, rule: UniqueRule, more: str = ""
+    ) -> DuplicateJob:
         which, status = (job.id, job.status) if job else ("?", "gone")
         return DuplicateJob(
             f"Job {which} of type {self._new.job_type!r} is {status} already and has "
-            f"the same {self._by}; there is one at a time, until it is {self._until}."
-            f"{more} Nothing was enqueued. The error's job is that job; with "
-            "on_duplicate='return' it is returned instead.",
+            f"the same {self._by(rule)}; there is one at a time, until it is "
+            f"{rule.until}.{more} Nothing was enqueued. The error's job is that job; "
+            "with on_duplicate='return' it is returned instead.",
             job,
         )
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from os.path import commonprefix
 from typing import Any, Final
 
 MASK: Final = "••••"
 SHORTEST_SECRET: Final = 4  # shorter values would mask half of every text
 LONGEST_CREDENTIAL: Final = 4_000  # a private key of 4,096 bits has 3,300 characters
+
+_PLAIN: Final = re.compile(r"[\w .,:;@+/=-]*", re.ASCII)  # the same in a repr
 
 _NAMES: Final = (
     "password|passwd|secret|token|api[-_]?key|authorization|cookie|session|card|cvv"
@@ -67,10 +71,75 @@ def mask_at(path: Iterable[str], value: Any) -> Any:
     return masked
 
 
+class Secrets(frozenset[str]):
+    """Texts that must not be shown, found in a time that does not grow with their
+    number."""
+
+    @cached_property
+    def longest(self) -> int:
+        """Characters of the longest one, as a text may show it."""
+        return max(map(len, self._spellings), default=0)
+
+    def mask(self, text: str) -> str:
+        """The same text with ``MASK`` for each of them, and for several that touch."""
+        parts, done = [], 0
+        for start, end in self._found(text):
+            parts += [text[done:start], MASK]
+            done = end
+        return "".join(parts) + text[done:]
+
+    def _found(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where they are, in order and apart."""
+        starts = self._starts
+        size = min(map(len, starts), default=len(text) + 1)
+        begin = end = -1
+        for at in range(len(text) - size + 1):
+            if text[at : at + size] not in starts:
+                continue
+            length = self._length(text[at : at + self.longest])
+            if at > end and length:
+                if end > begin:
+                    yield begin, end
+                begin = at
+            end = max(end, at + length) if length else end
+        if end > begin:
+            yield begin, end
+
+    def _length(self, text: str) -> int:
+        """How long the longest one is with which this text starts; 0 if none is.
+
+        It is the last one that is not behind the text, or starts as both do.
+        """
+        while text:
+            place = bisect_right(self._spellings, text)
+            found = self._spellings[place - 1] if place else ""
+            if text.startswith(found):
+                return len(found)
+            text = commonprefix([text, found])
+        return 0
+
+    @cached_property
+    def _starts(self) -> set[str]:
+        """Their first characters, which tell where it is worth looking closer."""
+        shortest = min(map(len, self._spellings), default=0)
+        size = min(SHORTEST_SECRET, shortest)
+        return {spelling[:size] for spelling in self._spellings}
+
+    @cached_property
+    def _spellings(self) -> list[str]:
+        """How texts show them: as they are, as in a repr, as in JSON; sorted."""
+        found = set(self)
+        for secret in self:
+            if not _PLAIN.fullmatch(secret):
+                found.add(repr(secret)[1:-1])
+                found.add(json.dumps(secret)[1:-1])
+                found.add(json.dumps(secret, ensure_ascii=False)[1:-1])
+        return sorted(found - {""})
+
+
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
     """The same text with ``MASK`` for ``secrets`` and whatever looks like one."""
-    for spelling in sorted(_spellings(secrets), key=len, reverse=True):
-        text = text.replace(spelling, MASK)
+    text = _secrets(secrets).mask(text)
     for pattern in _VALUES:
         text = pattern.sub(MASK, text)
     return _mask_cards(_NAMED.sub(rf"\1{MASK}", text))
@@ -97,13 +166,13 @@ def mask_end(text: str, length: int, secrets: Collection[str] = ()) -> str:
     return masked[-length:]
 
 
-def secrets_in(value: Any, sensitive: Iterable[str]) -> set[str]:
+def secrets_in(value: Any, sensitive: Iterable[str]) -> Secrets:
     """The texts kept under ``sensitive`` keys, to be masked wherever they turn up."""
     found: set[str] = set()
     names = frozenset(str(name).lower() for name in sensitive)
     if names:
         _collect(value, names, found, secret=False)
-    return found
+    return Secrets(found)
 
 
 def _mask(value: Any, sensitive: frozenset[str]) -> Any:
@@ -133,23 +202,13 @@ def _collect(
             found.add(text)
 
 
-def _spellings(secrets: Iterable[str]) -> set[str]:
-    """How texts show these: as they are, as in a repr, as in JSON."""
-    return {
-        spelling
-        for secret in secrets
-        for spelling in (
-            secret,
-            repr(secret)[1:-1],
-            json.dumps(secret)[1:-1],
-            json.dumps(secret, ensure_ascii=False)[1:-1],
-        )
-    }
+def _secrets(secrets: Iterable[str]) -> Secrets:
+    return secrets if isinstance(secrets, Secrets) else Secrets(secrets)
 
 
-def _margin(secrets: Collection[str]) -> int:
+def _margin(secrets: Iterable[str]) -> int:
     """How far to look beyond a cut, so that no secret is half inside."""
-    return max([LONGEST_CREDENTIAL, *map(len, _spellings(secrets))])
+    return max(LONGEST_CREDENTIAL, _secrets(secrets).longest)
 
 
 def _mask_cards(text: str) -> str:

@@ -61,14 +61,12 @@ class Declaration:
 
 
 Promise = Callable[[], Declaration | None]  # None as long as it cannot be made
-Finder = Callable[[str, str], Declaration | None]  # by name, and by the row's handler
 
 
 class Registry:
     """Declarations by the name of their job type."""
 
     def __init__(self) -> None:
-        self.finders: list[Finder] = []
         self._by_name: dict[str, Declaration] = {}
         self._promised: dict[str, Promise] = {}
         self._senders: dict[str, object] = {}
@@ -91,15 +89,6 @@ class Registry:
     def is_promised(self, name: str) -> bool:
         """Whether nobody has asked for this job type since it was promised."""
         return name in self._promised
-
-    def find(self, name: str, handler: str) -> Declaration | None:
-        """The declaration of a job type that is known by its row alone, if one of the
-        finders vouches for it; None if none does."""
-        for finder in self.finders:
-            found = finder(name, handler)
-            if found is not None:
-                return found
-        return None
 
     def send_as(self, name: str, sender: object) -> None:
         """Let signals about jobs of this type come from this object: what ``@job``

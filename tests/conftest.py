@@ -96,6 +96,9 @@ class HandDriven:
         self.worker = Worker(plan)
         self.worker.register()
         self.worker.build()
+        # On a busy machine a sweep is taken for a long one, and the next one put off.
+        lookout = self.worker.dispatcher._lookout
+        lookout._sweeps.took = lambda seconds: None  # type: ignore[method-assign]
 
     def claim(self) -> float:
         """One round of the dispatcher; returns the rest it asks for."""
@@ -129,6 +132,8 @@ class HandDriven:
         self.worker.dispatcher.close()
         self.worker.completer.close()
         self.worker.reporter.close()
+        if self.worker.plan.listen:
+            self.worker.listener.close()
 
 
 @pytest.fixture

@@ -106,8 +106,8 @@ class JobQueueBackend(BaseTaskBackend):
     def get_result(self, result_id: str) -> JobTaskResult:
         """The result with this id, with one query.
 
-        Raises TaskResultDoesNotExist; and SuspiciousOperation for a job whose type
-        says that it is a task where none is allowed to be.
+        Raises TaskResultDoesNotExist; and SuspiciousOperation for a job of a task whose
+        module nobody imported here.
         """
         try:
             id = UUID(result_id)
@@ -150,5 +150,5 @@ class JobQueueBackend(BaseTaskBackend):
         known = registry.get(found.job.job_type)
         if known is not None and known.ending is None:
             raise TaskResultDoesNotExist(str(found.job.id))
-        runner = runner_at(found.job.job_type, found.handler)
+        runner = runner_at(found.job.job_type)
         return recorded(found, runner.task, runner.parameters)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import Any, Final
 
-from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured, SuspiciousOperation
 
 from django_jobqueue.backends.backoff import as_backoff
@@ -23,9 +20,7 @@ from django_jobqueue.policy import Policy, name_problem, policy_of
 from django_jobqueue.registry import Declaration, registry
 from django_jobqueue.states import Delivery
 
-logger = logging.getLogger(__name__)
-
-KIND: Final = "task"  # of a declaration; the row of its job type begins with it
+KIND: Final = "task"  # of a declaration
 _OF_RETRIES: Final = ("max_attempts", "backoff", "retry_for")
 
 
@@ -123,53 +118,16 @@ def runner_of(declaration: Declaration | None) -> Runner | None:
     return ending if isinstance(ending, Runner) else None
 
 
-def runner_at(name: str, handler: str) -> Runner:
-    """The job type of a task by its name, and by what the row of the type says.
-
-    A module that is not imported yet is only imported if the row says that it has a
-    task, and it is part of an installed app. Raises SuspiciousOperation for others.
-    """
-    known = registry.get(name)
-    if known is None:
-        _import(name, handler)
-        known = registry.get(name)
-    runner = runner_of(known)
+def runner_at(name: str) -> Runner:
+    """The task of this job type. Raises SuspiciousOperation if no module that was
+    imported has it: none is imported because a row names it."""
+    runner = runner_of(registry.get(name))
     if runner is None:
-        raise SuspiciousOperation(f"The job type {name!r} is no task.")
+        raise SuspiciousOperation(
+            f"The job type {name!r} is no task that is known here. Tasks are found in "
+            "the modules tasks of installed apps, and in those of the setting MODULES."
+        )
     return runner
-
-
-def find(name: str, handler: str) -> Declaration | None:
-    """The same for workers that come upon the row of a job type; None if it is not to
-    be had."""
-    if not handler.startswith(f"{KIND} "):
-        return None
-    try:
-        runner_at(name, handler)
-    except (SuspiciousOperation, ModuleNotFoundError) as error:  # as of old releases
-        logger.debug("The task %s is not here: %s", name, error)
-        return None
-    except Exception:
-        logger.exception("The module of the task %s cannot be imported", name)
-        return None
-    return registry.get(name)
-
-
-def _import(name: str, handler: str) -> None:
-    kind, _, path = handler.partition(" ")
-    module, _, function = path.partition(":")
-    if kind != KIND or f"{module}.{function}" != name:
-        raise SuspiciousOperation(
-            f"The job type {name!r} is no task that is known here."
-        )
-    if not any(
-        module == app.name or module.startswith(f"{app.name}.")
-        for app in apps.get_app_configs()
-    ):
-        raise SuspiciousOperation(
-            f"The task {name!r} is in no installed app, so it is not imported."
-        )
-    import_module(module)
 
 
 def _make(task: Task, defaults: Mapping[str, Any]) -> Declaration | None:

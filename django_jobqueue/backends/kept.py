@@ -28,7 +28,6 @@ def kept_here(id: UUID) -> Record | None:
         ends.append(end)
     return Record(
         job=job,
-        handler="",
         first_start=job.started_at,
         last_start=job.started_at,
         ends=tuple(ends),

@@ -47,7 +47,8 @@ class EmbeddedWorker:
         """Begin, and return at once. It waits for the database in a thread of its own,
         however long it takes. Does nothing if it runs already.
 
-        Raises ImproperlyConfigured if the jobs are in a database that is no PostgreSQL.
+        Raises ImproperlyConfigured if the jobs are in a database that is no PostgreSQL,
+        or that has ``AUTOCOMMIT: False``.
         """
         _check(conf.database)
         with self._lock:
@@ -204,4 +205,9 @@ def _check(alias: str) -> None:
         raise ImproperlyConfigured(
             f"A worker needs PostgreSQL; the database {alias!r} is {vendor}. For tests "
             'without it there is JOBQUEUE = {"MODE": "immediate"}.'
+        )
+    if not connections.settings[alias].get("AUTOCOMMIT", True):
+        raise ImproperlyConfigured(
+            f"A worker needs DATABASES[{alias!r}] without 'AUTOCOMMIT': False: nobody "
+            "would commit what its handlers write."
         )

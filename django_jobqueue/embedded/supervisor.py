@@ -32,6 +32,7 @@ class EmbeddedSupervisor(Loop):
     restarted or has lost its lease."""
 
     name = "embedded worker"
+    longest_after_error = 1.0  # somebody may wait for it to stop
 
     def __init__(self, plan: Plan, *, grace: float) -> None:
         super().__init__()
@@ -81,7 +82,7 @@ class EmbeddedSupervisor(Loop):
         self._keeper.hear([life.worker.calls for life in self.lives])
         self._clear()
         if self._is_closing and not self.lives:
-            self._stopping = True
+            self.stop(0)
         ending = any(life.is_leaving or life.plan.drain for life in self.lives)
         return HASTE if ending else BEAT
 

@@ -102,7 +102,9 @@ def _watch_all() -> None:
 
 def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
     if _count not in connection.execute_wrappers:
-        connection.execute_wrappers.append(_count)
+        # The first: a handler may be inside ``connection.execute_wrapper()``, which
+        # takes the last one away again.
+        connection.execute_wrappers.insert(0, _count)
 
 
 def _count(execute: Any, statement: Any, params: Any, many: bool, context: Any) -> Any:

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.models.job import AbstractJob
 from django_jobqueue.states import ArchivedStatus
@@ -33,7 +34,7 @@ class ArchivedJob(AbstractJob):
     status = models.CharField(
         _("status"), max_length=10, choices=ArchivedStatus.choices
     )
-    finished_at = models.DateTimeField(_("finished at"), db_default=ClockTimestamp())
+    finished_at = UTCDateTimeField(_("finished at"), db_default=ClockTimestamp())
     wait_ms = models.BigIntegerField(
         _("waited (ms)"),
         null=True,
@@ -41,6 +42,15 @@ class ArchivedJob(AbstractJob):
     )
     run_ms = models.BigIntegerField(
         _("ran (ms)"), null=True, help_text=_("Length of the last attempt.")
+    )
+    effective_max_attempts = models.IntegerField(
+        _("attempts allowed"),
+        null=True,
+        blank=True,
+        help_text=_(
+            "The limit that applied when it ended; empty is unlimited or not known, "
+            "as of jobs that succeeded."
+        ),
     )
     worker = models.CharField(_("worker"), max_length=200, db_default="")
     release = models.CharField(_("release"), max_length=100, db_default="")

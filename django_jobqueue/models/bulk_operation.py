@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp, NewId
 from django_jobqueue.policy import WHO_LENGTH
 from django_jobqueue.states import BulkKind, BulkState
@@ -28,7 +29,7 @@ class BulkOperation(models.Model):
     )
     # Of ``django_jobqueue.selection``; what came after the cutoff is not included.
     selection = models.JSONField(_("selection"))
-    cutoff = models.DateTimeField(_("frozen at"), db_default=ClockTimestamp())
+    cutoff = UTCDateTimeField(_("frozen at"), db_default=ClockTimestamp())
     options = models.JSONField(_("options"), db_default={})
     reason = models.TextField(_("reason"), db_default="", blank=True)
     per_minute = models.IntegerField(
@@ -48,10 +49,10 @@ class BulkOperation(models.Model):
     error = models.TextField(_("error"), db_default="", blank=True)
 
     created_by = models.CharField(_("created by"), max_length=WHO_LENGTH, db_default="")
-    created_at = models.DateTimeField(_("created at"), db_default=ClockTimestamp())
-    started_at = models.DateTimeField(_("started at"), null=True, blank=True)
-    progress_at = models.DateTimeField(_("last progress"), null=True, blank=True)
-    finished_at = models.DateTimeField(_("finished at"), null=True, blank=True)
+    created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())
+    started_at = UTCDateTimeField(_("started at"), null=True, blank=True)
+    progress_at = UTCDateTimeField(_("last progress"), null=True, blank=True)
+    finished_at = UTCDateTimeField(_("finished at"), null=True, blank=True)
     job_id = models.UUIDField(
         _("job"), null=True, blank=True, help_text=_("The job that does it.")
     )

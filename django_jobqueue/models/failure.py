@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.policy import NAME_LENGTH
 from django_jobqueue.states import AttemptEnd
@@ -20,8 +21,8 @@ class Failure(models.Model):
     number = models.IntegerField(_("attempt"))
     end = models.CharField(_("end"), max_length=10, choices=AttemptEnd.choices)
     reason = models.TextField(_("reason"), db_default="")
-    started_at = models.DateTimeField(_("started at"), null=True, blank=True)
-    finished_at = models.DateTimeField(_("finished at"), db_default=ClockTimestamp())
+    started_at = UTCDateTimeField(_("started at"), null=True, blank=True)
+    finished_at = UTCDateTimeField(_("finished at"), db_default=ClockTimestamp())
     worker = models.CharField(_("worker"), max_length=200, db_default="")
     release = models.CharField(_("release"), max_length=100, db_default="")
     error_class = models.CharField(_("error class"), max_length=200, db_default="")

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.policy import WHO_LENGTH
 from django_jobqueue.states import GroupState
@@ -31,13 +32,13 @@ class FailureGroup(models.Model):
         choices=GroupState.choices,
         db_default=GroupState.OPEN,
     )
-    first_seen = models.DateTimeField(_("first seen"), db_default=ClockTimestamp())
-    last_seen = models.DateTimeField(
+    first_seen = UTCDateTimeField(_("first seen"), db_default=ClockTimestamp())
+    last_seen = UTCDateTimeField(
         _("last seen"),
         db_default=ClockTimestamp(),
         help_text=_("To some seconds: workers write it together with the roll-ups."),
     )
-    resolved_at = models.DateTimeField(_("resolved at"), null=True, blank=True)
+    resolved_at = UTCDateTimeField(_("resolved at"), null=True, blank=True)
     resolved_in = models.CharField(
         _("resolved in release"), max_length=100, db_default=""
     )
@@ -46,13 +47,13 @@ class FailureGroup(models.Model):
         db_default=[],
         help_text=_("Releases whose failures do not reopen it."),
     )
-    regressed_at = models.DateTimeField(_("regressed at"), null=True, blank=True)
-    ignored_until = models.DateTimeField(_("ignored until"), null=True, blank=True)
+    regressed_at = UTCDateTimeField(_("regressed at"), null=True, blank=True)
+    ignored_until = UTCDateTimeField(_("ignored until"), null=True, blank=True)
     assignee = models.CharField(
         _("assignee"), max_length=WHO_LENGTH, db_default="", blank=True
     )
     notes = models.TextField(_("notes"), db_default="", blank=True)
-    changed_at = models.DateTimeField(_("changed at"), null=True, blank=True)
+    changed_at = UTCDateTimeField(_("changed at"), null=True, blank=True)
     changed_by = models.CharField(_("changed by"), max_length=WHO_LENGTH, db_default="")
 
     class Meta:

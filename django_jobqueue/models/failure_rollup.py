@@ -5,13 +5,15 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
+
 
 class FailureRollup(models.Model):
     """Attempts of an hour that failed with one fingerprint."""
 
     pk = models.CompositePrimaryKey("fingerprint", "bucket")
     fingerprint = models.UUIDField(_("fingerprint"))
-    bucket = models.DateTimeField(_("bucket"))
+    bucket = UTCDateTimeField(_("bucket"))
     failed = models.IntegerField(_("failed"), db_default=0)  # the job was over with it
     retried = models.IntegerField(_("retried"), db_default=0)
 

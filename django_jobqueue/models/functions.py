@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django.db.models import DateTimeField, Func, UUIDField
+from django.db.models import Func, UUIDField
+
+from django_jobqueue.models.fields import UTCDateTimeField
 
 
 class ClockTimestamp(Func):
@@ -10,7 +12,7 @@ class ClockTimestamp(Func):
 
     function = "clock_timestamp"
     template = "%(function)s()"
-    output_field = DateTimeField()
+    output_field = UTCDateTimeField()
 
 
 class NewId(Func):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp, NewId
 from django_jobqueue.policy import NAME_LENGTH, WHO_LENGTH
 
@@ -22,9 +23,9 @@ class AbstractJob(models.Model):
     data = models.JSONField(
         _("data"), db_default={}, help_text=_("What the handler is called with.")
     )
-    run_after = models.DateTimeField(_("run after"), db_default=ClockTimestamp())
-    expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)
-    created_at = models.DateTimeField(
+    run_after = UTCDateTimeField(_("run after"), db_default=ClockTimestamp())
+    expires_at = UTCDateTimeField(_("expires at"), null=True, blank=True)
+    created_at = UTCDateTimeField(
         _("created at"), db_default=ClockTimestamp(), editable=False
     )
     attempts = models.IntegerField(_("attempts"), db_default=0)
@@ -39,7 +40,7 @@ class AbstractJob(models.Model):
         db_default=0,
         help_text=_("Attempts that ended because their worker died."),
     )
-    started_at = models.DateTimeField(_("started at"), null=True, blank=True)
+    started_at = UTCDateTimeField(_("started at"), null=True, blank=True)
     replay_of = models.UUIDField(
         _("replay of"),
         null=True,

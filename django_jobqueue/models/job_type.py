@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.policy import NAME_LENGTH, NO_LIMIT, WHO_LENGTH
 from django_jobqueue.states import Delivery
@@ -47,11 +48,17 @@ class JobType(models.Model):
         db_default="",
         help_text=_("Of what there is one job at a time; empty is no limit."),
     )
+    unique_rule = models.JSONField(
+        _("unique rule"),
+        null=True,
+        blank=True,
+        help_text=_("By what jobs are unique, for the database; null is no limit."),
+    )
     on_complete = models.CharField(
         _("on complete"), max_length=NAME_LENGTH, db_collation="C", db_default=""
     )
-    created_at = models.DateTimeField(_("created at"), db_default=ClockTimestamp())
-    declared_at = models.DateTimeField(_("declared at"), db_default=ClockTimestamp())
+    created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())
+    declared_at = UTCDateTimeField(_("declared at"), db_default=ClockTimestamp())
 
     # What operators say instead.
     priority_override = models.SmallIntegerField(_("priority"), null=True, blank=True)
@@ -77,10 +84,10 @@ class JobType(models.Model):
         _("keep other jobs for"), null=True, blank=True
     )
     paused = models.BooleanField(_("paused"), db_default=False)
-    paused_at = models.DateTimeField(_("paused at"), null=True, blank=True)
+    paused_at = UTCDateTimeField(_("paused at"), null=True, blank=True)
     paused_by = models.CharField(_("paused by"), max_length=WHO_LENGTH, db_default="")
     paused_reason = models.TextField(_("reason"), db_default="", blank=True)
-    resume_at = models.DateTimeField(
+    resume_at = UTCDateTimeField(
         _("resume at"),
         null=True,
         blank=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.policy import NAME_LENGTH, WHO_LENGTH
 
 
@@ -15,10 +16,10 @@ class Queue(models.Model):
         _("name"), max_length=NAME_LENGTH, db_collation="C", primary_key=True
     )
     paused = models.BooleanField(_("paused"), db_default=False)
-    paused_at = models.DateTimeField(_("paused at"), null=True, blank=True)
+    paused_at = UTCDateTimeField(_("paused at"), null=True, blank=True)
     paused_by = models.CharField(_("paused by"), max_length=WHO_LENGTH, db_default="")
     paused_reason = models.TextField(_("reason"), db_default="", blank=True)
-    resume_at = models.DateTimeField(_("resume at"), null=True, blank=True)
+    resume_at = UTCDateTimeField(_("resume at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("queue")

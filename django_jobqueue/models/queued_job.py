@@ -8,10 +8,17 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.job import AbstractJob
+from django_jobqueue.policy import NAME_LENGTH
 from django_jobqueue.states import QueuedStatus
 
 QUEUED = Q(status=QueuedStatus.QUEUED)
+
+# The defaults of a row that leaves its queue and its priority, and with them all else,
+# to its job type: a trigger fills it in. No queue and no priority are like that.
+QUEUE_OF_TYPE = ""
+PRIORITY_OF_TYPE = 32_767
 
 # PostgreSQL has moments, infinity among them, that Python cannot read in every time
 # zone; one such row would fail every claim that comes upon it.
@@ -32,6 +39,17 @@ class QueuedJob(AbstractJob):
         related_name="queued_jobs",
         db_index=False,  # the ready index serves
     )
+    queue = models.CharField(
+        _("queue"),
+        max_length=NAME_LENGTH,
+        db_collation="C",
+        db_default=QUEUE_OF_TYPE,
+    )
+    priority = models.SmallIntegerField(
+        _("priority"),
+        db_default=PRIORITY_OF_TYPE,
+        help_text=_("-100 to 100; greater is sooner."),
+    )
     status = models.CharField(
         _("status"),
         max_length=10,
@@ -51,8 +69,14 @@ class QueuedJob(AbstractJob):
         db_default=False,
         help_text=_("Runs in a process of its own, because its workers died."),
     )
-    cancel_requested_at = models.DateTimeField(
+    cancel_requested_at = UTCDateTimeField(
         _("cancel requested at"), null=True, blank=True
+    )
+    cancel_reason = models.TextField(
+        _("cancel reason"),
+        null=True,
+        blank=True,
+        help_text=_("Why a running job is to be cancelled."),
     )
     unique_key = models.UUIDField(
         _("unique key"),
@@ -69,6 +93,11 @@ class QueuedJob(AbstractJob):
         _("awaited"),
         db_default=False,
         help_text=_("Somebody waits for its end, and is notified of it."),
+    )
+    announce = models.BooleanField(
+        _("announce"),
+        db_default=True,
+        help_text=_("Idle workers are notified when its INSERT is committed."),
     )
 
     class Meta(AbstractJob.Meta):

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp
 
 
@@ -45,8 +46,8 @@ class Report(models.Model):
         _("queries"), null=True, blank=True, help_text=_("Sent to databases.")
     )
     query_ms = models.FloatField(_("time of queries (ms)"), null=True, blank=True)
-    started_at = models.DateTimeField(_("started at"), db_default=ClockTimestamp())
-    updated_at = models.DateTimeField(_("updated at"), db_default=ClockTimestamp())
+    started_at = UTCDateTimeField(_("started at"), db_default=ClockTimestamp())
+    updated_at = UTCDateTimeField(_("updated at"), db_default=ClockTimestamp())
 
     objects = ReportQuerySet.as_manager()
 

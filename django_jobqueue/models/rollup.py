@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.policy import NAME_LENGTH
 
 
@@ -16,7 +17,7 @@ class Rollup(models.Model):
     """
 
     pk = models.CompositePrimaryKey("bucket", "job_type", "queue")
-    bucket = models.DateTimeField(_("bucket"))
+    bucket = UTCDateTimeField(_("bucket"))
     job_type = models.CharField(_("job type"), max_length=NAME_LENGTH)
     queue = models.CharField(_("queue"), max_length=NAME_LENGTH)
     succeeded = models.IntegerField(_("succeeded"), db_default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.states import WorkerState
 
@@ -26,10 +27,10 @@ class Worker(models.Model):
     threads = models.IntegerField(_("threads"), db_default=0)
     async_slots = models.IntegerField(_("async slots"), db_default=0)
     versions = models.JSONField(_("versions"), db_default={})
-    started_at = models.DateTimeField(_("started at"), db_default=ClockTimestamp())
-    renewed_at = models.DateTimeField(_("renewed at"), db_default=ClockTimestamp())
-    lease_until = models.DateTimeField(_("lease until"), db_default=ClockTimestamp())
-    stopped_at = models.DateTimeField(_("stopped at"), null=True, blank=True)
+    started_at = UTCDateTimeField(_("started at"), db_default=ClockTimestamp())
+    renewed_at = UTCDateTimeField(_("renewed at"), db_default=ClockTimestamp())
+    lease_until = UTCDateTimeField(_("lease until"), db_default=ClockTimestamp())
+    stopped_at = UTCDateTimeField(_("stopped at"), null=True, blank=True)
     state = models.CharField(
         _("state"),
         max_length=10,

@@ -7,13 +7,21 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
+from django_jobqueue.store.columns import (
+    EFFECTIVE_MAX_ATTEMPTS,
+    MOVED,
+    MOVED_OF_JOB,
+    UNLESS_ARCHIVED,
+)
 from django_jobqueue.store.connection import Database
 
+# In the order of their ids, as outcomes are written: two that lock the same rows do not
+# deadlock. The first reason for cancelling a running job stands.
 CANCEL: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT id, status FROM jobqueue_queuedjob
    WHERE id = ANY (%(ids)s::uuid[])
+   ORDER BY id
      FOR UPDATE
 ), gone AS (
   DELETE FROM jobqueue_queuedjob AS job
@@ -22,13 +30,16 @@ WITH held AS MATERIALIZED (
   RETURNING {MOVED_OF_JOB}, job.attempts, job.crashes
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
-         {MOVED}, attempts, crashes, status, finished_at, error_message)
-  SELECT {MOVED}, attempts, crashes, 'cancelled', statement_timestamp(), %(reason)s
+         {MOVED}, attempts, crashes, status, finished_at, error_message,
+         effective_max_attempts)
+  SELECT {MOVED}, attempts, crashes, 'cancelled', statement_timestamp(), %(reason)s,
+         {EFFECTIVE_MAX_ATTEMPTS}
     FROM gone
   {UNLESS_ARCHIVED}
 ), asked AS (
   UPDATE jobqueue_queuedjob AS job
-     SET cancel_requested_at = coalesce(job.cancel_requested_at, statement_timestamp())
+     SET cancel_requested_at = coalesce(job.cancel_requested_at, statement_timestamp()),
+         cancel_reason = coalesce(job.cancel_reason, %(reason)s)
     FROM held
    WHERE job.id = held.id AND held.status = 'running'
   RETURNING job.id

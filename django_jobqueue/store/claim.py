@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from django_jobqueue.store import marks
@@ -121,18 +121,15 @@ SELECT DISTINCT job.job_type
 # that no process is forked for a job that is paused or at the limit of its type. What
 # holds such a job back may end any moment.
 NEXT_ALONE: Final = f"""
-SELECT min(CASE WHEN NOT is_known THEN NULL
-                WHEN NOT is_due THEN due_in
-                WHEN may_run THEN 0 END),
-       coalesce(bool_or(is_known AND is_due AND NOT may_run), false),
-       coalesce(array_agg(job_type) FILTER (WHERE NOT is_known), '{{}}')
-  FROM (SELECT lane.job_type, lane.job_type = ANY (%(job_types)s) AS is_known,
-               date_part('epoch', lane.run_after - statement_timestamp()) AS due_in,
+SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
+       coalesce(bool_or(is_due AND NOT may_run), false)
+  FROM (SELECT date_part('epoch', lane.run_after - statement_timestamp()) AS due_in,
                lane.run_after <= statement_timestamp() AS is_due,
                {_OPEN} AND {_ROOM_FOR_ONE} > 0 AS may_run
           FROM (SELECT job.queue, job.job_type, min(job.run_after) AS run_after
                   FROM jobqueue_queuedjob AS job
                  WHERE job.status = 'queued' AND job.alone
+                   AND job.job_type = ANY (%(job_types)s)
                    AND (job.expires_at IS NULL
                         OR job.expires_at > greatest(job.run_after,
                                                      statement_timestamp()))
@@ -146,7 +143,6 @@ class NextAlone(NamedTuple):
 
     due_in: float | None  # seconds; 0 is now, None is never, as far as can be seen
     is_held_back: bool  # one is due, but paused, or its type is at its limit
-    strangers: list[str]  # job types of others that wait, and were not asked for
 
 
 def claim(
@@ -181,9 +177,9 @@ def claim_alone(
     queues: Sequence[str] | None,
 ) -> list[ClaimedJob]:
     """Claim one job that must run in a process of its own."""
-    wanted: Mapping[str, Any] = {"job_types": list(job_types), "queues": queues}
+    wanted = alone_params(job_types, queues)
     for (job_type,) in db.fetch(ALONE_TYPES, wanted):
-        params = {"worker": worker, "limit": 1, "job_type": job_type, "queues": queues}
+        params = {**wanted, "worker": worker, "limit": 1, "job_type": job_type}
         rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_ALONE, params)])[1]
         if rows:
             return claimed_jobs(rows)
@@ -200,5 +196,6 @@ def next_alone(
 def alone_params(
     job_types: Sequence[str], queues: Sequence[str] | None
 ) -> dict[str, Any]:
-    """What NEXT_ALONE is given."""
-    return {"job_types": list(job_types), "queues": queues and list(queues)}
+    """Parameters of NEXT_ALONE and of ALONE_TYPES."""
+    among = None if queues is None else list(queues)
+    return {"job_types": list(job_types), "queues": among}

@@ -30,3 +30,12 @@ MOVED_OF_JOB: Final = ", ".join(f"job.{name}" for name in _MOVED)
 # archive stays as it is. Else the move would be tried, and fail, for ever. Successes
 # are archived without: it costs 17 % of the INSERT, and 8 % of its WAL.
 UNLESS_ARCHIVED: Final = "ON CONFLICT (id) DO NOTHING"
+
+# The limit of attempts that applies to a row of ``gone``, which is archived without a
+# worker that knows it; null is unlimited.
+EFFECTIVE_MAX_ATTEMPTS: Final = """
+         (SELECT CASE WHEN type.delivery = 'at_most_once' THEN 1
+                      WHEN gone.max_attempts IS NOT NULL THEN gone.max_attempts
+                      WHEN type.max_attempts_override = -1 THEN NULL
+                      ELSE coalesce(type.max_attempts_override, type.max_attempts) END
+            FROM jobqueue_jobtype AS type WHERE type.name = gone.job_type)"""

@@ -10,50 +10,39 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 from psycopg import sql
+from psycopg.types.datetime import TimestamptzLoader
 
 from django_jobqueue.conf import conf
 from django_jobqueue.databases import check_alias
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store.hot import HotStatement, Prepared
-from django_jobqueue.store.transactions import OpenTransaction
+from django_jobqueue.store.bounded import BoundedConnection
+from django_jobqueue.store.errors import (
+    NEEDS_MIGRATE,
+    ROLLED_BACK,
+    is_conflict,
+    is_passing,
+)
+from django_jobqueue.store.hot import HotStatement
+from django_jobqueue.store.transactions import OpenTransaction, read_committed
 
 logger = logging.getLogger(__name__)
 
 Params = Mapping[str, Any]
+T = TypeVar("T")
 
+MOST_TRIES: Final = 8  # about a second
 EMPTY: Final[Params] = {}
 LONGEST_REST: Final = 5.0
 SHORTEST_REST: Final = 0.05
-
-# Troubles that pass: nobody exits for one. Classes and codes are those of PostgreSQL's
-# manual, appendix A.
-_PASSING_CLASSES = ("08", "53", "57", "58")  # connection, resources, operator, system
-_PASSING_CODES = (
-    "25006",  # read-only: a demoted server
-    "25P03",  # idle in transaction for too long: the session is ended
-    "25P04",  # a transaction that took too long: the session is ended
-    "40001",  # serialisation failure
-    "40P01",  # deadlock
-    "55P03",  # lock timeout
-    "42P01",  # unknown table: not migrated yet
-    "42703",  # unknown column: not migrated yet
-    "42883",  # unknown function: not migrated yet
-)
-NEEDS_MIGRATE = ("42P01", "42703", "42883")
-_ROLLED_BACK = (
-    "40001",
-    "40P01",
-    "55P03",
-    "57014",
-    *NEEDS_MIGRATE,
-)  # connection is well
 
 # Plans must not depend on statistics: autovacuum may have analysed the queue while it
 # was empty, and a plan that sorts the backlog takes 110-540 ms a claim instead of 0.8.
@@ -96,7 +85,12 @@ class Database(Protocol):
 
 
 class DjangoDatabase:
-    """The caller's Django connection, in whatever transaction is open there."""
+    """The caller's Django connection, in whatever transaction is open there.
+
+    Where none is, a statement is a transaction by itself, and is tried again when
+    another transaction came in between: under ``repeatable read`` or ``serializable``
+    that is so for whatever changes a row that was just changed.
+    """
 
     def __init__(self, alias: str | None = None) -> None:
         self.alias = conf.database if alias is None else alias
@@ -106,10 +100,14 @@ class DjangoDatabase:
 
     def fetch(self, statement: str, params: Params = EMPTY) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows. Raises what Django raises."""
-        with connections[self.alias].cursor() as cursor:
-            cursor.execute(statement, params)
-            rows: list[tuple[Any, ...]] = cursor.fetchall()
-            return rows
+
+        def fetch() -> list[tuple[Any, ...]]:
+            with self._cursor() as cursor:
+                cursor.execute(statement, params)
+                rows: list[tuple[Any, ...]] = cursor.fetchall()
+                return rows
+
+        return self._again(fetch)
 
     def fetch_row(self, statement: str, params: Params) -> tuple[Any, ...]:
         """Run a statement that is run often, and return its one row.
@@ -120,70 +118,83 @@ class DjangoDatabase:
         wrapper = connections[self.alias]
         connection, cursor = vars(wrapper).get(_KEPT_CURSOR, (None, None))
         if connection is None or connection is not wrapper.connection:
-            cursor = wrapper.cursor()
+            cursor = self._cursor()
             if not wrapper.queries_logged:
                 setattr(wrapper, _KEPT_CURSOR, (wrapper.connection, cursor))
         elif wrapper.queries_logged:
-            cursor = wrapper.cursor()  # one that logs
-        cursor.execute(statement, params)
+            cursor = self._cursor()  # one that logs
+        try:
+            cursor.execute(statement, params)
+        except OperationalError:
+            if not wrapper.get_autocommit():
+                raise
+            rows = self.fetch(statement, params)  # raises it again, if it is the same
+            return rows[0]
         row: tuple[Any, ...] = cursor.fetchone()
         return row
 
     def run(self, statement: str, params: Params = EMPTY) -> None:
         """Run a statement that has no rows. Raises what Django raises."""
-        with connections[self.alias].cursor() as cursor:
-            cursor.execute(statement, params)
+
+        def run() -> None:
+            with connections[self.alias].cursor() as cursor:
+                cursor.execute(statement, params)
+
+        self._again(run)
 
     def fetch_all(
         self, statements: list[tuple[str, Params]]
     ) -> list[list[tuple[Any, ...]]]:
         """Run statements in one transaction, or in the one that is open; return each
         one's rows."""
-        with transaction.atomic(using=self.alias):
-            return [self.fetch(statement, params) for statement, params in statements]
+        return self.in_transaction(
+            lambda: [self.fetch(statement, params) for statement, params in statements]
+        )
+
+    def in_transaction(self, work: Callable[[], T]) -> T:
+        """Do this in one transaction, or in the one that is open.
+
+        One of our own is ``read committed``, whatever the project's default: each
+        statement sees what those that it waited for have done.
+        """
+        wrapper = connections[self.alias]
+        if not wrapper.get_autocommit():
+            with transaction.atomic(using=self.alias):
+                return work()
+
+        def begin() -> T:
+            with read_committed(wrapper), transaction.atomic(using=self.alias):
+                return work()
+
+        return self._again(begin)
+
+    def _cursor(self) -> Any:
+        """One of Django's, whose times are in UTC also where others are local ones."""
+        wrapper = connections[self.alias]
+        cursor = wrapper.cursor()
+        if wrapper.timezone is not UTC:
+            cursor.adapters.register_loader("timestamptz", _UTCLoader)
+        return cursor
+
+    def _again(self, work: Callable[[], T]) -> T:
+        """Do this, which is a transaction, until no other one comes in between."""
+        for tries in count(1):
+            try:
+                return work()
+            except OperationalError as error:
+                alone = connections[self.alias].get_autocommit()
+                if not (is_conflict(error) and alone) or tries == MOST_TRIES:
+                    raise
+            time.sleep(random.uniform(0, 0.005 * 2**tries))
+        raise AssertionError("unreachable")
 
 
-class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A psycopg connection none of whose calls can wait for ever.
+class _UTCLoader(TimestamptzLoader):
+    """Times in UTC, whatever the zone of the session."""
 
-    TCP's own timers do not end a call through a proxy that keeps the connection open
-    and stays silent, so the waiting itself has a deadline.
-    """
-
-    bound: float = 15.0  # seconds
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._prepared_here: dict[HotStatement, Prepared] = {}
-
-    def fetch_hot(self, statement: HotStatement, params: Params) -> list[Any]:
-        """Run one in a transaction of its own, and return its rows."""
-        prepared = self._prepared_here.get(statement)
-        if prepared is not None:
-            with suppress(psycopg.errors.InvalidSqlStatementName):
-                return prepared.rows(self, params)
-            # After a rollback psycopg has the server forget all that is prepared.
-        prepared = self._prepared_here[statement] = Prepared(self, statement)
-        return prepared.rows(self, params)
-
-    def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
-        """Wait for the server, but not for longer than ``bound`` seconds."""
-        return super().wait(self._watched(gen), *args, **kwargs)
-
-    def _watched(self, gen: Any) -> Generator[Any, Any, Any]:
-        deadline = time.monotonic() + self.bound
-        try:
-            wanted = next(gen)
-            while True:
-                ready = yield wanted
-                if not ready and time.monotonic() > deadline:
-                    self.close()  # or the way out of a transaction waits anew
-                    raise psycopg.OperationalError(
-                        f"no answer from the database within {self.bound:g} s"
-                    )
-                wanted = gen.send(ready)
-        except StopIteration as end:
-            return end.value
+    def load(self, data: Any) -> datetime:
+        """The time that PostgreSQL wrote like this."""
+        return super().load(data).astimezone(UTC)
 
 
 class OwnConnection:
@@ -276,7 +287,7 @@ class OwnConnection:
             code = error.sqlstate or ""
             if not is_passing(error):
                 raise
-            if code not in _ROLLED_BACK:
+            if code not in ROLLED_BACK:
                 self.close()
             raise self._unavailable(error, code) from error
         if self._failures:
@@ -290,7 +301,9 @@ class OwnConnection:
         }
         connection = BoundedConnection.connect(autocommit=True, **parameters)
         connection.bound = conf.statement_timeout + 5
-        if not self.pooled:
+        if self.pooled:  # each statement is in a block, which begins so
+            connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        else:
             self._configure(connection)
         return connection
 
@@ -343,7 +356,7 @@ class OwnConnection:
         return StoreUnavailable(
             text,
             retry_in=longest * random.uniform(0.5, 1),
-            is_outage=code not in _ROLLED_BACK,
+            is_outage=code not in ROLLED_BACK,
         )
 
     def _recovered(self) -> None:
@@ -355,16 +368,6 @@ class OwnConnection:
             self._failures,
         )
         self._failures = 0
-
-
-def is_passing(error: psycopg.Error) -> bool:
-    """Whether this trouble may be gone at the next try."""
-    code = error.sqlstate
-    if code is None:  # the client's own: connection lost, refused, closed, timed out
-        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-    if error.diag.source_function == "RevalidateCachedQuery":
-        return True  # a migration changed a column: prepared statements must be new
-    return code.startswith(_PASSING_CLASSES) or code in _PASSING_CODES
 
 
 def connection_parameters() -> dict[str, Any]:

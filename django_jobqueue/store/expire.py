@@ -7,7 +7,12 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
+from django_jobqueue.store.columns import (
+    EFFECTIVE_MAX_ATTEMPTS,
+    MOVED,
+    MOVED_OF_JOB,
+    UNLESS_ARCHIVED,
+)
 from django_jobqueue.store.connection import Database
 
 BATCH: Final = 500
@@ -27,8 +32,9 @@ WITH held AS MATERIALIZED (
   RETURNING {MOVED_OF_JOB}, job.attempts, job.crashes
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
-         {MOVED}, attempts, crashes, status, finished_at)
-  SELECT {MOVED}, attempts, crashes, 'expired', statement_timestamp()
+         {MOVED}, attempts, crashes, status, finished_at, effective_max_attempts)
+  SELECT {MOVED}, attempts, crashes, 'expired', statement_timestamp(),
+         {EFFECTIVE_MAX_ATTEMPTS}
     FROM gone
   {UNLESS_ARCHIVED}
 )

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
+from django_jobqueue.store.columns import (
+    EFFECTIVE_MAX_ATTEMPTS,
+    MOVED,
+    MOVED_OF_JOB,
+    UNLESS_ARCHIVED,
+)
 from django_jobqueue.store.connection import Database
 
 # A job that is running, or being claimed this moment, is left alone.
@@ -22,8 +27,10 @@ WITH held AS MATERIALIZED (
   RETURNING {MOVED_OF_JOB}, job.attempts, job.crashes
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
-         {MOVED}, attempts, crashes, status, finished_at, error_message)
-  SELECT {MOVED}, attempts, crashes, 'failed', statement_timestamp(), %(reason)s
+         {MOVED}, attempts, crashes, status, finished_at, error_message,
+         effective_max_attempts)
+  SELECT {MOVED}, attempts, crashes, 'failed', statement_timestamp(), %(reason)s,
+         {EFFECTIVE_MAX_ATTEMPTS}
     FROM gone
   {UNLESS_ARCHIVED}
 )

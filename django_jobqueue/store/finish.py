@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
 
@@ -75,9 +76,10 @@ WITH outcome AS MATERIALIZED (
            id uuid, fence bigint, status text, wait float8, refund integer,
            ran float8, ago float8, ended text, reason text, error_class text,
            message text, traceback text, frames jsonb, fingerprint uuid, coarse uuid,
-           root_class text, frame text, template text, log_tail text)
+           root_class text, frame text, template text, log_tail text,
+           effective_max_attempts integer)
 ), accepted AS MATERIALIZED (
-  SELECT outcome.*, job.job_type, job.attempts AS number,
+  SELECT outcome.*, job.job_type, job.attempts AS number, job.cancel_reason,
          coalesce(outcome.status,
                   CASE WHEN job.cancel_requested_at IS NOT NULL THEN 'cancelled' END)
          AS archive_as,
@@ -96,17 +98,23 @@ WITH outcome AS MATERIALIZED (
   RETURNING {MOVED_OF_JOB}, job.attempts - accepted.refund AS attempts, job.crashes,
             accepted.finished_at, accepted.ran, accepted.archive_as,
             accepted.ended IS NOT NULL AS started, accepted.error_class,
-            accepted.message, accepted.mark, accepted.reason
+            accepted.message, accepted.mark, accepted.effective_max_attempts,
+            CASE WHEN accepted.archive_as = 'cancelled'
+                 THEN coalesce(accepted.cancel_reason, accepted.message,
+                               accepted.reason)
+                 ELSE coalesce(accepted.message, accepted.reason) END AS said
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
          {MOVED}, attempts, crashes, status, started_at, finished_at, wait_ms, run_ms,
-         worker, release, error_class, error_message, fingerprint)
+         worker, release, error_class, error_message, fingerprint,
+         effective_max_attempts)
   SELECT {MOVED}, attempts, crashes, archive_as,
          CASE WHEN started THEN finished_at - ran * interval '1 second' END,
          finished_at,
          greatest(0, extract(epoch FROM finished_at - run_after) - ran) * 1000,
          CASE WHEN started THEN ran * 1000 END, %(worker)s, %(release)s,
-         coalesce(error_class, ''), left(coalesce(message, reason, ''), 500), mark
+         coalesce(error_class, ''), left(coalesce(said, ''), 500), mark,
+         effective_max_attempts
     FROM gone
   {UNLESS_ARCHIVED}
 ), back AS (
@@ -126,7 +134,8 @@ WITH outcome AS MATERIALIZED (
          job_id, job_type, number, "end", reason, started_at, finished_at, worker,
          release, error_class, error_message, traceback, frames, fingerprint,
          log_tail)
-  SELECT id, job_type, number, ended, coalesce(reason, ''),
+  SELECT id, job_type, number, ended,
+         coalesce(CASE WHEN ended = 'cancelled' THEN cancel_reason END, reason, ''),
          finished_at - ran * interval '1 second', finished_at, %(worker)s, %(release)s,
          coalesce(error_class, ''), coalesce(message, ''), coalesce(traceback, ''),
          coalesce(frames, '[]'), mark, coalesce(log_tail, '')
@@ -165,11 +174,20 @@ WITH outcome AS MATERIALIZED (
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM accepted)
 """
 
+HELD_IDS: Final = "SELECT id FROM jobqueue_queuedjob WHERE id = ANY (%(ids)s::uuid[])"
+
+# Which of these rows nobody has locked, found without waiting for any.
+UNLOCKED: Final = """
+SELECT id FROM jobqueue_queuedjob WHERE id = ANY (%(ids)s::uuid[])
+   FOR UPDATE SKIP LOCKED
+"""
+
 _STATUS = {
     Verb.FAIL: ArchivedStatus.FAILED,
     Verb.CANCEL: ArchivedStatus.CANCELLED,
     Verb.EXPIRE: ArchivedStatus.EXPIRED,
 }
+_BY_ID = attrgetter("id.int")
 _REFUNDED = (Verb.SNOOZE, Verb.RELEASE)
 
 
@@ -192,6 +210,7 @@ class Finished:
     ran: float  # seconds that the attempt took
     ended: float  # time.monotonic() at its end
     log_tail: str = ""  # the last lines of an attempt that did not succeed
+    max_attempts: int | None = None  # the limit that applied to it; None is unlimited
 
 
 def succeed(
@@ -201,8 +220,10 @@ def succeed(
 
     Raises UniqueViolation, and does nothing, if one of the ids is archived already.
     ``now`` is time.monotonic(); an end time is sent as an age, so the host's clock does
-    not matter.
+    not matter. The rows are locked in the order of their ids, as by whoever cancels
+    many, so that the two do not deadlock.
     """
+    finished = sorted(finished, key=_BY_ID)
     rows = db.fetch(
         SUCCEED,
         {
@@ -228,6 +249,15 @@ def end(
     return {id for (id,) in rows}
 
 
+def unlocked(db: Database, ids: Sequence[UUID]) -> set[UUID]:
+    """Those of these queued or running jobs that nobody has locked, and those that are
+    gone."""
+    known = db.fetch(HELD_IDS, {"ids": list(ids)})
+    free = db.fetch(UNLOCKED, {"ids": list(ids)})
+    locked = {id for (id,) in known} - {id for (id,) in free}
+    return set(ids) - locked
+
+
 def _holder_params(holder: Holder) -> dict[str, Any]:
     return {
         "worker_id": holder.worker_id,
@@ -249,6 +279,7 @@ def _outcome(finished: Finished, now: float) -> dict[str, Any]:
         "ended": outcome.end,
         "reason": outcome.reason,
         "log_tail": finished.log_tail,
+        "effective_max_attempts": finished.max_attempts,
     }
     if (failure := outcome.failure) is not None:
         row |= {

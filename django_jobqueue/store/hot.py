@@ -77,23 +77,23 @@ def _text(value: Any) -> bytes | None:
 
 def _answer(connection: Connection[Any]) -> pq.abc.PGresult:
     """Send what is to be sent, and wait for the one result. Raises psycopg.Error."""
-    result = connection.wait(_round_trip(connection.pgconn))
+    result = connection.wait(all_results(connection.pgconn))[0]
     if result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
         raise errors.error_from_result(result, ENCODING)
     return result
 
 
-def _round_trip(pgconn: pq.abc.PGconn) -> PQGen[pq.abc.PGresult]:
+def all_results(pgconn: pq.abc.PGconn) -> PQGen[list[pq.abc.PGresult]]:
+    """Send what is to be sent, and wait for the results of all of it."""
     while pgconn.flush():
         if (yield Wait.RW) & Ready.R:
             pgconn.consume_input()
-    first = None
+    results: list[pq.abc.PGresult] = []
     while True:
         while pgconn.is_busy():  # libpq itself would wait without a bound
             if (yield Wait.R):
                 pgconn.consume_input()
         result = pgconn.get_result()
         if result is None:
-            assert first is not None
-            return first
-        first = first or result
+            return results
+        results.append(result)

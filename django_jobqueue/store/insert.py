@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from django.db import IntegrityError, connections, transaction
+from django.db import IntegrityError, transaction
 from psycopg import sql
 
 from django_jobqueue.arguments import from_json
 from django_jobqueue.exceptions import AlreadyArchived
+from django_jobqueue.store.announcing import (
+    ISOLATION,
+    NOTIFIED,
+    SEES_THE_PAST,
+    announced,
+    announces,
+    is_alone,
+)
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
-from django_jobqueue.store.notify import (
-    ALWAYS,
-    NOTIFY_IDLE,
-    OUR_TURN,
-    TURN,
-    News,
-    payload,
-)
+from django_jobqueue.store.notify import TURN, News, payload
 from django_jobqueue.store.rows import Job
 
 # By the caller, the code, or what the row says of a handler that is not known here. A
@@ -37,28 +37,31 @@ FOLLOWER_IS_THERE: Final = """
 
 # What few jobs have.
 MORE_COLUMNS: Final = ", max_attempts, metadata, unique_key, unique_until_started"
-MORE_VALUES: Final = """, %(max_attempts)s::integer,
-       %(metadata)s::jsonb, %(unique_key)s::uuid, %(unique_until_started)s"""
+MORE_VALUES: Final = """, %(max_attempts)s::integer, %(metadata)s::jsonb,
+       coalesce(%(unique_key)s::uuid, jobqueue_unique_key(
+                  type.name, %(unique_rule)s::jsonb, %(data)s::jsonb)),
+       %(unique_until_started)s"""
 
 # One statement. It reads the job type's row, because operators override the priority
 # there, and because a missing row must be an error now and not at commit.
 INSERT: Final = f"""
 INSERT INTO jobqueue_queuedjob (
        id, job_type, queue, priority, data, run_after, expires_at, enqueued_by, tags,
-       on_complete, created_at{MORE_COLUMNS})
+       on_complete, created_at, announce{MORE_COLUMNS})
 SELECT %(id)s::uuid, type.name, coalesce(%(queue)s, type.queue),
        coalesce(%(priority)s, type.priority_override, %(declared_priority)s,
                 type.priority),
        %(data)s::jsonb, due.at,
        coalesce(%(expires_at)s::timestamptz,
                 due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
-       %(enqueued_by)s, %(tags)s::jsonb, {ON_COMPLETE}, clock_timestamp(){MORE_VALUES}
+       %(enqueued_by)s, %(tags)s::jsonb, {ON_COMPLETE}, clock_timestamp(),
+       {{announce}}{MORE_VALUES}
   FROM jobqueue_jobtype AS type,
        LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
                                 clock_timestamp() + %(delay)s::interval)) AS due (at)
  WHERE type.name = %(job_type)s {FOLLOWER_IS_THERE}
 {{conflict}}
-RETURNING queue, priority, run_after, expires_at, created_at, on_complete, {NOTIFY_IDLE}
+RETURNING queue, priority, run_after, expires_at, created_at, on_complete, {{notified}}
 """
 NEW: Final = ""
 UNLESS_THERE: Final = "ON CONFLICT DO NOTHING"  # the id, or the unique key
@@ -74,39 +77,20 @@ INSERT_FEW: Final = (
 # half the planning, little to bind and little to send back.
 INSERT_KNOWN: Final = """
 INSERT INTO jobqueue_queuedjob (
-       id, job_type, queue, priority, data, run_after, created_at)
+       id, job_type, queue, priority, data, run_after, created_at, announce)
 VALUES (%(id)s, {job_type}, {queue}, {priority}, %(data)s, statement_timestamp(),
-        statement_timestamp())
+        statement_timestamp(), {announce})
 RETURNING created_at{notify}
 """
 NOTIFY_KNOWN: Final = """,
           CASE WHEN {turn} THEN pg_notify('jobqueue', {news})::text END
 """
 
+TRY_ARCHIVE: Final = """
+INSERT INTO jobqueue_archivedjob (id, job_type, status) VALUES (%(id)s, '', 'cancelled')
+    ON CONFLICT (id) DO NOTHING RETURNING id
+"""
 DELETE_AGAIN: Final = "DELETE FROM jobqueue_queuedjob WHERE id = %(id)s"
-
-# The one look at the job type before many jobs are inserted.
-PREPARE_MANY: Final = f"""
-SELECT coalesce(%(queue)s, type.queue),
-       coalesce(%(priority)s, type.priority_override, %(declared_priority)s,
-                type.priority),
-       due.at,
-       coalesce(%(expires_at)s::timestamptz,
-                due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
-       {ON_COMPLETE}, clock_timestamp()
-  FROM jobqueue_jobtype AS type,
-       LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
-                                clock_timestamp() + %(delay)s::interval)) AS due (at)
- WHERE type.name = %(job_type)s {FOLLOWER_IS_THERE}
-"""
-COPY_MANY: Final = """
-COPY jobqueue_queuedjob (
-     id, job_type, queue, priority, run_after, expires_at, on_complete, created_at,
-     enqueued_by, tags, max_attempts, metadata, data)
-FROM STDIN
-"""
-COPY_CHUNK: Final = 1_000  # lines sent at once
-NOTIFY_MANY: Final = f"SELECT {NOTIFY_IDLE} FROM (SELECT %(queue)s) AS job (queue)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,13 +111,19 @@ class NewJob:
     metadata: str | None = None  # JSON text
     on_complete: str | None = None
     unique_key: UUID | None = None
+    unique_rule: str | None = None  # JSON text of a UniqueRule, if there is no key
     unique_until_started: bool = False
+
+    @cached_property
+    def is_unique(self) -> bool:
+        """Whether there is one such job at a time."""
+        return self.unique_key is not None or self.unique_rule is not None
 
     @cached_property
     def has_more(self) -> bool:
         """Whether it has something that few jobs have."""
-        more = (self.max_attempts, self.metadata, self.on_complete, self.unique_key)
-        return any(more)
+        more = (self.max_attempts, self.metadata, self.on_complete)
+        return any(more) or self.is_unique
 
     @cached_property
     def is_plain(self) -> bool:
@@ -164,6 +154,7 @@ class NewJob:
 # new priority, and a worker that just became idle, may be missed for so long; such a
 # worker polls often in its first tenths of a second.
 KNOWN_FOR: Final = 0.1
+MOST_KNOWN: Final = 500  # options; for a burst of each there are as many looks
 
 
 class Inserted(NamedTuple):
@@ -180,7 +171,8 @@ class Known:
     queue: str
     priority: int
     alone: str  # the statement, where it is a transaction by itself
-    within: str  # the same within a transaction
+    first: str  # the same for the first such job of a longer transaction
+    further: str  # and for the others
     since: float  # time.monotonic(), which a test may have set forward
 
     @property
@@ -202,7 +194,7 @@ def insert(
     key = (db.alias, *new.lane)
     known = _known.get(key) if new.is_plain else None
     if known is not None and known.holds:
-        moment = _insert_known(db, known, id, text)
+        moment = _insert_known(db, known, new.lane, id, text)
         if moment is not None:
             return _job(
                 new, id, data, (known.queue, known.priority, moment, None, moment)
@@ -213,9 +205,9 @@ def insert(
     job = _job(new, id, data, row)
     *_, expires_at, _created_at, on_complete, _notified = row
     unusual = expires_at or on_complete or not new.is_plain
-    if not unusual and _is_alone(db):
+    if not unusual and is_alone(db):
         # What is read in a transaction may be undone; else it holds for a moment.
-        _known[key] = _look(new.job_type, *row)
+        _remember(key, _look(new.job_type, *row))
     return job
 
 
@@ -225,20 +217,35 @@ def insert_once(
     """Enqueue one job under the caller's id, unless that id is in use.
 
     Returns the job that has the id, new or waiting; None if there is no such job type,
-    or if the unique key is in use. Raises AlreadyArchived. The insert waits for a
-    transaction that moves the same id to the archive; that move is not in its snapshot,
-    hence the second look.
+    or if the unique key is in use. Raises AlreadyArchived, and in a transaction that
+    sees the past OperationalError (serialization failure) if the id was archived since.
+    The insert waits for a transaction that moves the same id to the archive; that move
+    is not in its snapshot, hence the second look.
     """
-    with transaction.atomic(using=db.alias):
+
+    def insert_and_look() -> tuple[tuple[Any, ...] | None, Job | None]:
         row = _insert(db, UNLESS_THERE, new, id, text)
         found = find(db, id)
         if found is not None and found.is_over:
             if row is not None:
                 db.run(DELETE_AGAIN, {"id": id})
             raise AlreadyArchived(id, found.status)
+        if row is not None and row[-1] in SEES_THE_PAST:
+            _check_archive(db, id)
+        return row, found
+
+    row, found = db.in_transaction(insert_and_look)
     if row is not None:
         return Inserted(_job(new, id, data, row), is_new=True)
     return None if found is None else Inserted(found, is_new=False)
+
+
+def _check_archive(db: DjangoDatabase, id: UUID) -> None:
+    """Raise OperationalError if the id was archived since this transaction's snapshot:
+    it cannot see the row, and a unique index can. Nothing is left of the try."""
+    with transaction.atomic(using=db.alias):
+        db.fetch(TRY_ARCHIVE, {"id": id})
+        transaction.set_rollback(True, using=db.alias)
 
 
 def insert_unless_there(
@@ -250,76 +257,28 @@ def insert_unless_there(
     return None if row is None else Inserted(_job(new, id, data, row), is_new=True)
 
 
-def insert_many(
-    db: DjangoDatabase, new: NewJob, ids: Sequence[UUID], texts: Sequence[str]
-) -> bool:
-    """Enqueue one job for each data, by COPY; False if there is no such job type.
-
-    100,000 jobs take 1.6 to 2 s; most of it is the index and the foreign key's check.
-    """
-    found = prepare(db, new)
-    if found is None:
-        return False
-    own = (new.enqueued_by, new.tags, new.max_attempts, new.metadata)
-    same = (new.job_type, *found, *own)
-    fields = "\t".join(map(_copy_text, same))
-    connection = connections[db.alias]
-    with (
-        connection.cursor() as cursor,
-        connection.wrap_database_errors,
-        cursor.copy(COPY_MANY) as copy,
-    ):
-        for start in range(0, len(ids), COPY_CHUNK):
-            part = slice(start, start + COPY_CHUNK)
-            lines = [
-                f"{id}\t{fields}\t{_copy_text(text)}\n"
-                for id, text in zip(ids[part], texts[part], strict=True)
-            ]
-            copy.write("".join(lines))
-    notify_many(db, found[0])
-    return True
-
-
-def notify_many(db: DjangoDatabase, queue: str) -> None:
-    """Notify an idle worker of the queue that there are jobs."""
-    db.run(NOTIFY_MANY.format(turn=_turn(db)), {"queue": queue})
-
-
-def prepare(db: DjangoDatabase, new: NewJob) -> tuple[Any, ...] | None:
-    """The queue, priority, ``run_after``, ``expires_at``, follower and ``created_at``
-    of many jobs; None if there is no such job type."""
-    rows = db.fetch(PREPARE_MANY, new.params())
-    return rows[0] if rows else None
-
-
 def _insert(
     db: DjangoDatabase, conflict: str, new: NewJob, id: UUID, text: str
 ) -> tuple[Any, ...] | None:
     """What the new row says; None if there is none."""
     statement = INSERT if new.has_more else INSERT_FEW
-    statement = statement.format(conflict=conflict, turn=_turn(db))
+    is_first = announces(db, new.lane)
+    statement = statement.format(
+        conflict=conflict,
+        announce=str(is_first).lower(),
+        notified=NOTIFIED if is_alone(db) else ISOLATION,
+    )
     rows = db.fetch(statement, {**new.params(), "id": id, "data": text})
+    if rows and is_first:
+        announced(db, new.lane)
     return rows[0] if rows else None
 
 
-def _is_alone(db: DjangoDatabase) -> bool:
-    """Whether a statement that is run now is a transaction by itself."""
-    return connections[db.alias].get_autocommit()
-
-
-def _turn(db: DjangoDatabase) -> str:
-    """The condition on which a statement that is run now notifies idle workers."""
-    return OUR_TURN if _is_alone(db) else ALWAYS
-
-
-def _copy_text(value: object) -> str:
-    """A value in the text format of COPY."""
-    if value is None:
-        return r"\N"
-    text = str(value)
-    if "\\" in text:
-        text = text.replace("\\", "\\\\")
-    return text.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+def _remember(key: tuple[Any, ...], known: Known) -> None:
+    """For the next enqueues; what is older than a moment makes room."""
+    if len(_known) >= MOST_KNOWN:
+        _known.clear()
+    _known[key] = known
 
 
 def _look(job_type: str, queue: str, priority: int, *row: Any) -> Known:
@@ -334,31 +293,36 @@ def _look(job_type: str, queue: str, priority: int, *row: Any) -> Known:
         name: sql.Literal(value).as_string().replace("%", "%%")
         for name, value in values.items()
     }
-    key = row[-1]
-    if key is None:
-        plain = INSERT_KNOWN.format(**literals, notify="")
-        alone, within = plain, plain
-    else:
-        notifying = INSERT_KNOWN.replace("{notify}", NOTIFY_KNOWN)
-        alone, within = (
-            notifying.format(**literals, turn=turn)
-            for turn in (TURN.format(first=key, second=~key), ALWAYS)
-        )
-    return Known(queue, priority, alone, within, since=time.monotonic())
+    plain = INSERT_KNOWN.replace("{notify}", "")
+    key, alone = row[-1], plain
+    if key is not None:  # somebody is idle
+        alone = INSERT_KNOWN.replace("{notify}", NOTIFY_KNOWN)
+        literals["turn"] = TURN.format(first=key, second=~key)
+    return Known(
+        queue,
+        priority,
+        alone=alone.format(**literals, announce="false"),
+        first=plain.format(**literals, announce="true"),
+        further=plain.format(**literals, announce="false"),
+        since=time.monotonic(),
+    )
 
 
 def _insert_known(
-    db: DjangoDatabase, known: Known, id: UUID, text: str
+    db: DjangoDatabase, known: Known, kind: tuple[Any, ...], id: UUID, text: str
 ) -> datetime | None:
     """Enqueue without a look at the job type; None if its row is gone by now."""
-    is_alone = _is_alone(db)
-    statement = known.alone if is_alone else known.within
+    alone = is_alone(db)
+    first = not alone and announces(db, kind)
+    statement = known.alone if alone else known.first if first else known.further
     try:
         row = db.fetch_row(statement, {"id": id.hex, "data": text})
     except IntegrityError:
-        if not is_alone:
+        if not alone:
             raise
         return None
+    if first:
+        announced(db, kind)
     moment: datetime = row[0]
     return moment
 

@@ -13,9 +13,8 @@ from django_jobqueue.store.insert import (
     NewJob,
     insert_once,
     insert_unless_there,
-    notify_many,
-    prepare,
 )
+from django_jobqueue.store.insert_many import prepare
 
 # A key that is free when the job is claimed: that job must see what the caller writes,
 # so it must not be claimed before the caller commits. A claim skips it, and may have
@@ -31,6 +30,14 @@ SELECT job.unique_key, job.id, pg_notify('jobqueue', 'b:' || job.queue)
  WHERE job.unique_key = ANY (%(keys)s::uuid[])
  ORDER BY job.unique_key
    FOR KEY SHARE OF job
+"""
+
+# The database computes them, so that whoever enqueues comes to the same.
+KEYS: Final = """
+SELECT coalesce(%(unique_key)s::uuid, jobqueue_unique_key(
+         %(job_type)s, %(unique_rule)s::jsonb, call.data::jsonb))
+  FROM unnest(%(texts)s::text[]) WITH ORDINALITY AS call (data, number)
+ ORDER BY call.number
 """
 
 KNOWN: Final = """
@@ -51,11 +58,11 @@ INSERT_CALLS: Final = """
 INSERT INTO jobqueue_queuedjob (
        id, unique_key, data, job_type, queue, priority, run_after, expires_at,
        on_complete, created_at, enqueued_by, tags, max_attempts, metadata,
-       unique_until_started)
+       unique_until_started, announce)
 SELECT call.id, call.key, call.data::jsonb, %(job_type)s, %(queue)s, %(priority)s,
        %(run_after)s::timestamptz, %(expires_at)s::timestamptz, %(on_complete)s,
        %(created_at)s::timestamptz, %(enqueued_by)s, %(tags)s::jsonb,
-       %(max_attempts)s::integer, %(metadata)s::jsonb, %(unique_until_started)s
+       %(max_attempts)s::integer, %(metadata)s::jsonb, %(unique_until_started)s, true
   FROM unnest(%(keys)s::uuid[], %(ids)s::uuid[], %(texts)s::text[])
        AS call (key, id, data)
  ORDER BY call.key
@@ -82,7 +89,7 @@ def insert_unique(
         inserted = verb(db, new, id, data, text)
         if inserted is not None:
             return inserted
-        held = _holders(db, new, [new.unique_key] if new.unique_key else [])
+        held = _holders(db, new, keys(db, new, [text]))
         found = find(db, next(iter(held.values()))) if held else None
         if found is not None and not found.is_over:
             return Inserted(found, is_new=False)
@@ -90,11 +97,16 @@ def insert_unique(
             return None
 
 
+def keys(db: DjangoDatabase, new: NewJob, texts: Sequence[str]) -> list[UUID]:
+    """The unique keys of jobs with these data, which are JSON texts, in order."""
+    return [key for (key,) in db.fetch(KEYS, {**new.params(), "texts": list(texts)})]
+
+
 def insert_many_unique(
     db: DjangoDatabase, new: NewJob, calls: Calls
 ) -> dict[UUID, UUID] | None:
-    """Enqueue one job for each call whose key is free; None if there is no such job
-    type.
+    """Enqueue one job for each call whose key is free, in a transaction of the caller;
+    None if there is no such job type.
 
     Returns, for the keys that are in use, the ids of the jobs that have them.
     """
@@ -113,7 +125,6 @@ def insert_many_unique(
             left = [key for key in left if key not in made]
             held |= _holders(db, new, left)
             left = [key for key in left if key not in held]
-    notify_many(db, row[0])
     return held
 
 

@@ -13,6 +13,7 @@ from django_jobqueue.registry import Declaration
 from django_jobqueue.retries import describe
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import Overrides
+from django_jobqueue.unique import UniqueRule
 
 # Written only where something differs, so that a start of a hundred workers writes
 # nothing. Overrides and pauses are never touched; nor is a row without a handler.
@@ -20,15 +21,16 @@ DECLARE: Final = """
 INSERT INTO jobqueue_jobtype AS held (
        name, handler, description, queue, priority, max_attempts, backoff, timeout,
        delivery, concurrency, atomic, expires_in, max_crashes, sensitive, unique_by,
-       on_complete)
+       unique_rule, on_complete)
 SELECT name, handler, description, queue, priority, max_attempts, backoff,
        timeout * interval '1 second', delivery, concurrency, atomic,
-       expires_in * interval '1 second', max_crashes, sensitive, unique_by, on_complete
+       expires_in * interval '1 second', max_crashes, sensitive, unique_by,
+       unique_rule, on_complete
   FROM jsonb_to_recordset(%(declared)s::jsonb) AS declared (
          name text, handler text, description text, queue text, priority smallint,
          max_attempts integer, backoff text, timeout float8, delivery text,
          concurrency integer, atomic boolean, expires_in float8, max_crashes integer,
-         sensitive jsonb, unique_by text, on_complete text)
+         sensitive jsonb, unique_by text, unique_rule jsonb, on_complete text)
  ORDER BY name
     ON CONFLICT (name) DO UPDATE
    SET handler = excluded.handler, description = excluded.description,
@@ -38,17 +40,18 @@ SELECT name, handler, description, queue, priority, max_attempts, backoff,
        concurrency = excluded.concurrency, atomic = excluded.atomic,
        expires_in = excluded.expires_in, max_crashes = excluded.max_crashes,
        sensitive = excluded.sensitive, unique_by = excluded.unique_by,
-       on_complete = excluded.on_complete, declared_at = clock_timestamp()
+       unique_rule = excluded.unique_rule, on_complete = excluded.on_complete,
+       declared_at = clock_timestamp()
  WHERE (held.handler, held.description, held.queue, held.priority, held.max_attempts,
         held.backoff, held.timeout, held.delivery, held.concurrency, held.atomic,
         held.expires_in, held.max_crashes, held.sensitive, held.unique_by,
-        held.on_complete)
+        held.unique_rule, held.on_complete)
        IS DISTINCT FROM
        (excluded.handler, excluded.description, excluded.queue, excluded.priority,
         excluded.max_attempts, excluded.backoff, excluded.timeout, excluded.delivery,
         excluded.concurrency, excluded.atomic, excluded.expires_in,
         excluded.max_crashes, excluded.sensitive, excluded.unique_by,
-        excluded.on_complete)
+        excluded.unique_rule, excluded.on_complete)
 """
 
 OVERRIDES: Final = """
@@ -58,9 +61,9 @@ SELECT name, priority_override, max_attempts_override, timeout_override,
   FROM jobqueue_jobtype
 """
 
-HANDLERS: Final = """
-SELECT name, handler FROM jobqueue_jobtype WHERE name = ANY (%(names)s::text[])
-"""
+UNIQUE_RULE: Final = (
+    "SELECT unique_rule::text FROM jobqueue_jobtype WHERE name = %(name)s"
+)
 
 # What can be overridden, and the type of its column.
 OVERRIDABLE: Final = {
@@ -159,9 +162,13 @@ def overrides(db: Database) -> dict[str, Overrides]:
     return {name: Overrides(*rest) for name, *rest in db.fetch(OVERRIDES)}
 
 
-def handlers(db: Database, names: Sequence[str]) -> dict[str, str]:
-    """Where the handlers of these job types are, as their rows say."""
-    return dict(db.fetch(HANDLERS, {"names": list(names)}))
+def unique_rule(db: Database, name: str) -> UniqueRule | None:
+    """By what the jobs of this type are unique, as its row says; None if by nothing, or
+    if there is no such row."""
+    rows = db.fetch(UNIQUE_RULE, {"name": name})
+    if not rows or rows[0][0] is None:
+        return None
+    return UniqueRule.from_json(json.loads(rows[0][0]))
 
 
 def override(
@@ -208,7 +215,7 @@ def resume(db: Database, names: Sequence[str], *, queues: bool = False) -> list[
 
 
 def _row(declaration: Declaration) -> dict[str, Any]:
-    policy = declaration.policy
+    policy, rule = declaration.policy, unique.rule_of(declaration)
     timeout, expires_in = policy.time_allowed, policy.expires_in
     return {
         "name": declaration.name,
@@ -226,5 +233,6 @@ def _row(declaration: Declaration) -> dict[str, Any]:
         "max_crashes": policy.crashes_allowed,
         "sensitive": sorted(policy.sensitive),
         "unique_by": unique.described(policy.unique)[:300],
+        "unique_rule": None if rule is None else json.loads(rule.json),
         "on_complete": policy.on_complete or "",
     }

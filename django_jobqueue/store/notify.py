@@ -33,15 +33,13 @@ NOTIFY_IDLE: Final = f"""
          WHERE {IDLE})
 """
 
-# For a statement that is a transaction by itself: it leaves the notification to others
-# if two of them are about to notify of the same queue. The second of those commits
-# after the first, so later than whoever left it to them, and what it wakes finds all
-# their jobs. In a longer transaction each must notify: others cannot wait for its end.
+# The statement is a transaction by itself, and leaves the notification to others if two
+# of them are about to notify of the same queue. The second of those commits after the
+# first, so later than whoever left it to them, and what it wakes finds all their jobs.
 TURN: Final = """
        (pg_try_advisory_xact_lock({first}) OR pg_try_advisory_xact_lock({second}))
 """
 OUR_TURN: Final = TURN.format(first=KEY, second=f"~{KEY}")
-ALWAYS: Final = "true"
 
 
 class News(Enum):

@@ -11,9 +11,9 @@ from django_jobqueue.store.expire import NEXT_EXPIRY
 from django_jobqueue.store.workers import NEXT_LAPSE
 
 LOOK: Final = f"""
-SELECT lapse, alone, expiry, is_held_back, strangers, was_set_back, clock
+SELECT lapse, alone, expiry, is_held_back, was_set_back, clock
   FROM ({NEXT_LAPSE}) AS next_lapse (lapse, was_set_back, clock),
-       ({NEXT_ALONE}) AS next_alone (alone, is_held_back, strangers),
+       ({NEXT_ALONE}) AS next_alone (alone, is_held_back),
        ({NEXT_EXPIRY}) AS next_expiry (expiry)
 """
 
@@ -25,7 +25,6 @@ class Prospect(NamedTuple):
     alone: float | None = None  # until a job that must run alone may be claimed
     expiry: float | None = None  # until the next job expires
     is_held_back: bool = False  # a job that must run alone is due, and may not run yet
-    strangers: Sequence[str] = ()  # job types of such jobs that are not known here
     was_set_back: bool = False  # the database's clock, since a lease was granted
     clock: float = 0.0  # the database's, in seconds since 1970
 

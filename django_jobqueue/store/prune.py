@@ -87,6 +87,28 @@ WITH gone AS (
 SELECT id FROM gone
 """
 
+# What a job left behind that is gone without its pruning: its row was deleted by other
+# means, or somebody wrote after that. Only the next rows: all are looked at in time.
+# Subqueries that have values cannot become joins of whole tables.
+_LEFT = """
+WITH seen AS MATERIALIZED (
+  SELECT id, job_id FROM {table} WHERE id > %(after)s ORDER BY id LIMIT %(batch)s
+), gone AS (
+  DELETE FROM {table} AS row
+   USING seen
+   WHERE row.id = seen.id
+     AND coalesce(
+         (SELECT false FROM jobqueue_queuedjob AS job WHERE job.id = seen.job_id),
+         (SELECT false FROM jobqueue_archivedjob AS job WHERE job.id = seen.job_id),
+         true)
+)
+SELECT coalesce(max(id), 0) FROM seen
+"""
+LEFT: Final = {
+    table: _LEFT.format(table=table)
+    for table in ("jobqueue_failure", "jobqueue_report")
+}
+
 # Groups without a failure left, that nobody has decided anything about.
 FORGET_GROUPS: Final = """
 DELETE FROM jobqueue_failuregroup AS held
@@ -197,6 +219,14 @@ def count(db: Database, rule: Rule) -> int:
     statement = _COUNT.format(condition=rule.condition)
     found: int = db.fetch(statement, rule.params(cutoff))[0][0]
     return found
+
+
+def tidy(db: Database, walked: dict[str, int]) -> None:
+    """Delete of the next failures and reports those whose job is gone; ``walked`` has
+    how far that went, by table, and is changed."""
+    for table, statement in LEFT.items():
+        params = {"after": walked.get(table, 0), "batch": BATCH}
+        ((walked[table],),) = db.fetch(statement, params)
 
 
 def forget_groups(db: Database) -> None:

@@ -16,10 +16,8 @@ from django_jobqueue.store.rows import Job
 # The failures are aggregated once, by their index, whichever table has the job.
 RECORD: Final = f"""
 WITH job AS ({FIND})
-SELECT job.*, coalesce(type.handler, ''), ends.first_start, ends.last_start,
-       ends.listed::text
+SELECT job.*, ends.first_start, ends.last_start, ends.listed::text
   FROM job
-  LEFT JOIN jobqueue_jobtype AS type ON type.name = job.job_type
  CROSS JOIN (
        SELECT min(started_at) AS first_start, max(started_at) AS last_start,
               jsonb_agg(jsonb_build_array(number, "end", worker, error_class,
@@ -63,7 +61,6 @@ class Record:
     """A job as it is now, and all that is known of its attempts."""
 
     job: Job
-    handler: str  # as the row of the job type names it
     first_start: datetime | None  # of the attempts in ``ends``
     last_start: datetime | None
     ends: tuple[End, ...]  # oldest first; of many the first and the latest
@@ -74,10 +71,9 @@ def record(db: Database, id: UUID) -> Record | None:
     rows = db.fetch(RECORD, {"id": id})
     if not rows:
         return None
-    *job, handler, first_start, last_start, listed = rows[-1]
+    *job, first_start, last_start, listed = rows[-1]
     return Record(
         job=job_of(job),
-        handler=handler,
         first_start=first_start,
         last_start=last_start,
         ends=tuple(End(*end) for end in from_json(listed or "[]")),

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
+from django_jobqueue.store.columns import (
+    EFFECTIVE_MAX_ATTEMPTS,
+    MOVED,
+    MOVED_OF_JOB,
+    UNLESS_ARCHIVED,
+)
 from django_jobqueue.store.connection import Database
 
 # A job that was cancelled since its claim is archived: nobody else may start it.
@@ -16,12 +21,15 @@ _BACK: Final = f"""
   DELETE FROM jobqueue_queuedjob AS job
    USING held
    WHERE job.id = held.id AND held.unwanted
-  RETURNING {MOVED_OF_JOB}, job.attempts - 1 AS attempts, job.crashes
+  RETURNING {MOVED_OF_JOB}, job.attempts - 1 AS attempts, job.crashes,
+            job.cancel_reason
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
-         {MOVED}, attempts, crashes, status, finished_at, error_message)
+         {MOVED}, attempts, crashes, status, finished_at, error_message,
+         effective_max_attempts)
   SELECT {MOVED}, attempts, crashes, 'cancelled', statement_timestamp(),
-         'cancelled before it started'
+         coalesce(cancel_reason, 'cancelled before it started'),
+         {EFFECTIVE_MAX_ATTEMPTS}
     FROM gone
   {UNLESS_ARCHIVED}
 ), back AS (

@@ -12,7 +12,12 @@ from django_jobqueue.failures import Failure
 from django_jobqueue.fingerprints import Fingerprint
 from django_jobqueue.states import ArchivedStatus, QueuedStatus
 from django_jobqueue.store import failure_rollup, rollup
-from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
+from django_jobqueue.store.columns import (
+    EFFECTIVE_MAX_ATTEMPTS,
+    MOVED,
+    MOVED_OF_JOB,
+    UNLESS_ARCHIVED,
+)
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.failure_rollup import FailureCount
 from django_jobqueue.store.rollup import Count
@@ -70,17 +75,21 @@ WITH held AS MATERIALIZED (
    WHERE job.id = held.id AND held.status IS NOT NULL
   RETURNING {MOVED_OF_JOB}, job.attempts,
             job.crashes + (%(crashed)s::boolean)::integer AS crashes, job.started_at,
-            held.status, held.waited, held.ran, held.delivery, held.fingerprint,
+            job.cancel_reason, held.status, held.waited, held.ran, held.delivery,
+            held.fingerprint,
             held.worker, held.release
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
          {MOVED}, attempts, crashes, status, started_at, finished_at, wait_ms, run_ms,
-         worker, release, error_class, error_message, fingerprint)
+         worker, release, error_class, error_message, fingerprint,
+         effective_max_attempts)
   SELECT {MOVED}, attempts, crashes, status, started_at, statement_timestamp(),
          waited * 1000, ran * 1000, worker, release, %(error_class)s,
          CASE WHEN delivery = 'at_most_once' THEN 'outcome unknown: ' ELSE '' END
-         || %(reason)s::text,
-         CASE WHEN status = 'failed' THEN fingerprint END
+         || coalesce(CASE WHEN status = 'cancelled' THEN cancel_reason END,
+                     %(reason)s::text),
+         CASE WHEN status = 'failed' THEN fingerprint END,
+         {EFFECTIVE_MAX_ATTEMPTS}
     FROM gone
   {UNLESS_ARCHIVED}
 ), back AS (

@@ -1,7 +1,10 @@
-"""A transaction that is open on one of the machinery's own connections."""
+"""Transactions: one that is open on a connection of the machinery, and those that are
+begun on a connection of Django."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -37,3 +40,19 @@ class OpenTransaction:
     ) -> psycopg.Cursor[tuple[Any, ...]]:
         cursor = self._connection.cursor(binary=True)
         return cursor.execute(statement, params or {})
+
+
+@contextmanager
+def read_committed(wrapper: Any) -> Iterator[None]:
+    """Transactions of this connection, which has none open, are so meanwhile."""
+    wrapper.ensure_connection()
+    raw = wrapper.connection
+    before, raw.isolation_level = (
+        raw.isolation_level,
+        psycopg.IsolationLevel.READ_COMMITTED,
+    )
+    try:
+        yield
+    finally:
+        if raw is wrapper.connection and not raw.closed:
+            raw.isolation_level = before

@@ -12,8 +12,6 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import transaction
-
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.enqueueing import enqueue
 from django_jobqueue.exceptions import InvalidArguments
@@ -106,7 +104,8 @@ def start(
     if operation.kind == BulkKind.RESCHEDULE and not chosen.moves:
         raise InvalidArguments("A reschedule needs run_after, priority or queue.")
     db, job = DjangoDatabase(), new_id()
-    with transaction.atomic(using=db.alias):
+
+    def begin() -> bool:
         started = operations.start(
             db,
             operation.id,
@@ -117,6 +116,9 @@ def start(
         )
         if started:
             enqueue_job(operation.id, job)
+        return started
+
+    started = db.in_transaction(begin)
     if started:
         tell_of("start", get(operation.id), by, operation.total or 0)
     return started
@@ -133,10 +135,14 @@ def resume(id: Id, *, by: str = "") -> bool:
     states = list(operations.RESUMABLE)
     if is_abandoned(operation):
         states += operations.ACTIVE
-    with transaction.atomic(using=db.alias):
+
+    def go_on() -> bool:
         resumed = operations.move(db, operation.id, states, BulkState.QUEUED, job=job)
         if resumed:
             enqueue_job(operation.id, job)
+        return resumed
+
+    resumed = db.in_transaction(go_on)
     if resumed:
         tell_of("resume", operation, by, 1)
     return resumed

@@ -8,8 +8,6 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from django.db import transaction
-
 from django_jobqueue.ids import new_id
 from django_jobqueue.states import BulkState
 from django_jobqueue.store import bulk, operations, outlook
@@ -31,13 +29,16 @@ def step(
     ``look`` bounds the rows that are looked at, ``most`` the jobs that are handled.
     """
     db = DjangoDatabase()
-    with transaction.atomic(using=db.alias):
+
+    def work() -> Chunk | None:
         operation = operations.lock(db, id)
         if operation is None or operation.state not in operations.ACTIVE:
             return None
         if job is not None and operation.job_id != job:
             return None
         return bulk.chunk(db, operation, look=look, most=most)
+
+    return db.in_transaction(work)
 
 
 def measure(operation: Operation) -> None:
@@ -86,11 +87,14 @@ def hand_over(id: UUID, *, job: UUID, after: float) -> bool:
     """Let a new job go on with it, in so many seconds; False if ``job`` does not work
     it off."""
     db, successor = DjangoDatabase(), new_id()
-    with transaction.atomic(using=db.alias):
+
+    def hand() -> bool:
         handed = operations.hand_over(db, id, job=job, to=successor)
         if handed:
             enqueue_job(id, successor, run_after=timedelta(seconds=after))
-    return handed
+        return handed
+
+    return db.in_transaction(hand)
 
 
 def fail(id: UUID, message: str) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db import transaction
-
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.triage.checks import check, must_exist
@@ -29,11 +27,15 @@ def pause(
     """
     check(resume_at=resume_at)
     db = DjangoDatabase(using)
-    with transaction.atomic(using=db.alias):
+
+    def pause_all() -> list[str]:
         changed = job_types.pause(
             db, names, queues=queues, by=by, reason=reason, resume_at=resume_at
         )
         must_exist(db, names, changed)
+        return changed
+
+    changed = db.in_transaction(pause_all)
     what = "queues" if queues else "job_types"
     tell("pause", by, len(changed), {what: changed, "reason": reason})
     return changed
@@ -48,10 +50,14 @@ def resume(
 ) -> list[str]:
     """Let these job types, or ``queues``, be claimed again. Raises UnknownJobType."""
     db = DjangoDatabase(using)
-    with transaction.atomic(using=db.alias):
+
+    def resume_all() -> list[str]:
         changed = job_types.resume(db, names, queues=queues)
         if not queues:
             must_exist(db, names, changed)
+        return changed
+
+    changed = db.in_transaction(resume_all)
     what = "queues" if queues else "job_types"
     tell("resume", by, len(changed), {what: changed})
     return changed

@@ -10,36 +10,43 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import Token
-from typing import Any, Final
+from functools import cached_property
+from typing import Any
 
 from django.dispatch import Signal
 
 from django_jobqueue import signals
-from django_jobqueue.arguments import from_json, result_to_json
+from django_jobqueue.arguments import UnknownParameters, from_json
 from django_jobqueue.conf import conf
 from django_jobqueue.context import Context, running
-from django_jobqueue.exceptions import Cancel, Fail, InvalidArguments, JobTimeout
+from django_jobqueue.exceptions import (
+    Cancel,
+    InvalidArguments,
+    JobTimeout,
+)
 from django_jobqueue.outcomes import Asked, Outcome, Verb
-from django_jobqueue.redaction import secrets_in
+from django_jobqueue.redaction import Secrets, secrets_in
 from django_jobqueue.registry import Declaration, registry
 from django_jobqueue.report import Report
-from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.chain import chain_of
-from django_jobqueue.workers.ending import hopeless, named, outcome_of
+from django_jobqueue.workers.ending import (
+    BROKEN,
+    CANCELLED,
+    EXPIRED,
+    NO_RESULT,
+    STOPPED,
+    SUCCEEDED,
+    NotWanted,
+    hopeless,
+    named,
+    outcome_of,
+    result_of,
+)
 
 logger = logging.getLogger(__name__)
 
-NO_RESULT: Final = "null"  # JSON text
-SUCCEEDED: Final = Outcome(verb=Verb.SUCCEED, result=NO_RESULT)
-EXPIRED: Final = Outcome(verb=Verb.EXPIRE)
-CANCELLED: Final = Outcome(verb=Verb.CANCEL, reason="cancelled before it started")
-BROKEN: Final = Outcome(
-    verb=Verb.FAIL,
-    end=AttemptEnd.FAILED,
-    reason="the worker could not handle the end of this attempt; see its log",
-)
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
 
@@ -63,6 +70,7 @@ class Attempt:
     result: str | None = None  # JSON text
     error: BaseException | None = None
     settled: bool = False  # finished in the handler's own transaction
+    committing: bool = False  # that transaction, at this moment
     thread: int | None = None
     task: asyncio.Task[Any] | None = None
     data: Any = None  # what the handler is called with
@@ -118,6 +126,8 @@ class Attempt:
         """What it comes to without being started; None if it is to be started."""
         if self.asked is Asked.CANCEL:
             return CANCELLED
+        if self.asked is Asked.STOP:
+            return STOPPED
         expires_in = self.job.expires_in
         if expires_in is None or time.monotonic() - self.claimed < expires_in:
             return None
@@ -126,13 +136,21 @@ class Attempt:
     def begin(self) -> Any:
         """Start; returns what to call the handler with.
 
-        Raises InvalidArguments, and ValueError for data that is no JSON of ours.
+        Raises NotWanted, InvalidArguments, and ValueError for data that is no JSON of
+        ours.
         """
-        self.started = time.monotonic()
+        with self._lock:  # who interrupts it sees that it has started, or it does not
+            outcome = self.unwanted
+            if outcome is None:
+                self.started = time.monotonic()
+        if outcome is not None:
+            raise NotWanted(outcome)
         self._before = running.set(self.here)
         self.data = data = from_json(self.job.data)
-        if problem := self.declaration.parameters.problem(data):
-            raise InvalidArguments(problem)
+        parameters = self.declaration.parameters
+        if problem := parameters.problem(data):
+            newer = parameters.are_unknown(data)
+            raise (UnknownParameters if newer else InvalidArguments)(problem)
         return data
 
     def here(self) -> Context:
@@ -152,6 +170,8 @@ class Attempt:
         with self._lock:
             if self.over or self.asked is not Asked.NOTHING:
                 return False
+            if self.committing and why is not Asked.TIME_OUT:
+                return False
             self.asked = why
             if not self.started:
                 return True
@@ -159,6 +179,8 @@ class Attempt:
             self.hopeless_at = time.monotonic() + patience
             if self.context is not None:
                 self.context._cancelled = True
+            if self.committing:  # an exception would leave open whether it was done
+                return True
             if self.task is not None:
                 self.task.get_loop().call_soon_threadsafe(_cancel, self)
             elif self.thread is not None:
@@ -176,8 +198,17 @@ class Attempt:
         if before is not None:
             running.reset(before)
 
+    def commits(self, committing: bool) -> None:
+        """The commit of the handler's own transaction begins, or is done; nothing
+        interrupts it."""
+        with self._lock:
+            self.committing = committing
+            self.settled = not committing
+
     def finish(self) -> Finished:
         """What it came to, told to whoever listens."""
+        if isinstance(self.error, NotWanted):
+            return self.finish_unstarted(self.error.outcome)
         finished = self._conclude()
         signal = _signal_of(self)
         if signal.receivers:
@@ -188,6 +219,8 @@ class Attempt:
 
     async def afinish(self) -> Finished:
         """``finish`` for an async handler, in its event loop."""
+        if isinstance(self.error, NotWanted):
+            return self.finish_unstarted(self.error.outcome)
         finished = self._conclude()
         signal = _signal_of(self)
         if signal.receivers:
@@ -224,7 +257,8 @@ class Attempt:
         if self.error is not None:
             outcome = self._outcome(self.error)
             tail = "" if self.context is None else self.context.report.tail()
-            return Finished(job.id, job.fence, outcome, ran, now, tail)
+            most = self.max_attempts
+            return Finished(job.id, job.fence, outcome, ran, now, tail, most)
         outcome = SUCCEEDED
         if self.result != NO_RESULT:
             outcome = Outcome(verb=Verb.SUCCEED, result=self.result)
@@ -239,12 +273,13 @@ class Attempt:
         except Exception as wrong:  # such as a Snooze without its wait
             return _outcome_of(self, wrong)
 
-    def secrets(self) -> set[str]:
+    @cached_property
+    def secrets(self) -> Secrets:
         """The texts in its data that must not be shown."""
         try:
             data = from_json(self.job.data)
-        except ValueError:
-            return set()
+        except (ValueError, RecursionError):
+            return Secrets()
         return secrets_in(data, self.declaration.policy.sensitive)
 
 
@@ -263,7 +298,8 @@ def _outcome_of(attempt: Attempt, error: BaseException) -> Outcome:
         attempt=attempt.job.attempts,
         max_attempts=attempt.max_attempts,
         asked=attempt.asked,
-        secrets=attempt.secrets(),
+        given_back=attempt.job.fence - attempt.job.attempts,
+        secrets=attempt.secrets,
     )
 
 
@@ -300,20 +336,10 @@ def _context_of(attempt: Attempt) -> Context:
         deadline=attempt.deadline,
         fence=job.fence,
         metadata=from_json(job.metadata) if job.metadata else {},
-        report=Report(lambda: attempt.told(attempt), attempt.secrets),
+        report=Report(lambda: attempt.told(attempt), lambda: attempt.secrets),
         _cancelled=attempt.asked is not Asked.NOTHING,
         _save=attempt.save,
     )
-
-
-def result_of(value: Any) -> str:
-    """The JSON text of what a handler returned. Raises Fail if it has none."""
-    if value is None:
-        return NO_RESULT
-    try:
-        return result_to_json(value, limit=conf.max_result_bytes)
-    except TypeError as error:
-        raise Fail(str(error)) from error
 
 
 def run(attempt: Attempt) -> Finished:
@@ -321,8 +347,6 @@ def run(attempt: Attempt) -> Finished:
 
     No worker and no database is needed: an Attempt made of plain values will do.
     """
-    if unwanted := attempt.unwanted:
-        return attempt.finish_unstarted(unwanted)
     attempt.thread = threading.get_ident()
     try:
         try:
@@ -350,8 +374,6 @@ def call(attempt: Attempt) -> Any:
 
 async def arun(attempt: Attempt) -> Finished:
     """Run an async handler in this task; whatever it raises is its outcome."""
-    if unwanted := attempt.unwanted:
-        return attempt.finish_unstarted(unwanted)
     try:
         data = attempt.begin()
         if signals.attempt_started.receivers:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import attrgetter
 from typing import Final
 
-from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import claim, release
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rows import ClaimedJob
@@ -20,8 +21,37 @@ from django_jobqueue.workers.policies import Policies
 
 logger = logging.getLogger(__name__)
 
-POSITION: Final = attrgetter("due", "id.int")  # in a lane
+POSITION: Final = attrgetter("job.due", "job.id.int")  # in a lane
 LIMIT_RETRY: Final = 1.0  # seconds until a type at its limit is asked for again
+RECHECK_FIRST: Final = 0.5  # seconds after an answer was lost; then twice that
+RECHECK_LONGEST: Final = 300.0
+
+
+class Doubt:
+    """Whether jobs may be claimed in our name that we never heard of.
+
+    Their claim may be committed long after its answer was lost: it waits for a lock, or
+    for a standby. So after the first look come others, more and more seldom, and never
+    a last one.
+    """
+
+    def __init__(self) -> None:
+        self._next_at = math.inf  # time.monotonic()
+        self._rest = 0.0
+
+    def arise(self) -> None:
+        """An answer was lost."""
+        self._rest, self._next_at = RECHECK_FIRST, 0.0
+
+    def looked(self) -> None:
+        """Look again later."""
+        self._next_at = time.monotonic() + self._rest
+        self._rest = min(2 * self._rest, RECHECK_LONGEST)
+
+    @property
+    def rest(self) -> float:
+        """Seconds until the next look; infinite without a doubt."""
+        return max(0.0, self._next_at - time.monotonic())
 
 
 class Claimer:
@@ -44,7 +74,7 @@ class Claimer:
         stir: Callable[[], None] = lambda: None,
     ) -> None:
         self.choice = Choice(policies, queues)
-        self.in_doubt = False  # the answer of a claim was lost
+        self.doubt = Doubt()
         self._worker = worker
         self._connection = connection
         self._policies = policies
@@ -97,11 +127,10 @@ class Claimer:
 
     def take_alone(self) -> Attempt | None:
         """Claim one job that must run in a process of its own."""
-        made = self._hold(
-            self._ask(
-                lambda: claim.claim_alone(
-                    self._connection, self._worker, self._policies.names, self._queues
-                )
+        names = self._policies.names
+        made = self._claim(
+            lambda: claim.claim_alone(
+                self._connection, self._worker, names, self._queues
             )
         )
         return made[0] if made else None
@@ -112,19 +141,19 @@ class Claimer:
         self._held.difference_update(given)
         if given:
             jobs = [attempt.job for attempt in given]
-            self.in_doubt = True  # if this fails, they are found by their absence
             ids, fences = [job.id for job in jobs], [job.fence for job in jobs]
-            release.release(self._connection, self._worker, ids, fences)
-            self.in_doubt = False
+            with self._doubted():
+                release.release(self._connection, self._worker, ids, fences)
 
     def settle_doubt(self) -> None:
-        """Release what a lost answer left claimed in our name."""
-        if self.in_doubt:
-            ours = [attempt.job.id for attempt in list(self._held)]
-            lost = release.recover(self._connection, self._worker, ours)
-            self.in_doubt = False
-            if lost:
-                logger.info("%d jobs that were claimed unheard were given back", lost)
+        """Release what is claimed in our name and is not here."""
+        if self.doubt.rest > 0:
+            return
+        ours = [attempt.job.id for attempt in list(self._held)]
+        lost = release.recover(self._connection, self._worker, ours)
+        self.doubt.looked()
+        if lost:
+            logger.info("%d jobs that were claimed unheard were given back", lost)
 
     def _fill_slots(
         self, executor: Executor, ordered: list[Known], room: int
@@ -163,10 +192,10 @@ class Claimer:
         self, executor: Executor, part: list[Known], room: int
     ) -> tuple[int, Known | None]:
         lanes = [known.start for known in part]
-        jobs = self._ask(
+        attempts = self._claim(
             lambda: claim.claim(self._connection, self._worker, lanes, room)
         )
-        return self._took(executor, part, jobs, full=len(jobs) >= room)
+        return self._took(executor, part, attempts, full=len(attempts) >= room)
 
     def _take_careful(
         self, executor: Executor, known: Known
@@ -182,41 +211,46 @@ class Claimer:
         verb = claim.claim_limited if limited else claim.claim
         if limited and known.due:  # before the claim: what ends meanwhile ends this
             self.choice.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
-        jobs = self._ask(lambda: verb(self._connection, self._worker, lane, free))
-        if len(jobs) >= free:
+        attempts = self._claim(lambda: verb(self._connection, self._worker, lane, free))
+        if len(attempts) >= free:
             self.choice.limited_until.pop(job_type, None)
-        elif jobs:  # perhaps all that there were; if not, an end says when to ask
+        elif attempts:  # perhaps all that there were; if not, an end says when to ask
             self.choice.may_be_asked(job_type)
-        return self._took(executor, [known], jobs, full=len(jobs) >= free)
+        return self._took(executor, [known], attempts, full=len(attempts) >= free)
 
-    def _ask(self, verb: Callable[[], list[ClaimedJob]]) -> list[ClaimedJob]:
-        """Claim; if the answer is lost, remember that there may be jobs of ours."""
+    def _claim(self, verb: Callable[[], list[ClaimedJob]]) -> list[Attempt]:
+        """Claim, and hold what was claimed; whatever goes wrong on the way, there may
+        be jobs of ours that are not here."""
+        with self._doubted():
+            jobs = verb()
+            now = time.monotonic()
+            attempts = [self._make(job, now) for job in jobs]
+            self._held.update(attempts)
+        if attempts:
+            self._stir()
+        return attempts
+
+    @contextmanager
+    def _doubted(self) -> Iterator[None]:
         try:
-            return verb()
-        except StoreUnavailable:
-            self.in_doubt = True
+            yield
+        except BaseException:
+            self.doubt.arise()
             raise
 
     def _took(
         self,
         executor: Executor,
         part: list[Known],
-        jobs: list[ClaimedJob],
+        attempts: list[Attempt],
         *,
         full: bool,
     ) -> tuple[int, Known | None]:
-        jobs.sort(key=POSITION)
+        attempts.sort(key=POSITION)
         if len(part) > 1:
             order = {known.lane: index for index, known in enumerate(part)}
-            jobs.sort(key=lambda job: order[job.lane])
-        executor.put(self._hold(jobs))
+            attempts.sort(key=lambda attempt: order[attempt.job.lane])
+        executor.put(attempts)
+        jobs = [attempt.job for attempt in attempts]
+        executor.pace.took(len(job.data) for job in jobs)
         return len(jobs), self.choice.lanes.claimed(part, jobs, full=full)
-
-    def _hold(self, jobs: list[ClaimedJob]) -> list[Attempt]:
-        """They are this process's now."""
-        now = time.monotonic()
-        attempts = [self._make(job, now) for job in jobs]
-        self._held.update(attempts)
-        if attempts:
-            self._stir()
-        return attempts

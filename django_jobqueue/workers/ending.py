@@ -1,16 +1,49 @@
-"""From what a handler raised to what is kept of it and done about it."""
+"""From what a handler returned or raised to what is kept of it and done about it."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any, Final
 
-from django_jobqueue.exceptions import Cancel, JobTimeout, LeaseLost
+from django_jobqueue.arguments import result_to_json
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import Cancel, Fail, JobTimeout, LeaseLost
 from django_jobqueue.failures import Failure
 from django_jobqueue.outcomes import Asked, Outcome, Verb, decide
 from django_jobqueue.policy import Policy
 from django_jobqueue.redaction import mask_text
+from django_jobqueue.states import AttemptEnd
+
+NO_RESULT: Final = "null"  # JSON text
+SUCCEEDED: Final = Outcome(verb=Verb.SUCCEED, result=NO_RESULT)
+EXPIRED: Final = Outcome(verb=Verb.EXPIRE)
+CANCELLED: Final = Outcome(verb=Verb.CANCEL, reason="cancelled before it started")
+STOPPED: Final = Outcome(verb=Verb.RELEASE, reason="the worker stopped first")
+BROKEN: Final = Outcome(
+    verb=Verb.FAIL,
+    end=AttemptEnd.FAILED,
+    reason="the worker could not handle the end of this attempt; see its log",
+)
+
+
+class NotWanted(Exception):
+    """The handler is not to be called; ``outcome`` is what the job came to."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.reason)
+        self.outcome = outcome
+
+
+def result_of(value: Any) -> str:
+    """The JSON text of what a handler returned. Raises Fail if it has none."""
+    if value is None:
+        return NO_RESULT
+    try:
+        return result_to_json(value, limit=conf.max_result_bytes)
+    except TypeError as error:
+        raise Fail(str(error)) from error
 
 
 def named(error: BaseException, asked: Asked, timeout: float | None) -> BaseException:
@@ -41,6 +74,7 @@ def outcome_of(
     attempt: int,
     max_attempts: int | None,
     asked: Asked,
+    given_back: int,
     secrets: Collection[str],
 ) -> Outcome:
     """What an attempt that raised this comes to, without the secrets of its data."""
@@ -52,6 +86,7 @@ def outcome_of(
         attempt=attempt,
         max_attempts=max_attempts,
         asked=asked,
+        given_back=given_back,
     )
     if outcome.verb not in (Verb.FAIL, Verb.RETRY):
         return replace(outcome, reason=mask_text(outcome.reason, secrets))

@@ -7,6 +7,7 @@ import select
 import threading
 from typing import Any, Final
 
+from django.apps import apps
 from django.conf import settings
 from django.db import connections, reset_queries
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -14,10 +15,15 @@ from django.db.backends.signals import connection_created
 from psycopg import sql
 from psycopg.pq import TransactionStatus
 
+from django_jobqueue.store.bounded import run_bounded
+
 logger = logging.getLogger(__name__)
 
-# Everything of a session that outlives a transaction, in one round trip; the settings
-# that Django made when it connected are made again after it.
+CLEANING: Final = 5.0  # seconds that it may take; a network may be half open
+
+# Everything of a session that outlives a transaction, in one round trip. The settings
+# that Django made when it connected are made again with it, those of the project after
+# it, by the receivers of ``connection_created`` that made them.
 RESET: Final = (
     "RESET SESSION AUTHORIZATION; RESET ALL; SELECT pg_advisory_unlock_all(); "
     "UNLISTEN *; DISCARD TEMP"
@@ -115,12 +121,30 @@ def _is_open(wrapper: Any) -> bool:
 
 
 def _reset(wrapper: Any) -> None:
+    raw = wrapper.connection
     parts: list[sql.Composable] = [sql.SQL(RESET)]
     if wrapper.timezone_name:
         zone = sql.Literal(wrapper.timezone_name)
         parts.append(sql.SQL("SET TIME ZONE {}").format(zone))
-    wrapper.connection.execute(sql.SQL("; ").join(parts), prepare=False)
-    wrapper._configure_role(wrapper.connection)
+    options = wrapper.settings_dict.get("OPTIONS", {})
+    if role := options.get("assume_role"):
+        parts.append(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+    run_bounded(raw, sql.SQL("; ").join(parts).as_string(raw), CLEANING)
+    wrapper.errors_occurred = False  # it has answered
+    level = wrapper.isolation_level if "isolation_level" in options else None
+    if (raw.isolation_level, raw.read_only, raw.deferrable) != (level, None, None):
+        raw.isolation_level, raw.read_only, raw.deferrable = level, None, None
+    if not getattr(wrapper, "pool", None) and _has_settings_of_the_project():
+        connection_created.send(sender=type(wrapper), connection=wrapper)
+        _was_used(wrapper)  # by them
+
+
+def _has_settings_of_the_project() -> bool:
+    """Whether anybody but us, and Django, does something with new connections. From a
+    pool a connection is a new one each time."""
+    known = apps.is_installed("django.contrib.postgres")
+    uids = [uid for (uid, _sender), *_ in connection_created.receivers]
+    return sum(not str(uid).startswith("jobqueue.") for uid in uids) > known
 
 
 def _drop(wrapper: BaseDatabaseWrapper) -> None:
@@ -143,7 +167,9 @@ def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
         connection.close_at = None
     wrappers = connection.execute_wrappers
     if not any(isinstance(wrapper, _Used) for wrapper in wrappers):
-        wrappers.append(_Used())
+        # The first, since a handler may be inside ``connection.execute_wrapper()``,
+        # which takes the last one away at its end.
+        wrappers.insert(0, _Used())
 
 
 def _was_used(wrapper: BaseDatabaseWrapper) -> bool:

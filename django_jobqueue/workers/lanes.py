@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +12,8 @@ from django_jobqueue.store.marks import START, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 
 BACK: Final = 2_000  # jobs
+MANY: Final = 256  # lanes
+KEPT: Final = 600.0  # seconds
 
 
 @dataclass(slots=True)
@@ -21,6 +24,7 @@ class Known:
     mark: Mark = START  # the position of the last claim, or of the first job
     due: bool = True  # believed to have jobs to run now
     served: int = 0  # when it last gave a job, as a count
+    used: float = 0.0  # when jobs were last seen there, by time.monotonic()
     _back: Mark = START  # the mark as it was at least so many jobs ago
     _turn: Mark = START  # and less than that
     _passed: int = 0  # jobs since then
@@ -41,8 +45,12 @@ class Known:
 
 
 class Lanes:
-    """The known lanes. Never forgets one: their number is that of queues × priorities ×
-    job types in use, and an empty one costs a claim a few microseconds."""
+    """The known lanes: queues × priorities × job types.
+
+    One that is empty costs a claim a few microseconds, so it is forgotten only where
+    there are many, as with a queue for each tenant, and it has been empty for long. The
+    next look finds it again as soon as it has a job.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Lane, Known] = {}
@@ -59,10 +67,22 @@ class Lanes:
 
     def looked(self, heads: Iterable[Head]) -> None:
         """Learn from a look at all lanes: which are due, and where each begins."""
+        now = time.monotonic()
         for head in heads:
-            known = self._known.setdefault(head.lane, Known(head.lane))
+            known = self._known.setdefault(head.lane, Known(head.lane, used=now))
             known.due = head.is_due
             known.put(head.mark)
+            if head.due_in is not None:
+                known.used = now
+        if len(self._known) > MANY:
+            self._forget(now - KEPT)
+
+    def _forget(self, since: float) -> None:
+        """Keep those that were used since, and as many others as may be."""
+        unused = [known for known in self._known.values() if known.used < since]
+        unused.sort(key=lambda known: known.used)
+        for known in unused[: len(self._known) - MANY]:
+            del self._known[known.lane]
 
     def in_turn(self, wanted: Callable[[Lane], bool]) -> list[Known]:
         """The wanted lanes in the order of a claim: by priority, greatest first; within
@@ -96,6 +116,7 @@ class Lanes:
                 end = ends[known.lane]
                 self._served += 1
                 known.served = self._served
+                known.used = time.monotonic()
                 mark = (jobs[end - 1].run_after, jobs[end - 1].id)
                 exhausted = index < stop
                 known.put(max(known.mark, mark) if exhausted else mark, end - begin)

@@ -12,7 +12,8 @@ from typing import Final
 
 from psycopg.pq.abc import PGconn
 
-from django_jobqueue.store.connection import BoundedConnection, OwnConnection
+from django_jobqueue.store.bounded import BoundedConnection
+from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import CHANNEL, NOTIFY, News, parse, payload
 from django_jobqueue.workers.loop import Loop
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -13,21 +14,76 @@ from django_jobqueue.exceptions import StoreUnavailable
 logger = logging.getLogger(__name__)
 
 FOREVER: Final = 3_600.0  # seconds; somebody will wake us
-AFTER_ERROR: Final = 1.0
+AFTER_ERROR: Final = 1.0  # seconds; doubled with each further failure
+LONGEST_AFTER_ERROR: Final = 30.0
+REPEAT_EVERY: Final = 60.0  # seconds between two lines about the same error
+
+
+class Trouble:
+    """The failures of a loop in a row: how long to rest, and what to say of them.
+
+    The same error is logged once with its traceback, then at most once a minute with a
+    count, and once more when it is over.
+    """
+
+    def __init__(self, name: str, longest: float) -> None:
+        self._name = name
+        self._longest = longest  # rest, in seconds
+        self._last: tuple[type[BaseException], str] | None = None
+        self._failures = 0  # in a row
+        self._unsaid = 0  # of those, since the last line
+        self._said_at = 0.0  # time.monotonic()
+
+    def failed(self, error: Exception) -> float:
+        """Take note of a failure; returns the seconds to rest."""
+        self._failures += 1
+        now, place = time.monotonic(), (type(error), _place_of(error))
+        if place != self._last:
+            self._last, self._unsaid, self._said_at = place, 0, now
+            logger.exception("The %s failed; it goes on", self._name)
+        else:
+            self._unsaid += 1
+            if now - self._said_at >= REPEAT_EVERY:
+                self._repeat(error, now)
+        return min(self._longest, AFTER_ERROR * 2.0 ** min(self._failures - 1, 10))
+
+    def is_over(self) -> None:
+        """A round did not fail."""
+        if self._failures:
+            logger.info(
+                "The %s works again after %d failures", self._name, self._failures
+            )
+        self._last, self._failures, self._unsaid = None, 0, 0
+
+    def _repeat(self, error: Exception, now: float) -> None:
+        logger.error(
+            "The %s failed %d more times in %.0f s: %s: %s",
+            self._name,
+            self._unsaid,
+            now - self._said_at,
+            type(error).__name__,
+            error,
+        )
+        self._unsaid, self._said_at = 0, now
 
 
 class Loop:
     """Does ``tick`` again and again; each one says how long to rest after it.
 
-    ``wake`` cuts a rest short. Tests call ``tick`` themselves, with no thread.
+    ``wake`` cuts a rest short, but not the rest after a failure: whatever wakes a loop
+    would otherwise have it fail as often. Tests call ``tick`` themselves, with no
+    thread.
     """
 
     name = "loop"
+    longest_after_error = LONGEST_AFTER_ERROR
 
     def __init__(self) -> None:
         self._woken = threading.Event()
-        self._stopping = False
+        self._told_to_stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._trouble = Trouble(self.name, self.longest_after_error)
+        self.is_failing = False  # the last round failed
 
     def tick(self) -> float:
         """One round of work. Returns the seconds to rest until the next."""
@@ -56,7 +112,7 @@ class Loop:
 
         With a timeout of zero, only ask.
         """
-        self._stopping = True
+        self._told_to_stop.set()
         self.wake()
         if self._thread is None or timeout == 0:
             return self._thread is None
@@ -66,17 +122,24 @@ class Loop:
     def round(self) -> float:
         """A tick that survives every error."""
         try:
-            return self.tick()
+            rest = self.tick()
         except StoreUnavailable as error:  # logged where it was sorted
+            self.is_failing = True
             return error.retry_in
-        except Exception:
-            logger.exception("The %s failed; it goes on", self.name)
-            return AFTER_ERROR
+        except Exception as error:
+            self.is_failing = True
+            return self._trouble.failed(error)
+        if self.is_failing:
+            self.is_failing = False
+            self._trouble.is_over()
+        return rest
 
     def _run(self) -> None:
-        while not self._stopping:
+        while not self._told_to_stop.is_set():
             rest = self.round()
-            if rest > 0:
+            if self.is_failing:
+                self._told_to_stop.wait(rest)
+            elif rest > 0:
                 self._woken.wait(rest)
             self._woken.clear()
         try:
@@ -89,24 +152,43 @@ class LoopGroup(Loop):
     """Loops that share one thread, and so may share one connection."""
 
     def __init__(self, name: str, loops: Sequence[Loop]) -> None:
-        super().__init__()
         self.name = name
+        super().__init__()
         self._due = dict.fromkeys(loops, 0.0)  # time.monotonic()
+        self._lock = threading.Lock()
 
     def tick(self) -> float:
         """Do the rounds that are due."""
         for loop, due in self._due.items():
             if due <= time.monotonic():
+                self._due[loop] = math.inf  # unless it is hurried meanwhile
                 rest = loop.round()
-                self._due[loop] = time.monotonic() + rest
+                self._set_due(loop, time.monotonic() + rest)
         return max(0.0, min(self._due.values()) - time.monotonic())
 
     def hurry(self, loop: Loop) -> None:
-        """Let this one's next round be now."""
-        self._due[loop] = 0.0
+        """Let this one's next round be now, or after its rest if it has failed."""
+        with self._lock:
+            if not loop.is_failing:
+                self._due[loop] = 0.0
         self.wake()
 
     def close(self) -> None:
         """Close each."""
         for loop in self._due:
             loop.close()
+
+    def _set_due(self, loop: Loop, moment: float) -> None:
+        with self._lock:
+            hurried = self._due[loop] <= moment and not loop.is_failing
+            self._due[loop] = 0.0 if hurried else moment
+
+
+def _place_of(error: BaseException) -> str:
+    """The line that raised it: its message may differ each time."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    if step is None:
+        return ""
+    return f"{step.tb_frame.f_code.co_filename}:{step.tb_lineno}"

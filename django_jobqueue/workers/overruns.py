@@ -89,21 +89,25 @@ def _finished(row: Overrun) -> Finished:
         )
     else:
         policy = declaration.policy
+    allowed = attempts_in_force(
+        policy.delivery,
+        row.own_attempts,
+        policy.attempts_allowed,
+        row.attempts_override,
+    )
     outcome = outcome_of(
         JobTimeout(HELD_THE_LOCK.format(timeout=row.timeout or 0)),
         job_type=row.job_type,
         policy=policy,
         attempt=row.attempt,
-        max_attempts=attempts_in_force(
-            policy.delivery,
-            row.own_attempts,
-            policy.attempts_allowed,
-            row.attempts_override,
-        ),
+        max_attempts=allowed,
         asked=Asked.TIME_OUT,
+        given_back=0,
         secrets=(),
     )
-    return Finished(row.id, row.fence, outcome, row.ran, time.monotonic())
+    return Finished(
+        row.id, row.fence, outcome, row.ran, time.monotonic(), max_attempts=allowed
+    )
 
 
 def _count(db: Database, ended: Sequence[Ended]) -> None:

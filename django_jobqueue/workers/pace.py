@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from django_jobqueue.conf import conf
 
 MOST_AHEAD: Final = 3_000  # jobs
+LARGEST_AHEAD: Final = (
+    32_000_000  # characters of data, if all have as many as the largest
+)
 OVERHEAD: Final = 0.00002  # seconds of Python around a job, one at a time
 SHORT: Final = 0.01  # seconds; what takes longer is not claimed ahead
 SAMPLES: Final = 10  # before a type is believed to be short
 WEIGHT: Final = 0.05  # of the newest run
+FADE: Final = 0.9  # of what was the largest, at each claim
 
 
 class Pace:
-    """Moving averages of run times, by job type."""
+    """Moving averages of run times, by job type; how much data jobs have here."""
 
     def __init__(self) -> None:
+        self._largest = 0.0  # characters, of late
         self._mean: dict[str, float] = {}
         self._seen: dict[str, int] = {}
 
@@ -27,6 +33,10 @@ class Pace:
             self._seen[job_type] = seen + 1
         mean = self._mean.get(job_type, seconds)
         self._mean[job_type] = mean + (seconds - mean) * WEIGHT
+
+    def took(self, sizes: Iterable[int]) -> None:
+        """Take note of the data that the jobs of one claim have."""
+        self._largest = max(self._largest * FADE, *sizes, 1)
 
     def is_short(self, job_type: str) -> bool:
         """Whether jobs of this type are known to be short."""
@@ -44,4 +54,5 @@ class Pace:
         if not self.is_short(job_type):
             return 0
         each = max(self._mean[job_type] / slots, OVERHEAD)
-        return min(MOST_AHEAD, int(conf.prefetch / each))
+        room = LARGEST_AHEAD / self._largest if self._largest else MOST_AHEAD
+        return int(min(MOST_AHEAD, conf.prefetch / each, room))

@@ -43,6 +43,7 @@ class Policies:
         self._declared: dict[str, Declaration] = {}
         self._overrides: Mapping[str, Overrides] = {}
         self._terms: dict[str, Terms] = {}
+        self.held_back: frozenset[str] = frozenset()  # types that are not claimed now
 
     @property
     def names(self) -> list[str]:
@@ -56,7 +57,11 @@ class Policies:
 
     def runs(self, job_type: str, *, is_async: bool) -> bool:
         """Whether this job type has a handler here, of this kind."""
-        return self.knows(job_type) and self.terms(job_type).is_async is is_async
+        return (
+            job_type not in self.held_back
+            and self.knows(job_type)
+            and self.terms(job_type).is_async is is_async
+        )
 
     def knows(self, job_type: str) -> bool:
         """Whether this job type has a handler here."""

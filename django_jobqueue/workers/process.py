@@ -98,6 +98,7 @@ class Worker:
             busy=self._more_will_end,
             finished=self._written,
             report=self.reporter.write,
+            hold_back=self._hold_back,
         )
         self._make_executors(holder)
         self.dispatcher.executors = self.executors
@@ -179,6 +180,11 @@ class Worker:
     def _written(self, done: Sequence[Attempt]) -> None:
         self.dispatcher.ended(done)  # first, so that it is never idle for a moment
         self.held.difference_update(done)
+
+    def _hold_back(self, job_types: frozenset[str]) -> None:
+        """Claim no jobs of these types, until the database takes their outcomes."""
+        self.policies.held_back = job_types
+        self.dispatcher.jobs_arrived(behind=True)
 
     def _give_up(self, hung: list[Attempt]) -> None:
         for attempt in hung:

@@ -10,7 +10,7 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.registry import registry
-from django_jobqueue.store import job_types, prospect
+from django_jobqueue.store import prospect
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prospect import Prospect
 from django_jobqueue.workers.lease_clock import ClockWatch, lease_time
@@ -33,7 +33,6 @@ class Prospects:
         self._queues = queues
         self._prospect = Prospect()
         self._told: set[Loop] = set()
-        self._refused: set[str] = set()  # job types that nobody vouches for
         self._clock = ClockWatch()
 
     def look(self, chore: Loop, *, anew: bool = False) -> Prospect:
@@ -42,8 +41,6 @@ class Prospects:
         if anew or chore in self._told or self.rest <= 0:
             self._told.clear()
             self._prospect = self._look()
-            if self._meet(set(self._prospect.strangers) - self._refused):
-                self._prospect = self._look()
         self._told.add(chore)
         return self._prospect.after(time.monotonic() - self.looked_at)
 
@@ -63,13 +60,3 @@ class Prospects:
             self.clock_set_at = time.monotonic()
             logger.warning("The database's clock was set forward by %.1f s", ahead)
         return found
-
-    def _meet(self, strangers: set[str]) -> bool:
-        """Ask the finders for these job types, as the process would that is to run a
-        job of one; whether any of them is known now."""
-        if not strangers or not registry.finders:
-            return False
-        handlers = job_types.handlers(self._connection, sorted(strangers))
-        found = {name for name, path in handlers.items() if registry.find(name, path)}
-        self._refused |= strangers - found
-        return bool(found)

@@ -32,6 +32,7 @@ class Pruner(Loop):
         self._pass: Iterator[int] | None = None
         self._pruned = 0
         self._walks: dict[prune.Rule, prune.Walk] = {}
+        self._tidied: dict[str, int] = {}
         self._hour_ends = time.monotonic() + HOUR
 
     def tick(self) -> float:
@@ -65,6 +66,7 @@ class Pruner(Loop):
         for rule, walk in self._walks.items():
             yield from prune.prune(self._connection, rule, walk)
         workers.forget(self._connection)
+        prune.tidy(self._connection, self._tidied)
         while rollup.fold(self._connection):
             yield 0
         rollup.drop(self._connection)

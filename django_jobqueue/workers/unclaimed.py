@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextvars import copy_context
 from typing import Final
 
 from asgiref.sync import async_to_sync
@@ -57,10 +58,10 @@ def unclaimed(
 
 def run_here(attempt: Attempt) -> Finished:
     """Run it in this thread, whatever kind its handler is; an async one reaches the
-    database through this thread's connections."""
-    if attempt.declaration.is_async:
-        return async_to_sync(arun)(attempt)
-    return run(attempt)
+    database through this thread's connections. What it sets in context variables ends
+    with it, as in a worker."""
+    run_it = async_to_sync(arun) if attempt.declaration.is_async else run
+    return copy_context().run(run_it, attempt)
 
 
 def is_trouble(error: BaseException | None, outcome: Outcome) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ from urllib.parse import urlsplit
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+from testproject.browser import NEEDS, find
+
 TALLEST = 1_500  # pixels; what is below is cut off
 COLOURS = 64
 NO_SIDEBAR = "localStorage.setItem('django.admin.navSidebarIsOpen', 'false')"
@@ -80,9 +80,10 @@ def camera(
 ) -> Iterator[Camera]:
     """A camera for this site, for who has this cookie; ``before`` is called before
     each picture."""
+    chromium = find()
+    if chromium is None:
+        raise SystemExit(f"This {NEEDS}.")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = chromium.launch(playwright)
         yield Camera(browser, site, session, before)
         browser.close()

@@ -61,7 +61,7 @@ def worker(name: str = "web-1:4100", **columns: Any) -> int:
         "threads": 4,
         "job_types": [ADD, FAIL],
         "versions": {"python": "3.13.1"},
-        "lease_until": timezone.now() + MINUTE,
+        "lease_until": timezone.now() + 60 * MINUTE,  # longer than any test takes
         "rss": 80_000_000,
     }
     made: int = Worker.objects.create(name=name, **{**defaults, **columns}).pk

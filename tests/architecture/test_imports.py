@@ -31,9 +31,8 @@ DANGEROUS = {
 
 # Where a name is imported, and why that is no job's choice.
 BY_NAME = {
-    ("import_string", "backends/joining.py"): "the settings name the backend",
+    ("import_string", "backends/in_use.py"): "the settings name the backend",
     ("import_string", "workers/chain.py"): "settings and code name middleware",
-    ("import_module", "backends/declared.py"): "a task's module, of an installed app",
     ("import_module", "checks.py"): "the settings name middleware",
 }
 

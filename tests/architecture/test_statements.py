@@ -17,6 +17,7 @@ ELSEWHERE: dict[tuple[str, str], str] = {
     ("workers/listener.py", "UNLISTEN *"): "about that session",
     ("workers/hygiene.py", "RESET SESSION AUTHORIZATION"): "the session of a handler",
     ("workers/hygiene.py", "SET TIME ZONE {}"): "as Django had set it there",
+    ("workers/hygiene.py", "SET ROLE {}"): "as Django had set it there",
     ("checks.py", "SHOW server_version_num"): "asked before there is any table",
 }
 

@@ -1,16 +1,16 @@
 """A real browser, which looks at pages that Django's live server sends.
 
-Needs ``pip install -e '.[browser]'`` and Chromium; ``CHROMIUM`` says where it is. What
-the browser complains of, such as what the content security policy forbids, fails the
-test.
+``make test`` gets Playwright and a Chromium (``testproject/browser.py``). Without them
+these tests are skipped; with ``JOBQUEUE_REQUIRE_BROWSER=1``, as in CI, they fail.
+Whatever the browser complains about, such as a violation of the content security
+policy, fails the test.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import pytest
@@ -20,11 +20,11 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from django_jobqueue.management.jobqueue.roles import ROLES
+from testproject import browser
 from tests.conftest import eventually
 
-CHROMIUM = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))
 WIDE = {"width": 1280, "height": 900}
-PATIENCE = 15_000  # milliseconds, for what workers do
+PATIENCE = 60_000  # milliseconds; on a busy machine, workers and pages take their time
 
 
 class Screen:
@@ -86,18 +86,25 @@ def chromium() -> Iterator[Any]:
     """The browser. Playwright runs a loop in this thread, where Django's ORM, which is
     used here between two looks at a page, would refuse to work; so would other tests
     that run a loop, which is why it ends with the module."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="needs playwright: pip install -e '.[browser]'"
-    )
-    if not CHROMIUM.exists():
-        pytest.skip(f"needs Chromium: {CHROMIUM} is not there; set CHROMIUM")
-    with pytest.MonkeyPatch.context() as patch, playwright.sync_playwright() as started:
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing('needs Playwright: run "make browser"')
+    found = browser.find()
+    if found is None:
+        missing(browser.NEEDS)
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        browser = started.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
+        launched = found.launch(playwright)
+        yield launched
+        launched.close()
+
+
+def missing(need: str) -> NoReturn:
+    """Skip the test, or fail it where a browser is required."""
+    if os.environ.get("JOBQUEUE_REQUIRE_BROWSER"):
+        pytest.fail(need)
+    pytest.skip(need)
 
 
 See = Callable[..., Screen]

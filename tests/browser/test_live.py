@@ -123,6 +123,7 @@ def test_keys_lead_to_tabs_rows_and_the_search(see: See, scene: Scene) -> None:
     assert keys.is_visible()
     page.keyboard.press("Escape")
     keys.wait_for(state="hidden")
+    page.wait_for_function("!document.activeElement.closest('dialog')")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_url("**/change/**", wait_until="commit")

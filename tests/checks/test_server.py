@@ -137,9 +137,10 @@ def test_who_has_decided_about_listen_is_not_told_about_a_pooler(
 
 def test_every_check_has_an_id_that_is_tested_here() -> None:
     source = Path(checks.__file__).read_text()
-    ids = set(re.findall(r'id="jobqueue\.([EW]\d{3})"', source))
+    ids = set(re.findall(r'"jobqueue\.([EW]\d{3})"', source))
     tests = "".join(
         file.read_text() for file in Path(__file__).parent.glob("test_*.py")
     )
-    tested = {id.upper() for id in re.findall(r"\ndef test_([ew]\d{3})_", tests)}
+    names = " ".join(re.findall(r"\ndef (test_[ew]\d{3}_\w*)", tests))
+    tested = {id.upper() for id in re.findall(r"_([ew]\d{3})(?=_)", names)}
     assert ids == tested

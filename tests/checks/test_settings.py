@@ -1,4 +1,4 @@
-"""Checks of the settings: E001–E007, E009, W001 and W005, each with a hint."""
+"""Checks of the settings: E001–E007, E009–E011, W001, W005, W006, each with a hint."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage, Error, Warning, run_checks
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
+from django.db import connections
 from django.db.backends.postgresql import psycopg_any
 from django.test import override_settings
 
-from django_jobqueue import middleware
+import django_jobqueue
+from django_jobqueue import job, middleware
 from django_jobqueue.checks import (
+    check_autocommit,
     check_database_setting,
+    check_followers,
     check_middleware,
     check_settings,
 )
@@ -350,3 +355,47 @@ def test_w005_a_sync_middleware_around_async_handlers() -> None:
 def test_ours_suits_every_handler() -> None:
     paths = [f"django_jobqueue.middleware.{name}" for name in middleware.__all__]
     assert found_of_middleware(*paths) == []
+
+
+@pytest.mark.parametrize(
+    ("alias", "kind", "id"),
+    [("default", Error, "jobqueue.E010"), ("reports", Warning, "jobqueue.W006")],
+)
+def test_e010_and_w006_a_database_in_which_nobody_commits(
+    alias: str, kind: type[CheckMessage], id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manual = {**connections.settings["default"], "AUTOCOMMIT": False}
+    assert list(check_autocommit(None)) == []
+    monkeypatch.setitem(connections.settings, alias, manual)
+    (message,) = check_autocommit(None)
+    assert (type(message), message.id) == (kind, id)
+    assert message.msg.startswith(f"DATABASES[{alias!r}]['AUTOCOMMIT'] is False: ")
+    if kind is Error:
+        with pytest.raises(ImproperlyConfigured, match="without 'AUTOCOMMIT': False"):
+            django_jobqueue.worker().start()
+    with override_settings(JOBQUEUE={"MODE": "immediate"}):
+        assert list(check_autocommit(None)) == []
+
+
+def _a(job: str, status: str) -> None: ...
+def _b(job: str, status: str) -> None: ...
+def _c(job: str, status: str) -> None: ...
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_e011_job_types_that_follow_on_each_other_without_end(length: int) -> None:
+    names = ["checks.a", "checks.b", "checks.c"][:length]
+    try:
+        for n, function in enumerate((_a, _b, _c)[:length]):
+            job(name=names[n], on_complete=names[(n + 1) % length])(function)
+        leads_there = job(name="checks.start", on_complete=names[0])(_c)
+        (message,) = check_followers(None)
+    finally:
+        for name in (*names, leads_there.name):
+            registry.remove(name)
+    assert message.id == "jobqueue.E011"
+    assert message.msg == (
+        "These job types follow on each other without end: "
+        f"{' → '.join([*names, names[0]])}."
+    )
+    assert list(check_followers(None)) == []

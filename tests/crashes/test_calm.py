@@ -30,8 +30,10 @@ def longest_lease() -> float:
 
 @pytest.fixture
 def calm(runworkers: Callable[..., RunWorkers]) -> RunWorkers:
-    """One worker process that rests, and all who look after it."""
-    run = runworkers("--threads", "2", "--lease", str(LEASE))
+    """One worker process that rests, and all who look after it. They rest for an hour,
+    so that nothing but a wake ends it."""
+    looks = {"SAMPLE_CALM_LOOKS": str(LEASE / 3_600)}
+    run = runworkers("--threads", "2", "--lease", str(LEASE), **looks)
     run.started()
     eventually(lambda: longest_lease() > LEASE * EASE, what="calm")
     return run

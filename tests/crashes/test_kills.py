@@ -10,6 +10,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Group
@@ -217,6 +218,17 @@ def test_a_handler_that_ends_its_process_is_a_crash(
     assert starts(journal) == {"die": 3}
 
 
+def test_workers_that_die_at_once_are_replaced_later_and_later(
+    runworkers: Run, journal: str
+) -> None:
+    runworkers("--threads", "1", *LEASE)
+    jobs.die_again.enqueue(journal)
+    eventually(lambda: Worker.objects.count() >= 5, within=60)
+    starts = Worker.objects.order_by("id").values_list("started_at", flat=True)[:5]
+    # From the second death on there is a rest: 0.4, 0.8 and 1.6 s so far.
+    assert (starts[4] - starts[1]).total_seconds() > 2.5
+
+
 def test_children_die_with_a_killed_supervisor_and_its_successor_takes_over(
     runworkers: Run, journal: str
 ) -> None:
@@ -236,6 +248,22 @@ def test_children_die_with_a_killed_supervisor_and_its_successor_takes_over(
     assert archived()[0].error_message == "outcome unknown: its supervisor died"
     assert starts(journal) == {"a": 2, "b": 1}
     second.close()
+
+
+def test_a_child_that_hears_nothing_dies_with_a_killed_supervisor_as_well(
+    runworkers: Run, journal: str, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    run = runworkers("--threads", "1", *LEASE)
+    (pid,) = run.started()
+    jobs.hold.enqueue(journal, str(gate))
+    eventually(lambda: starts(journal) == {"hold": 1})
+    run.process.kill()
+    try:
+        eventually(lambda: is_gone(pid), what="the worker to die")
+    finally:
+        os.close(os.open(gate, os.O_RDWR))
 
 
 def test_another_host_takes_over_when_the_lease_has_lapsed(
@@ -283,6 +311,23 @@ def test_a_killed_keeper_is_replaced(runworkers: Run, journal: str) -> None:
     assert "starting another" in run.output
 
 
+def test_a_host_that_lost_all_its_processes_at_once_starts_them_again(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--threads", "1", *LEASE)
+    run.started()
+    run.signal(signal.SIGSTOP)  # so that it finds them all dead at one look
+    for pid in (pids := children(run.process.pid)):
+        kill(pid)
+    eventually(lambda: all(is_gone(p) and len(threads_of(p)) == 1 for p in pids))
+    run.signal(signal.SIGCONT)
+
+    jobs.write.enqueue(journal, "a")
+    eventually(all_archived(1))
+    assert starts(journal) == {"a": 1}
+    assert run.stop() == 0
+
+
 def test_a_stopped_keeper_is_killed_and_replaced(runworkers: Run, journal: str) -> None:
     run = runworkers("--threads", "1")
     (pid,) = run.started()
@@ -303,6 +348,11 @@ def is_gone(pid: int) -> bool:
             return file.read().rsplit(")", 1)[1].split()[0] == "Z"
     except FileNotFoundError:
         return True
+
+
+def threads_of(pid: int) -> list[str]:
+    """The threads of a process that have not ended; its main one stays to the last."""
+    return os.listdir(f"/proc/{pid}/task")
 
 
 def children(pid: int) -> list[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -165,10 +167,13 @@ def test_a_handler_that_holds_the_interpreter_longer_than_the_lease_is_refused(
     program: Run,  # noqa: F811
     runworkers: Callable[..., RunWorkers],
     journal: str,
+    tmp_path: Path,
 ) -> None:
     """No thread of its process can renew meanwhile, so another worker rescues the job;
     what the first attempt says in the end changes nothing. It may end before it is told
     to stop, or not, and while the next one runs already."""
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
     other = runworkers("--threads", "1", "--lease", "2", SAMPLE_HOST="another")
     other.started()
     held = program(
@@ -179,7 +184,8 @@ from django.test import override_settings
 def hold(context: django_jobqueue.Context) -> str:
     jobs.note({journal!r}, "start", context.crashes)
     if not context.crashes:
-        ctypes.PyDLL(None).usleep(5_000_000)  # a C function that keeps the lock
+        # A C function that keeps the lock until the gate is opened at its other end.
+        ctypes.PyDLL(None).open({str(gate)!r}.encode(), os.O_RDONLY)
     jobs.note({journal!r}, "end", context.crashes)
     return f"after {{context.crashes}} crashes"
 
@@ -188,6 +194,10 @@ with override_settings(JOBQUEUE={{"LEASE": 2}}), django_jobqueue.worker(threads=
     {STAY}
 """
     )
+    try:
+        eventually(lambda: queued(crashes=1), within=60, what="the job to be rescued")
+    finally:
+        os.close(os.open(gate, os.O_RDWR))
     (job,) = eventually(lambda: archived(), within=60, what=held.output)
     assert job.status == "succeeded"
     assert job.crashes >= 1

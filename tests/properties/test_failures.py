@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_jobqueue.conf import conf
 from django_jobqueue.failures import KEPT_FRAMES, MESSAGE_LENGTH, Failure
-from django_jobqueue.redaction import MASK, SHORTEST_SECRET, mask_text, secrets_in
+from django_jobqueue.redaction import (
+    MASK,
+    SHORTEST_SECRET,
+    Secrets,
+    mask_text,
+    secrets_in,
+)
 from tests.properties import values
 
 secrets = st.lists(
@@ -98,3 +105,27 @@ def test_every_value_under_a_sensitive_key_is_a_secret(
     assert all(len(text) >= SHORTEST_SECRET for text in texts)
     strings = [value for value in data.values() if isinstance(value, str)]
     assert {text for text in strings if len(text) >= SHORTEST_SECRET} <= texts
+
+
+few = st.text("ab'", min_size=1, max_size=4)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sets(few, max_size=5), st.text("ab'", max_size=14))
+def test_each_character_of_a_secret_is_masked_and_no_other(
+    texts: set[str], text: str
+) -> None:
+    spellings = {*texts, *(repr(one)[1:-1] for one in texts)}
+    inside = [
+        any(
+            text.startswith(one, start)
+            for one in spellings
+            for start in range(max(0, at - len(one) + 1), at + 1)
+        )
+        for at in range(len(text))
+    ]
+    parts = groupby(range(len(text)), inside.__getitem__)
+    assert Secrets(texts).mask(text) == "".join(
+        MASK if hidden else "".join(text[at] for at in places)
+        for hidden, places in parts
+    )

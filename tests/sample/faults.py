@@ -7,7 +7,7 @@ import signal
 from typing import Any
 
 from django_jobqueue.signals import attempt_started
-from django_jobqueue.workers import identity
+from django_jobqueue.workers import identity, life
 
 
 def install() -> None:
@@ -19,5 +19,7 @@ def install() -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         attempt_started.connect(kill, weak=False)
+    if looks := os.environ.get("SAMPLE_CALM_LOOKS"):
+        life.CALM_LOOKS = float(looks)  # type: ignore[misc]
     if host := os.environ.get("SAMPLE_HOST"):
         identity.host = lambda: host

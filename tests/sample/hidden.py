@@ -1,4 +1,4 @@
-"""Nobody imports this, but for a worker that comes upon the task in it."""
+"""A module of tasks that autodiscovery does not import."""
 
 from __future__ import annotations
 

@@ -10,10 +10,12 @@ import re
 import signal
 import threading
 import time
+from contextvars import ContextVar
 from pathlib import Path
 
 from asgiref.sync import sync_to_async
 from django.db import connection
+from psycopg import IsolationLevel
 
 from django_jobqueue import Cancel, Context, Fail, Retry, Snooze, current_job, job
 
@@ -145,7 +147,7 @@ def hang(journal: str) -> None:
             time.sleep(0.05)
 
 
-def hold(how: str) -> None:
+def keep_lock(how: str) -> None:
     """Keep the interpreter's lock, and never give it back; other threads do not run."""
     if how == "computing":
         re.match(r"(a+)+$", "a" * 60 + "b")
@@ -156,28 +158,28 @@ def hold(how: str) -> None:
 def hold_lock(journal: str, how: str = "computing") -> None:
     """Keep the interpreter's lock."""
     note(journal, "start", "hold")
-    hold(how)
+    keep_lock(how)
 
 
 @job(timeout=1, max_attempts=2, backoff="immediate")
 async def ahold_lock(journal: str, how: str = "computing") -> None:
     """The same in the event loop."""
     note(journal, "start", "hold")
-    hold(how)
+    keep_lock(how)
 
 
 @job(timeout=1, delivery="at_most_once")
 def hold_lock_once(journal: str, how: str = "computing") -> None:
     """The same, at most once."""
     note(journal, "start", "hold")
-    hold(how)
+    keep_lock(how)
 
 
 @job(timeout=None, backoff="immediate")
 def hold_lock_for_good(journal: str, how: str = "computing") -> None:
     """The same, and nothing forbids it."""
     note(journal, "start", "hold")
-    hold(how)
+    keep_lock(how)
 
 
 @job(timeout=1, max_attempts=2, backoff="immediate")
@@ -203,6 +205,14 @@ async def awrite_in_time(journal: str, word: str = "ran", seconds: float = 0.0) 
     note(journal, "end", word)
 
 
+@job
+def hold(journal: str, gate: str) -> None:
+    """Wait in a C function that keeps the interpreter's lock, for the other end of this
+    named pipe."""
+    note(journal, "start", "hold")
+    ctypes.PyDLL(None).open(gate.encode(), os.O_RDONLY)
+
+
 @job(max_crashes=3)
 def die(journal: str, how: str = "kill") -> None:
     """Take the whole process along."""
@@ -210,6 +220,12 @@ def die(journal: str, how: str = "kill") -> None:
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     os._exit(int(how))
+
+
+@job(max_crashes=50)
+def die_again(journal: str) -> None:
+    """The same, many times."""
+    die.function(journal)
 
 
 @job
@@ -220,6 +236,12 @@ def leave_a_mess() -> None:
         cursor.execute("SET TIME ZONE 'Asia/Tokyo'")
         cursor.execute("SELECT pg_advisory_lock(42)")
         cursor.execute("CREATE TEMP TABLE left_over (n integer)")
+
+
+@job
+async def aleave_a_mess() -> None:
+    """The same, from async code."""
+    await sync_to_async(leave_a_mess.function)()
 
 
 @job
@@ -241,6 +263,62 @@ def see_session() -> list[str]:
         )
         row = cursor.fetchone()
     return [str(value) for value in row]
+
+
+@job
+def ask(statement: str) -> str:
+    """Return the one value of this statement, as text."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return str(cursor.fetchone()[0])
+
+
+@job
+def wrap_statements() -> None:
+    """Refuse all statements for a moment, and connect meanwhile."""
+
+    def refuse(*args: object) -> None:
+        raise ValueError("no statement here")
+
+    connection.close()
+    with connection.execute_wrapper(refuse), contextlib.suppress(ValueError):
+        connection.cursor().execute("SELECT 1")
+
+
+@job
+def change_transactions() -> None:
+    """Have transactions begin otherwise from now on."""
+    connection.ensure_connection()
+    raw = connection.connection
+    raw.isolation_level, raw.read_only = IsolationLevel.SERIALIZABLE, True
+
+
+context_variable: ContextVar[str | None] = ContextVar("sample", default=None)
+
+
+@job
+def set_context(value: str) -> str | None:
+    """Return what the last handler has left, and leave this."""
+    before = context_variable.get()
+    context_variable.set(value)
+    return before
+
+
+@job
+async def aset_context(value: str) -> str | None:
+    """The same without a thread."""
+    before = context_variable.get()
+    context_variable.set(value)
+    return before
+
+
+@job
+def query_and_stay(gate: str) -> None:
+    """Ask the database, tell so, and wait until the gate opens."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    gates[f"{gate} queried"] = threading.Event()
+    gates[gate].wait(30)
 
 
 @job
@@ -353,6 +431,29 @@ def stay(gate: str) -> None:
 
 
 @job
+def stay_and_fail(gate: str) -> None:
+    """Wait until the gate opens, and fail then."""
+    while not gates[gate].wait(0.01):
+        pass
+    raise ValueError("the gate is open")
+
+
+@job
+async def astay_and_fail(gate: str) -> None:
+    """The same without a thread."""
+    while not gates[gate].is_set():
+        await asyncio.sleep(0.01)
+    raise ValueError("the gate is open")
+
+
+@job(atomic=True)
+def stay_atomically(gate: str) -> None:
+    """The same in a transaction."""
+    while not gates[gate].wait(0.01):
+        pass
+
+
+@job
 async def astay(gate: str) -> None:
     """The same without a thread."""
     while not gates[gate].is_set():
@@ -383,6 +484,47 @@ def add_alone(a: int, b: int = 0) -> int:
 def index(document: int, why: str = "") -> int:
     """One waiting job of each document."""
     return document
+
+
+@job(
+    queue="mail",
+    priority=7,
+    expires_in=3_600,
+    on_complete="tests.sample.report",
+    unique=True,
+    unique_until="started",
+)
+def with_all_options(a: object = 0, b: object = "none") -> None:
+    """Has whatever a job type says of its jobs."""
+
+
+@job(on_complete="tests.sample.chain_b")
+def chain_a() -> None:
+    """The first of three."""
+
+
+@job(on_complete="tests.sample.chain_c", max_attempts=1)
+def chain_b(job: str, status: str) -> None:
+    """The second of three."""
+    raise ValueError("the middle fails")
+
+
+@job
+def chain_c(job: str, status: str) -> str:
+    """The last of three."""
+    return status
+
+
+@job(
+    queue="mail",
+    priority=7,
+    expires_in=3_600,
+    on_complete="tests.sample.report",
+    unique=("status",),
+    unique_until="started",
+)
+def follow_with_options(job: str, status: str) -> None:
+    """Follows, with whatever a job type says of its jobs."""
 
 
 @job

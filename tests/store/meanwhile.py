@@ -57,10 +57,11 @@ def together(functions: list[Callable[[], Any]]) -> list[Any]:
 
 def until_waiting(count: int = 1) -> None:
     """Wait until so many sessions wait for a lock."""
-    eventually(lambda: _waiting() >= count, what="sessions to wait")
+    eventually(lambda: waiting() >= count, what="sessions to wait")
 
 
-def _waiting() -> int:
+def waiting() -> int:
+    """How many sessions wait for a lock."""
     with connection.cursor() as cursor:
         cursor.execute(WAITING)
         count: int = cursor.fetchone()[0]

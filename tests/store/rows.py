@@ -69,7 +69,7 @@ def job_type(name: str, **columns: Any) -> str:
 
 def register(db: Database, name: str = "host:1", **values: Any) -> int:
     """Insert the row of a worker that is alive; returns its id."""
-    values.setdefault("lease", 60.0)
+    values.setdefault("lease", 3_600.0)  # seconds; longer than any test takes
     lease = values.pop("lease")
     new = NewWorker(
         **{

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -14,10 +15,16 @@ from django_jobqueue.ids import new_id
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.selection import Selection, Table, Term
 from django_jobqueue.store import bulk as store_bulk
-from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection, Params
 from django_jobqueue.triage import bulk, bulk_steps
-from tests.store.meanwhile import Background, open_transaction, together, until_waiting
-from tests.store.rows import ADD, ago, make_many
+from tests.store.meanwhile import (
+    Background,
+    OpenTransaction,
+    open_transaction,
+    together,
+    until_waiting,
+)
+from tests.store.rows import ADD, ago, archive, make_many
 
 FAILED = Selection(Table.ARCHIVED, (Term("status", "failed"),))
 
@@ -124,6 +131,122 @@ def test_a_job_that_is_being_claimed_is_waited_for_only_to_cancel_it(
     assert BulkOperation.objects.get(pk=now).skipped == {"changed": 1}
     assert QueuedJob.objects.get(id=held).cancel_requested_at is not None
     assert ArchivedJob.objects.get(id=free).status == "cancelled"
+
+
+class Interrupted:
+    """A store's database; when it has looked for the next jobs, something happens."""
+
+    def __init__(self, db: OpenTransaction, happens: Callable[[], object]) -> None:
+        self._db = db
+        self._happens = happens
+        self.run = db.run
+
+    def fetch(self, statement: str, params: Params = {}) -> list[tuple[Any, ...]]:  # noqa: B006
+        rows = self._db.fetch(statement, params)
+        if "is_wanted" in statement:
+            self._happens()
+        return rows
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "skipped"),
+    [
+        ("run_now", "queue = 'b'", {"changed": 1}),
+        ("run_now", "status = 'running'", {"running": 1}),
+        ("reschedule", "queue = 'b'", {"changed": 1}),
+        ("reschedule", "status = 'running'", {"running": 1}),
+        ("cancel", "queue = 'b'", {"changed": 1}),
+    ],
+)
+def test_a_job_that_changes_after_it_was_found_is_left_alone(
+    own: OwnConnection,
+    other: OwnConnection,
+    kind: str,
+    change: str,
+    skipped: dict[str, int],
+) -> None:
+    first, second = make_many(2, queue="a")
+    chosen = Selection(Table.QUEUED, (Term("queue", "a"),))
+    options = {"priority": 9} if kind == "reschedule" else {}
+    id = bulk.draft(kind, chosen, **options).id
+    assert bulk.start(id)
+    update = f"UPDATE jobqueue_queuedjob SET {change} WHERE id = %(id)s"
+    with open_transaction(own) as db:
+        operation = store_bulk.operations.lock(db, id)
+        assert operation is not None
+        meanwhile = Interrupted(db, lambda: other.run(update, {"id": first}))
+        done = store_bulk.chunk(meanwhile, operation, look=5)  # type: ignore[arg-type]
+
+    assert (done.changed, done.skipped) == (1, skipped)
+    left = QueuedJob.objects.get(id=first)
+    assert (left.priority, left.cancel_requested_at) == (0, None)
+
+
+def test_a_job_that_leaves_the_selection_while_it_is_waited_for_is_not_cancelled(
+    own: OwnConnection, background: Background
+) -> None:
+    first, second = make_many(2, queue="a")
+    chosen = Selection(Table.QUEUED, (Term("queue", "a"),))
+    id = bulk.draft("cancel", chosen).id
+    assert bulk.start(id)
+    with open_transaction(own) as db:
+        db.run(
+            "UPDATE jobqueue_queuedjob SET queue = 'b' WHERE id = %(id)s", {"id": first}
+        )
+        cancelling = background(partial(to_the_end, id, 100))
+        until_waiting()
+    assert cancelling.result(30) == 1
+    assert QueuedJob.objects.get(id=first).cancel_requested_at is None
+    assert not QueuedJob.objects.filter(id=second).exists()
+    assert BulkOperation.objects.get().skipped == {"changed": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "skipped"), [("replay", {"changed": 1}), ("prune", {"changed": 1})]
+)
+def test_a_job_that_is_pruned_after_it_was_found_is_counted_as_changed(
+    own: OwnConnection, other: OwnConnection, kind: str, skipped: dict[str, int]
+) -> None:
+    first, second = (archive(ADD, "failed", finished_at=ago(n)) for n in (9, 5))
+    id = bulk.draft(kind, FAILED).id
+    assert bulk.start(id)
+    delete = "DELETE FROM jobqueue_archivedjob WHERE id = %(id)s"
+    with open_transaction(own) as db:
+        operation = store_bulk.operations.lock(db, id)
+        assert operation is not None
+        meanwhile = Interrupted(db, lambda: other.run(delete, {"id": first}))
+        done = store_bulk.chunk(meanwhile, operation, look=5)  # type: ignore[arg-type]
+
+    assert (done.changed, done.skipped) == (1, skipped)
+    assert copies() == ([second] if kind == "replay" else [])
+
+
+def test_only_the_job_in_charge_hands_an_operation_over(transactional_db: None) -> None:
+    id = replaying(3)
+    first = BulkOperation.objects.get().job_id
+    assert first is not None
+
+    assert bulk_steps.hand_over(id, job=first, after=60)
+    second = BulkOperation.objects.get().job_id
+    waiting = QueuedJob.objects.count()
+    assert second != first
+    assert not bulk_steps.hand_over(id, job=first, after=60)
+
+    assert BulkOperation.objects.get().job_id == second
+    assert QueuedJob.objects.count() == waiting
+
+
+@pytest.mark.parametrize("state", ["paused", "stopped", "failed", "done", "draft"])
+def test_an_operation_that_is_not_at_work_is_not_handed_over(
+    transactional_db: None, state: str
+) -> None:
+    id = replaying(3)
+    BulkOperation.objects.update(state=state)
+    first = BulkOperation.objects.get().job_id
+    assert first is not None
+
+    assert not bulk_steps.hand_over(id, job=first, after=60)
+    assert BulkOperation.objects.get().job_id == first
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,13 @@ from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.store import claim, finish
 from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.store.finish import Finished, Holder
+from tests.conftest import eventually
 from tests.store.meanwhile import (
     Background,
     open_transaction,
     together,
     until_waiting,
+    waiting,
 )
 from tests.store.rows import (
     ADD,
@@ -113,6 +115,16 @@ def test_a_claim_within_a_limit_takes_no_more_than_it_asked_for(
     make_many(6, "t")
 
     assert len(claim.claim_limited(own, holder, [lane("t")], 2)) == 2
+
+
+def test_what_other_types_run_does_not_count_against_the_limit(
+    own: OwnConnection, holder: int
+) -> None:
+    make_many(6)
+    assert len(claim.claim(own, holder, [lane()], 5)) == 5
+    make_many(3, LIMITED)
+
+    assert len(claim.claim_limited(own, holder, [lane(LIMITED)], 5)) == 2
 
 
 def test_what_others_run_counts_against_the_limit(
@@ -236,6 +248,34 @@ def test_a_job_is_not_claimed_alone_if(
     make(name, **{"alone": True, **rest})
 
     assert claim.claim_alone(own, holder, [ADD], ["default"]) == [], why
+
+
+def test_of_one_job_type_only_the_queues_that_are_served_are_claimed_alone(
+    own: OwnConnection, holder: int
+) -> None:
+    make(alone=True, queue="another", run_after=ago(10))
+    served = make(alone=True, queue="served", run_after=ago(5))
+
+    got = [claim.claim_alone(own, holder, [ADD], ["served", "c"]) for _ in range(2)]
+
+    assert [ids(jobs) for jobs in got] == [{served}, set()]
+
+
+def test_a_job_that_another_transaction_locked_is_not_waited_for_to_run_it_alone(
+    own: OwnConnection, other: OwnConnection, holder: int, background: Background
+) -> None:
+    locked = make(alone=True, run_after=ago(10))
+    free = make(alone=True, run_after=ago(5))
+    with open_transaction(other) as transaction:
+        transaction.fetch(
+            "SELECT id FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE",
+            {"id": locked},
+        )
+        claiming = background(partial(claim.claim_alone, own, holder, [ADD], None))
+        eventually(lambda: claiming.done() or waiting())
+        assert waiting() == 0
+
+    assert ids(claiming.result(30)) == {free}
 
 
 def test_a_job_that_runs_alone_keeps_to_the_limit_and_the_pause_of_its_type(

@@ -23,8 +23,8 @@ from django_jobqueue.store.connection import (
     DjangoDatabase,
     OwnConnection,
     connection_parameters,
-    is_passing,
 )
+from django_jobqueue.store.errors import is_passing
 from tests.store.meanwhile import Background, open_transaction, until_waiting
 from tests.store.rows import ADD, make
 

@@ -9,9 +9,9 @@ import pytest
 from django.db import connections
 
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store.bounded import BoundedConnection
 from django_jobqueue.store.connection import (
     PINNED,
-    BoundedConnection,
     OwnConnection,
 )
 from tests.store.proxy import Proxy
@@ -112,7 +112,7 @@ def test_an_answer_that_comes_late_is_not_waited_for(own: OwnConnection) -> None
     with own.raw() as connection:
         connection.bound = 0.2
     with pytest.raises(StoreUnavailable, match="within 0.2 s"):
-        own.fetch("SELECT pg_sleep(9)")
+        own.fetch("SELECT pg_sleep(1)")
 
     assert own.fetch("SELECT 1") == [(1,)]
 

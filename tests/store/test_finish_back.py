@@ -105,9 +105,9 @@ def test_idle_workers_are_told_of_what_goes_back(
 def test_nobody_is_told_of_what_does_not_go_back(
     own: OwnConnection, holder: int, ear: Ear
 ) -> None:
+    make()
+    make()
     set_listening(own, holder, True)
-    make()
-    make()
     for job, outcome in zip(
         claimed(own, holder, 2), (succeeded(), failed()), strict=True
     ):

@@ -14,7 +14,7 @@ from psycopg.errors import CheckViolation, ForeignKeyViolation
 
 from django_jobqueue.ids import new_id
 from django_jobqueue.models import JobType, QueuedJob
-from django_jobqueue.store import insert
+from django_jobqueue.store import insert, insert_many
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.insert import NewJob
 from django_jobqueue.store.rows import Job
@@ -74,6 +74,8 @@ def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
         "unique_key": None,
         "unique_until_started": False,
         "awaited": False,
+        "announce": False,
+        "cancel_reason": None,
     }
     held = queued_job(job.id)
     assert held is not None
@@ -229,7 +231,7 @@ def test_a_job_type_without_a_row_inserts_nothing() -> None:
 
     assert insert.insert(db, new, new_id(), {}, "{}") is None
     assert insert.insert_once(db, new, new_id(), {}, "{}") is None
-    assert insert.insert_many(db, new, [new_id()], ["{}"]) is False
+    assert insert_many.insert_many(db, new, [new_id()], ["{}"]) is False
     assert not QueuedJob.objects.exists()
 
 
@@ -253,7 +255,7 @@ def test_a_rolled_back_transaction_leaves_nothing(own: OwnConnection, ear: Ear) 
         with transaction.atomic():
             put()
             put()
-            insert.insert_many(DjangoDatabase(), PLAIN, [new_id()], ["{}"])
+            insert_many.insert_many(DjangoDatabase(), PLAIN, [new_id()], ["{}"])
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -280,7 +282,7 @@ def test_plain_sql_enqueues_with_every_default(own: OwnConnection) -> None:
 
     held = queued_job(id)
     assert held is not None
-    assert row(Job(**_as_job(held))) == row(job)
+    assert row(Job(**_as_job(held))) == {**row(job), "announce": True}
     assert held.run_after <= timezone.now()
     assert uuid.UUID(str(id)).version == 7
 

@@ -10,9 +10,9 @@ from django.db import DatabaseError, transaction
 
 from django_jobqueue.ids import new_id, new_ids
 from django_jobqueue.models import JobType, QueuedJob
-from django_jobqueue.store import insert
+from django_jobqueue.store import insert, insert_many
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.insert import COPY_CHUNK, NewJob
+from django_jobqueue.store.insert_many import COPY_CHUNK, NewJob
 from django_jobqueue.store.workers import set_listening
 from tests.store.meanwhile import Ear
 from tests.store.rows import ADD, ago, job_type, register
@@ -45,7 +45,7 @@ PLAIN = NewJob(job_type=ADD)
 def put_many(new: NewJob, data: list[object]) -> list[QueuedJob]:
     """Enqueue these; return the rows in the order of their ids."""
     texts = [json.dumps(one, ensure_ascii=False) for one in data]
-    assert insert.insert_many(DjangoDatabase(), new, new_ids(len(data)), texts)
+    assert insert_many.insert_many(DjangoDatabase(), new, new_ids(len(data)), texts)
     return list(QueuedJob.objects.order_by("id"))
 
 
@@ -119,7 +119,7 @@ def test_one_job_that_the_database_refuses_refuses_them_all() -> None:
     ids.append(ids[0])
 
     with pytest.raises(Exception, match="duplicate key"):
-        insert.insert_many(DjangoDatabase(), PLAIN, ids, ["{}"] * 3)
+        insert_many.insert_many(DjangoDatabase(), PLAIN, ids, ["{}"] * 3)
 
     assert not QueuedJob.objects.exists()
 
@@ -128,7 +128,7 @@ def test_what_the_database_refuses_raises_what_django_raises() -> None:
     id = new_id()
 
     with pytest.raises(DatabaseError, match="duplicate key"):
-        insert.insert_many(DjangoDatabase(), PLAIN, [id, id], ["{}"] * 2)
+        insert_many.insert_many(DjangoDatabase(), PLAIN, [id, id], ["{}"] * 2)
 
 
 def test_jobs_of_a_transaction_that_is_rolled_back_are_gone(
@@ -174,7 +174,7 @@ def test_only_a_worker_of_the_queue_that_listens_is_notified(
     elif how == "once":
         insert.insert_once(db, new, new_id(), {}, "{}")
     else:
-        insert.insert_many(db, new, new_ids(3), ["{}"] * 3)
+        insert_many.insert_many(db, new, new_ids(3), ["{}"] * 3)
 
     assert ear.heard() == heard
 

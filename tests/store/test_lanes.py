@@ -68,6 +68,29 @@ def test_a_lane_is_found_whatever_lanes_around_it_are_known(
     assert found(lanes.look(own, known(*others))) == sorted(PLACES)
 
 
+# Next to each other in each of the three columns, and at both ends of the priorities.
+GRID = [
+    Lane(queue, priority, name)
+    for queue in ("a", "aa", "b")
+    for priority in (-100, -99, 0, 1, 99, 100)
+    for name in ("t", "tt", "u")
+]
+
+
+def test_a_lane_next_to_known_ones_is_found_whichever_these_are(
+    own: OwnConnection,
+) -> None:
+    fill(*GRID)
+    places = sorted(GRID)
+    missed = {}
+    for number, first in enumerate(places):
+        for second in places[number:]:
+            heads = lanes.look(own, known(*{first, second}))
+            if found(heads) != places:
+                missed[first, second] = set(places) - set(found(heads))
+    assert missed == {}
+
+
 def test_several_new_lanes_of_one_gap_are_found_together(own: OwnConnection) -> None:
     fill(*PLACES)
 

@@ -125,7 +125,7 @@ def test_every_two_conditions_meet() -> None:
 def test_of_several_the_first_that_may_run_counts(db: DjangoDatabase) -> None:
     make(queue="paused", alone=True, run_after=ago(100))
     Queue.objects.create(name="paused", paused=True)
-    assert claim.next_alone(db, [ADD, OTHER], None) == NextAlone(None, True, [])
+    assert claim.next_alone(db, [ADD, OTHER], None) == NextAlone(None, True)
 
     make(OTHER, alone=True, run_after=ago(-600))
     make(OTHER, alone=True, run_after=ago(-60))
@@ -136,12 +136,12 @@ def test_of_several_the_first_that_may_run_counts(db: DjangoDatabase) -> None:
     make(OTHER, alone=True, run_after=ago(1), expires_at=ago(0.5))
     assert claim.next_alone(db, [ADD, OTHER], None).due_in != 0
     make(OTHER, alone=True, run_after=ago(1))
-    assert claim.next_alone(db, [ADD, OTHER], None) == NextAlone(0.0, True, [])
+    assert claim.next_alone(db, [ADD, OTHER], None) == NextAlone(0.0, True)
 
 
 def test_without_such_jobs_there_is_nothing_to_say(db: DjangoDatabase) -> None:
     make()
-    assert claim.next_alone(db, [ADD], None) == NextAlone(None, False, [])
+    assert claim.next_alone(db, [ADD], None) == NextAlone(None, False)
 
 
 @pytest.fixture
@@ -170,9 +170,3 @@ def test_only_the_jobs_that_run_alone_are_read(
 
     assert "Seq Scan" not in {scan["Node Type"] for scan in plan.scans()}
     assert plan.rows() < 20
-
-
-def test_job_types_that_were_not_asked_for_are_told(db: DjangoDatabase) -> None:
-    make(OTHER, alone=True)
-    make(OTHER, alone=True, queue="served elsewhere")
-    assert claim.next_alone(db, [ADD], ["default"]) == NextAlone(None, False, [OTHER])

@@ -8,7 +8,14 @@ from datetime import timedelta
 
 import pytest
 
-from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, JobType
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    FailureGroup,
+    JobType,
+    QueuedJob,
+    Report,
+)
 from django_jobqueue.store import prune
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.prune import Rule, Walk
@@ -46,6 +53,25 @@ def left() -> set[uuid.UUID]:
 def old(status: str, days: float, job_type: str = ADD) -> uuid.UUID:
     """Archive a job that ended so long ago."""
     return archive(job_type, status, finished_at=ago(days * DAY))
+
+
+@pytest.mark.parametrize("status", ["succeeded", "failed"])
+def test_what_is_just_old_enough_to_stay_is_neither_counted_nor_pruned(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    cutoff, tick = ago(10 * DAY), timedelta(microseconds=1)
+    text = f"SELECT '{cutoff.isoformat()}'::timestamptz, %(keep)s::float8"
+    monkeypatch.setattr(prune, "CUTOFF", text)
+    stays = {
+        archive(ADD, status, finished_at=cutoff),
+        archive(ADD, status, finished_at=cutoff + tick),
+    }
+    archive(ADD, status, finished_at=cutoff - tick)
+    rule = Rule(status=status, keep=10 * DAY)
+
+    assert prune.count(own, rule) == 1
+    assert sum(run(own, rule)) == 1
+    assert left() == stays
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "cancelled"])
@@ -333,3 +359,31 @@ def test_a_group_that_something_points_to_is_kept(own: OwnConnection, of: str) -
     prune.forget_groups(own)
 
     assert FailureGroup.objects.exists()
+
+
+def test_what_a_job_left_that_is_gone_goes_too_in_time(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "BATCH", 2)
+    kept = [make(), archive(ADD, "failed")]
+    gone = [make(), archive(ADD, "failed"), uuid.uuid4()]
+    for id in (*gone, *kept):
+        for fence in (1, 2):
+            Failure.objects.create(job_id=id, job_type=ADD, number=fence, end="failed")
+            Report.objects.create(job_id=id, fence=fence, number=fence)
+    QueuedJob.objects.filter(id__in=gone).delete()
+    ArchivedJob.objects.filter(id__in=gone).delete()
+
+    walked: dict[str, int] = {}
+    rows = []
+    for _ in range(7):
+        prune.tidy(own, walked)
+        rows.append((Failure.objects.count(), Report.objects.count()))
+
+    assert rows == [(8, 8), (6, 6), (4, 4), (4, 4), (4, 4), (4, 4), (4, 4)]
+    for model in (Failure, Report):
+        assert set(model.objects.values_list("job_id", flat=True)) == set(kept)
+    Failure.objects.create(job_id=gone[0], job_type=ADD, number=1, end="failed")
+    for _ in range(4):
+        prune.tidy(own, walked)
+    assert Failure.objects.count() == 4

@@ -14,8 +14,18 @@ from django_jobqueue.store import claim, expire
 from django_jobqueue.store import replay as store_replay
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.replay import Replay
+from django_jobqueue.store.workers import set_listening
 from tests.store.meanwhile import Ear, together
-from tests.store.rows import ADD, ago, archive, archived_job, lane, make, queued_job
+from tests.store.rows import (
+    ADD,
+    ago,
+    archive,
+    archived_job,
+    lane,
+    make,
+    queued_job,
+    register,
+)
 
 OLD = {
     "queue": "q",
@@ -176,11 +186,17 @@ def test_two_replays_at_once_make_two_jobs(
     assert QueuedJob.objects.count() == 40
 
 
-def test_each_queue_is_notified_once(own: OwnConnection, ear: Ear) -> None:
-    ids = [archive(queue=queue) for queue in ("a", "a", "b")]
+def test_idle_workers_are_told_of_each_queue_once(own: OwnConnection, ear: Ear) -> None:
+    gone = archive("gone.type", queue="b")
+    ids = [gone, *(archive(queue=queue) for queue in ("a", "a", "b"))]
 
+    store_replay.replay(own, ids, Replay())
+    assert ear.heard() == []  # nobody waits
+    worker = register(own)
+    set_listening(own, worker, True)
     store_replay.replay(own, ids, Replay())
 
     assert sorted(ear.heard()) == ["q:a", "q:b"]
+    assert QueuedJob.objects.filter(announce=True).count() == 4
     store_replay.replay(own, [], Replay())
     assert ear.heard() == []

@@ -190,8 +190,8 @@ def test_running_jobs_of_workers_that_are_not_alive_are_strays(
     own: OwnConnection,
 ) -> None:
     alive, draining, lost, gone = (register(own, f"host:{n}") for n in range(4))
-    make_many(5)
-    for worker in (alive, draining, lost, gone):
+    make_many(6)
+    for worker in (alive, draining, lost, gone, gone):
         claimed(own, worker)
     workers.renew(own, [beat(draining, draining=True)], LEASE)
     lapse(alive, lost)
@@ -275,3 +275,18 @@ def test_the_next_lapse_is_that_of_the_living_worker_whose_lease_ends_first(
 
     assert lapses is not None
     assert 70 < lapses <= 100
+
+
+@pytest.mark.parametrize(
+    ("state", "is_asked"),
+    [("running", True), ("draining", True), ("stopped", False), ("lost", False)],
+)
+def test_only_workers_that_are_there_are_asked_for_something(
+    own: OwnConnection, state: str, is_asked: bool
+) -> None:
+    worker = register(own)
+    Worker.objects.update(state=state)
+    expected = [worker] if is_asked else []
+
+    assert workers.ask_where(own, [worker]) == expected
+    assert workers.ask(own, [worker], "resume") == expected

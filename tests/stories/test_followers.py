@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection, transaction
+from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue import (
@@ -22,6 +23,7 @@ from django_jobqueue import (
     replay,
     triage,
 )
+from django_jobqueue.memory import memory
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.registry import registry
 from django_jobqueue.store import expire, rescue
@@ -31,6 +33,7 @@ from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+Make = Callable[..., HandDriven]
 REPORT = "tests.sample.report"
 
 
@@ -259,3 +262,76 @@ def test_a_follower_that_cannot_be_is_refused_when_it_is_used(
     with pytest.raises(InvalidArguments) as caught:
         use(on_complete=follower)
     assert str(caught.value).startswith(problem)
+
+
+def types(rows: list[Any]) -> list[str]:
+    return [row.job_type_id.rpartition(".")[2] for row in rows]
+
+
+def test_a_follower_has_followers(worker: HandDriven) -> None:
+    made = jobs.chain_a.enqueue()
+    worker.work()
+    assert types(archived()) == ["chain_a", "chain_b", "chain_c"]
+    data = [row.data for row in archived()]
+    assert data[1] == {"job": str(made.id), "status": "succeeded"}
+    assert data[2] == {"job": str(archived()[1].id), "status": "failed"}
+
+
+def test_a_chain_runs_where_jobs_run_at_once() -> None:
+    with override_settings(JOBQUEUE={"MODE": "immediate"}):
+        with pytest.raises(ValueError, match="the middle fails"):
+            jobs.chain_a.using(metadata={"trace": "7"}).enqueue()
+        kept = [one.job for one in memory]
+        memory.clear()
+    assert [job.job_type.rpartition(".")[2] for job in kept] == [
+        "chain_a",
+        "chain_b",
+        "chain_c",
+    ]
+    assert [job.metadata for job in kept] == [{"trace": "7"}] * 3
+
+
+def test_a_follower_has_the_metadata_of_the_job_before(worker: HandDriven) -> None:
+    jobs.chain_a.using(metadata={"trace": "00-4bf92f"}).enqueue()
+    worker.work()
+    assert [row.metadata for row in archived()] == [{"trace": "00-4bf92f"}] * 3
+
+
+def test_a_follower_has_every_option_of_its_type(make_worker: Make) -> None:
+    worker = make_worker(queues=("default",))
+    jobs.add.using(on_complete="tests.sample.follow_with_options").enqueue(1)
+    worker.work()
+    (row,) = queued()
+    assert (row.queue, row.priority, row.on_complete) == ("mail", 7, REPORT)
+    assert row.expires_at == row.run_after + timedelta(hours=1)
+    assert row.unique_key is not None
+
+
+def test_a_unique_follower_is_there_once(make_worker: Make) -> None:
+    worker = make_worker(queues=("default",))
+    add = jobs.add.using(on_complete="tests.sample.follow_with_options")
+    add.enqueue_many([{"a": n} for n in range(5)])
+    worker.work()
+    assert len(archived()) == 5
+    assert types(queued()) == ["follow_with_options"]
+    jobs.fail.using(
+        on_complete="tests.sample.follow_with_options", max_attempts=1
+    ).enqueue()
+    worker.work()
+    assert [row.data["status"] for row in queued()] == ["succeeded", "failed"]
+
+
+def test_a_follower_that_waits_already_is_claimed_after_the_job_before_is_archived(
+    make_worker: Make, own: OwnConnection
+) -> None:
+    """It must see what that job did."""
+    first = jobs.add.using(on_complete="tests.sample.follow_with_options").enqueue(1)
+    second = jobs.add.using(on_complete="tests.sample.follow_with_options").enqueue(2)
+    cancel([first.id])
+    worker = make_worker(queues=("mail",))
+    with transaction.atomic():
+        cancel([second.id])
+        worker.work()
+        assert len(queued()) == 1, "the archiving keeps it from being claimed"
+    worker.work()
+    assert types(archived()) == ["add", "add", "follow_with_options"]

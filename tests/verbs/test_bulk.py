@@ -129,6 +129,29 @@ def test_a_replay_keeps_the_order_and_remembers_the_operation() -> None:
         assert job.bulk_operation_id == operation.id
 
 
+def test_jobs_up_to_the_cutoff_are_meant_and_none_after_it() -> None:
+    operation = bulk.draft("replay", FAILED)
+    cancel = bulk.draft("cancel", WAITING)
+    tick = timedelta(microseconds=1)
+    old = [
+        archive(ADD, "failed", finished_at=operation.cutoff + shift)
+        for shift in (-tick, 0 * tick, tick)
+    ]
+    waiting = [
+        make(ADD, created_at=cancel.cutoff + shift) for shift in (-tick, 0 * tick, tick)
+    ]
+    for each in (operation, cancel):
+        assert bulk.start(each.id)
+
+    finished(operation)
+    assert copies() == old[:2]
+    finished(cancel)
+    assert set(
+        ArchivedJob.objects.filter(status="cancelled").values_list("id", flat=True)
+    ) == set(waiting[:2])
+    assert QueuedJob.objects.filter(id=waiting[2]).exists()
+
+
 def test_each_chunk_begins_where_the_last_one_ended() -> None:
     old = failed(5)
     operation = started("replay", FAILED)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from django_jobqueue import Cancel, Fail, InvalidArguments, JobTimeout, Retry, Snooze
+from django_jobqueue.arguments import UnknownParameters
 from django_jobqueue.outcomes import AT_MOST_ONCE, Asked, Outcome, Verb, decide
 from django_jobqueue.policy import Policy
 from django_jobqueue.states import AttemptEnd, Delivery
@@ -23,6 +24,7 @@ STOPPED = {"asked": Asked.STOP}
 CANCELLED = {"asked": Asked.CANCEL}
 TIMED_OUT = {"asked": Asked.TIME_OUT}
 NO_STOCK = ValueError("no stock")
+NEWER = UnknownParameters("send() has no parameter 'copy'.")
 
 
 def seconds_of_attempt(attempt: int) -> timedelta:
@@ -41,6 +43,7 @@ def decided(
     attempt: int = 2,
     max_attempts: int | None = 5,
     asked: Asked = Asked.NOTHING,
+    given_back: int = 0,
     **policy: Any,
 ) -> Outcome:
     """The decision about the second of five attempts, unless said otherwise."""
@@ -50,6 +53,7 @@ def decided(
         attempt=attempt,
         max_attempts=max_attempts,
         asked=asked,
+        given_back=given_back,
     )
 
 
@@ -103,7 +107,35 @@ def case(
     return pytest.param(error, given, outcome, id=name)
 
 
+def left(wait: float) -> Outcome:
+    """To newer code."""
+    return snoozed(timedelta(seconds=wait), f"left to newer code: {NEWER}")
+
+
 CASES = [
+    case("unknown parameter", NEWER, {}, left(1)),
+    case("unknown parameter, last attempt", NEWER, {"attempt": 5}, left(1)),
+    case("unknown parameter, at most once", NEWER, ONCE, left(1)),
+    case("unknown parameter again", NEWER, {"given_back": 4}, left(16)),
+    case("unknown parameter, the last time", NEWER, {"given_back": 9}, left(60)),
+    case(
+        "unknown parameter too often",
+        NEWER,
+        {"given_back": 10},
+        failed("the data does not fit the handler"),
+    ),
+    case(
+        "unknown parameter, at most once, too often",
+        NEWER,
+        {**ONCE, "given_back": 10},
+        failed(AT_MOST_ONCE),
+    ),
+    case(
+        "unknown parameter, without a claim",
+        NEWER,
+        {"given_back": -1},
+        failed("the data does not fit the handler"),
+    ),
     case("nothing raised", None, {}, succeeded()),
     case("nothing raised, last attempt", None, {"attempt": 5}, succeeded()),
     case("nothing raised, told to stop", None, STOPPED, succeeded()),

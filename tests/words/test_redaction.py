@@ -137,7 +137,7 @@ def test_a_credential_is_masked_in_the_forms_that_are_common(
 
 def test_a_given_secret_is_masked_wherever_it_stands() -> None:
     text = "tokentoken, a token; TOKEN"
-    assert mask_text(text, {"token"}) == f"{MASK}{MASK}, a {MASK}; TOKEN"
+    assert mask_text(text, {"token"}) == f"{MASK}, a {MASK}; TOKEN"
 
 
 def test_a_secret_that_contains_another_is_masked_as_a_whole() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Any
 
 import pytest
@@ -15,14 +14,7 @@ from django_jobqueue.policy import policy_of
 from django_jobqueue.registry import Declaration, registry
 
 
-class Language(StrEnum):
-    ENGLISH = "en"
-
-
-def send(order_id: int, language: str = Language.ENGLISH, copy: Any = ()) -> None: ...
-
-
-def send_anything(order_id: int, **rest: Any) -> None: ...
+def send(order_id: int, language: str = "en", copy: Any = ()) -> None: ...
 
 
 def declared(function: Any = send, name: str = "shop.send", **options: Any) -> Any:
@@ -32,71 +24,6 @@ def declared(function: Any = send, name: str = "shop.send", **options: Any) -> A
         policy=policy_of("shop", options),
         parameters=Parameters.of(function, takes_context=False),
     )
-
-
-def same(one: dict[str, Any], other: dict[str, Any], **kwargs: Any) -> bool:
-    declaration = declared(**kwargs)
-    keys = [unique.key_of_data(declaration, data) for data in (one, other)]
-    return keys[0] == keys[1]
-
-
-def test_a_default_is_the_same_as_its_value() -> None:
-    assert same({"order_id": 1}, {"order_id": 1, "language": "en"}, unique=True)
-    assert same({"order_id": 1}, {"order_id": 1, "copy": []}, unique=True)
-    assert not same({"order_id": 1}, {"order_id": 1, "language": "de"}, unique=True)
-
-
-def test_the_order_of_keys_makes_no_difference() -> None:
-    one = {"order_id": 1, "copy": {"a": 1, "b": [1, {"c": 2, "d": 3}]}}
-    other = {"copy": {"b": [1, {"d": 3, "c": 2}], "a": 1}, "order_id": 1}
-    assert same(one, other, unique=True)
-    assert not same(one, {**one, "copy": {"a": 1, "b": [2]}}, unique=True)
-
-
-def test_only_the_parameters_that_are_named_count() -> None:
-    by = {"unique": ("order_id",)}
-    assert same({"order_id": 1, "language": "de"}, {"order_id": 1}, **by)
-    assert not same({"order_id": 2}, {"order_id": 1}, **by)
-    assert same({"order_id": 1}, {"language": "en", "order_id": 2}, unique=["language"])
-
-
-@pytest.mark.parametrize("value", [None, True, "1", 1.5, [1], {"a": 1}])
-def test_values_of_other_kinds_are_others(value: Any) -> None:
-    assert not same({"order_id": 1}, {"order_id": value}, unique=True)
-
-
-def test_job_types_and_texts_have_keys_of_their_own() -> None:
-    data = {"order_id": 1}
-    keys = {
-        unique.key_of_data(declared(unique=True), data),
-        unique.key_of_data(declared(unique=True, name="shop.other"), data),
-        unique.key_of_text("shop.send", '{"order_id":1}'),
-        unique.key_of_text("shop.other", '{"order_id":1}'),
-        unique.key_of_text("shop.other", ""),
-    }
-    assert len(keys) == 5
-
-
-def test_a_default_that_is_no_json_is_the_same_in_each_process() -> None:
-    def one(a: int, how: Any = object()) -> None: ...  # noqa: B008
-
-    def another(a: int, how: Any = object()) -> None: ...  # noqa: B008
-
-    keys = [
-        unique.key_of_data(declared(function, unique=True), {"a": 1})
-        for function in (one, another)
-    ]
-    assert keys[0] == keys[1]
-
-
-def test_a_handler_that_takes_anything_may_be_unique_by_anything() -> None:
-    assert not same(
-        {"order_id": 1, "x": 1},
-        {"order_id": 1, "x": 2},
-        function=send_anything,
-        unique=("x",),
-    )
-    unique.check(declared(send_anything, unique=("x",)), "shop.send")
 
 
 def test_a_parameter_that_there_is_not_is_refused_when_it_is_declared() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -56,11 +57,12 @@ def interrupt(driven: HandDriven) -> None:
 
 
 def test_a_thread_tells_where_its_handler_is(worker: HandDriven) -> None:
+    before = time.monotonic()
     made = jobs.slow.enqueue()
     claimed(worker)
     (one,) = of_jobs(worker)
     assert (one["job_id"], one["job_type"]) == (str(made.id), "tests.sample.slow")
-    assert one["seconds"] >= 0
+    assert 0 <= one["seconds"] <= time.monotonic() - before
     assert functions(one["stack"])[0] == "slow"
     assert "tests/sample/jobs.py" in one["stack"]
     interrupt(worker)
@@ -78,6 +80,16 @@ def test_a_coroutine_tells_what_it_waits_for(worker: HandDriven) -> None:
     assert {one["job_id"] for one in found} == set(map(str, made))
     for one in found:
         assert functions(one["stack"]) == ["aslow", "sleep"]
+    interrupt(worker)
+
+
+def test_the_job_that_has_run_longest_is_told_first(worker: HandDriven) -> None:
+    made = [jobs.slow.enqueue().id]
+    claimed(worker)
+    made.append(jobs.aslow.enqueue().id)
+    worker.worker.dispatcher.jobs_arrived()
+    claimed(worker, 2)
+    assert [one["job_id"] for one in of_jobs(worker)] == list(map(str, made))
     interrupt(worker)
 
 

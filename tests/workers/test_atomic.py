@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
+from django_jobqueue.models import Rollup
+from django_jobqueue.outcomes import Asked
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rescue import rescue
-from tests.conftest import HandDriven, archived, queued
+from django_jobqueue.workers import atomic
+from django_jobqueue.workers.attempt import Attempt, call
+from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 
 
@@ -86,3 +92,131 @@ def test_a_rescue_passes_over_a_job_that_is_committing(
         )
         rescued = rescue(own, [worker.worker.id], crashed=True, reason="dead")
     assert rescued == []
+
+
+@pytest.mark.parametrize("asked", [Asked.CANCEL, Asked.STOP])
+def test_who_is_told_to_stop_while_its_transaction_begins_is_not_started(
+    worker: HandDriven, journal: str, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tell(attempt: Attempt) -> Any:
+        attempt.interrupt(asked)
+        return call(attempt)
+
+    monkeypatch.setattr(atomic, "call", tell)
+    jobs.write_atomic.enqueue(journal, "name")
+    worker.claim()
+    worker.run()
+    worker.finish()
+    assert jobs.notes(journal) == []
+    if asked is Asked.CANCEL:
+        assert [job.status for job in archived()] == ["cancelled"]
+    else:
+        assert [(job.status, job.attempts) for job in queued()] == [("queued", 0)]
+
+
+def test_a_cancel_right_after_the_start_reaches_the_handler(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = jobs.stay_atomically.enqueue("gate")
+    jobs.gates["gate"] = threading.Event()
+    worker.claim()
+    eventually(lambda: worker.worker.executors[0].running[0].started)
+    worker.worker.cancel(str(made.id))
+    worker.run()
+    worker.finish()
+    assert [job.status for job in archived()] == ["cancelled"]
+
+
+class Hooks:
+    """Hooks of a transaction, of which the second fails."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.called: list[int] = []
+        self._error = error
+
+    def register(self, *words: object) -> None:
+        for number in range(3):
+            transaction.on_commit(partial(self._run, number))
+
+    def _run(self, number: int) -> None:
+        self.called.append(number)
+        if number == 1:
+            raise self._error
+
+
+@pytest.mark.parametrize("error", [ValueError("mail is down"), SystemExit(3)])
+def test_a_hook_that_fails_after_the_commit_fails_neither_the_job_nor_other_hooks(
+    worker: HandDriven,
+    journal: str,
+    error: BaseException,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    hooks = Hooks(error)
+    monkeypatch.setattr(jobs, "note", hooks.register)
+    made = jobs.write_atomic.enqueue(journal, "name")
+    worker.work()
+    worker.worker.completer._add_up()
+    assert hooks.called == [0, 1, 2]
+    assert [(job.status, job.attempts) for job in archived()] == [("succeeded", 1)]
+    (record,) = [r for r in caplog.records if r.name.startswith("django_jobqueue")]
+    assert "one of its on_commit hooks failed" in record.getMessage()
+    assert vars(record)["job_id"] == str(made.id)
+    assert record.exc_info is not None
+    assert record.exc_info[1] is error
+    assert Rollup.objects.get().succeeded == 1
+
+
+def test_a_commit_is_not_interrupted_and_its_hooks_are(
+    worker: HandDriven,
+    journal: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """An exception in the middle of a commit would leave open whether it was done."""
+    told: list[object] = []
+    (executor,) = [e for e in worker.worker.executors if not e.is_async]
+
+    def in_hook() -> None:
+        (attempt,) = executor.running
+        told.append(attempt.settled)
+        attempt.interrupt(Asked.CANCEL)
+        for _ in range(1_000):
+            time.sleep(0.01)  # where the exception arrives
+
+    real = Attempt.commits
+
+    def commits(attempt: Attempt, committing: bool) -> None:
+        real(attempt, committing)
+        if committing:
+            told.append(attempt.interrupt(Asked.CANCEL))
+            told.append(attempt.interrupt(Asked.STOP))
+
+    monkeypatch.setattr(Attempt, "commits", commits)
+    monkeypatch.setattr(jobs, "note", lambda *words: transaction.on_commit(in_hook))
+    jobs.write_atomic.enqueue(journal, "name")
+    worker.work()
+    assert told == [False, False, True]
+    assert "hooks failed" in caplog.text
+    assert [(job.status, job.attempts) for job in archived()] == [("succeeded", 1)]
+
+
+def test_a_timeout_while_it_commits_gives_the_process_up_in_the_end(
+    worker: HandDriven, journal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit may wait forever, for a standby: then only the end of the process
+    helps."""
+    given_up: list[float | None] = []
+    real = Attempt.commits
+
+    def commits(attempt: Attempt, committing: bool) -> None:
+        real(attempt, committing)
+        if committing:
+            assert attempt.interrupt(Asked.TIME_OUT)
+            given_up.append(attempt.hopeless_at)
+
+    monkeypatch.setattr(Attempt, "commits", commits)
+    jobs.write_atomic.enqueue(journal, "name")
+    worker.work()
+    assert given_up[0] is not None
+    assert [job.status for job in archived()] == ["succeeded"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -20,8 +22,10 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rescue import rescue
 from django_jobqueue.workers.completer import IDLE
 from django_jobqueue.workers.loop import FOREVER
+from django_jobqueue.workers.refused import FIRST_REST
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
+from tests.store.meanwhile import open_transaction
 
 Make = Callable[..., HandDriven]
 
@@ -144,8 +148,8 @@ def test_an_outcome_is_kept_until_the_database_is_back(
     assert [job.status for job in archived()] == ["succeeded"]
 
 
-def test_an_outcome_that_the_database_refuses_fails_its_job_only(
-    worker: HandDriven,
+def test_a_result_that_the_database_cannot_keep_is_noted_and_the_job_succeeded(
+    worker: HandDriven, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Two jobs end in one batch; one result is too deep for PostgreSQL's parser."""
     good, bad = jobs.add.enqueue(1), jobs.add.enqueue(2)
@@ -155,8 +159,171 @@ def test_an_outcome_that_the_database_refuses_fails_its_job_only(
         if attempt.job.id == bad.id:
             object.__setattr__(finished.outcome, "result", "[" * 100_000)
     worker.finish()
-    statuses = {job.id: job.status for job in archived()}
-    assert statuses == {good.id: "succeeded", bad.id: "failed"}
+    over = {job.id: job for job in archived()}
+    assert over[good.id].result == 1
+    assert over[bad.id].status == "succeeded"
+    assert (
+        over[bad.id].result["not_kept"].startswith("the database refused the result: ")
+    )
+    assert caplog.text.count("it is recorded without its content") == 1
+
+
+REFUSE = """
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'not today'; END $$;
+CREATE TRIGGER refuse BEFORE DELETE OR UPDATE ON jobqueue_queuedjob FOR EACH ROW
+  WHEN (OLD.job_type = 'tests.sample.fail' AND OLD.status = 'running')
+  EXECUTE FUNCTION refuse()
+"""
+ACCEPT = "DROP TRIGGER refuse ON jobqueue_queuedjob; DROP FUNCTION refuse"
+
+
+@contextmanager
+def refusing(own: OwnConnection) -> Iterator[None]:
+    """The database refuses the outcomes of one job type meanwhile."""
+    with own.raw() as raw:
+        raw.execute(REFUSE, prepare=False)
+    try:
+        yield
+    finally:
+        with own.raw() as raw:
+            raw.execute(ACCEPT, prepare=False)
+
+
+@pytest.mark.parametrize("last", [True, False], ids=["last attempt", "to be retried"])
+def test_an_outcome_that_is_refused_waits_and_holds_up_no_other(
+    worker: HandDriven,
+    own: OwnConnection,
+    last: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    fail = jobs.fail.using(max_attempts=1 if last else 3)
+    bad = [fail.enqueue() for _ in range(3)]
+    good = [jobs.add.enqueue(n) for n in range(20)]
+    with refusing(own):
+        for _ in range(8):
+            worker.claim()
+            worker.run()
+            worker.finish()
+        assert {job.id for job in archived()} == {job.id for job in good}
+        assert [job.status for job in queued()] == ["running"] * 3
+        assert not worker.worker.is_empty, "they are still its jobs"
+        assert not worker.worker.completer.is_done
+        assert 0 < worker.worker.completer.tick() <= FIRST_REST
+    said = [r.getMessage() for r in caplog.records if "refuses outcomes" in r.msg]
+    assert said == [
+        "The database refuses outcomes of tests.sample.fail (1 waiting), will retry: "
+        "RaiseException: not today CONTEXT: PL/pgSQL function refuse() line 2 at RAISE"
+    ]
+    eventually(lambda: (worker.worker.completer.tick(), worker.worker.is_empty)[1])
+    if not last:
+        assert [job.attempts for job in queued()] == [1, 1, 1]
+        worker.work()
+    over = {job.id: (job.status, job.error_message) for job in archived()}
+    assert {over[job.id] for job in bad} == {("failed", "no")}
+    assert "accepts outcomes of tests.sample.fail again" in caplog.text
+
+
+def test_a_refused_success_is_archived_as_what_it_was(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    jobs.add.enqueue(1)
+    worker.claim()
+    worker.run()
+    own.run(
+        "ALTER TABLE jobqueue_archivedjob "
+        "ADD CONSTRAINT no CHECK (id IS NULL) NOT VALID"
+    )
+    try:
+        for _ in range(3):
+            worker.finish()
+        assert archived() == []
+    finally:
+        own.run("ALTER TABLE jobqueue_archivedjob DROP CONSTRAINT no")
+    eventually(lambda: (worker.worker.completer.tick(), worker.worker.is_empty)[1])
+    assert [(job.status, job.result) for job in archived()] == [("succeeded", 1)]
+    assert not Failure.objects.exists()
+
+
+def test_a_type_whose_outcomes_are_refused_is_not_claimed_without_end(
+    make_worker: Make, own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django_jobqueue.workers.refused.MOST_OF_TYPE", 5)
+    worker = make_worker(threads=4)
+    jobs.fail.using(max_attempts=1).enqueue_many([{}] * 30)
+    with refusing(own):
+        for _ in range(10):
+            worker.claim()
+            worker.run()
+            worker.finish()
+        assert 5 <= len(worker.worker.held) <= 9
+        jobs.add.enqueue(1)
+        worker.claim()
+        worker.run()
+        worker.finish()
+        assert len(archived()) == 1, "others go on"
+    eventually(lambda: (worker.worker.completer.tick(), worker.worker.is_empty)[1])
+    worker.work()
+    assert len(archived(status="failed")) == 30
+
+
+def test_a_row_that_somebody_has_locked_holds_up_no_other(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    locked = jobs.add.enqueue(0)
+    others = [jobs.add.enqueue(n) for n in (1, 2)]
+    worker.claim()
+    worker.run()
+    with open_transaction(own) as db:
+        db.fetch(
+            "SELECT id FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE",
+            {"id": locked.id},
+        )
+        worker.finish()
+        assert {job.id for job in archived()} == {job.id for job in others}
+    eventually(lambda: (worker.worker.completer.tick(), worker.worker.is_empty)[1])
+    assert len(archived(status="succeeded")) == 3
+
+
+@pytest.mark.parametrize("how", ["refused", "away"])
+def test_counts_that_cannot_be_written_hold_up_no_outcome(
+    worker: HandDriven, own: OwnConnection, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django_jobqueue.workers.completer.TALLY_EVERY", 0.0)
+    change = {
+        "refused": "ALTER TABLE jobqueue_rollup ADD CONSTRAINT no CHECK (queue = '')",
+        "away": "ALTER TABLE jobqueue_rollup RENAME TO jobqueue_hidden",
+    }[how]
+    back = {
+        "refused": "ALTER TABLE jobqueue_rollup DROP CONSTRAINT no",
+        "away": "ALTER TABLE jobqueue_hidden RENAME TO jobqueue_rollup",
+    }[how]
+    own.run(change)
+    try:
+        for n in range(3):
+            jobs.add.enqueue(n)
+            worker.work()
+    finally:
+        own.run(back)
+    assert len(archived(status="succeeded")) == 3
+    jobs.add.enqueue(3)
+    worker.work()
+    worker.worker.completer._add_up()
+    counted = sum(Rollup.objects.values_list("succeeded", flat=True))
+    assert counted == (1 if how == "refused" else 4)
+
+
+def test_what_cannot_be_written_until_the_end_is_told(
+    worker: HandDriven, own: OwnConnection, caplog: pytest.LogCaptureFixture
+) -> None:
+    jobs.fail.using(max_attempts=1).enqueue()
+    with refusing(own):
+        worker.claim()
+        worker.run()
+        worker.finish()
+        worker.worker.completer.close()
+    assert "Could not record the outcome of finished jobs (1)" in caplog.text
 
 
 def test_a_success_whose_id_is_archived_already_holds_nothing_up(
@@ -223,8 +390,8 @@ def test_counts_that_cannot_be_written_are_kept(
 
     with monkeypatch.context() as patch:
         patch.setattr("django_jobqueue.store.failure_rollup.add", refuse)
-        with pytest.raises(StoreUnavailable):
-            worker.worker.completer._add_up()
+        worker.worker.completer._add_up()
+    assert not FailureRollup.objects.exists()
     worker.worker.completer._add_up()
     assert FailureRollup.objects.get().failed == 1
     assert Rollup.objects.get().failed == 1

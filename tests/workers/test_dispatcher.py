@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
+from typing import Any
+from unittest.mock import MagicMock
 from uuid import UUID
 
 import pytest
@@ -14,16 +18,22 @@ from django.utils import timezone
 from django_jobqueue import triage
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.models import JobType, QueuedJob
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store import claim, release
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.rows import Lane
-from django_jobqueue.workers.claimer import Claimer
+from django_jobqueue.workers import claimer as claimer_module
+from django_jobqueue.workers.claimer import (
+    RECHECK_FIRST,
+    RECHECK_LONGEST,
+    Claimer,
+    Doubt,
+)
 from django_jobqueue.workers.executors import base
 from django_jobqueue.workers.executors.base import Executor
 from django_jobqueue.workers.loop import FOREVER
-from tests.conftest import HandDriven, archived, queued
+from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 from tests.store.meanwhile import Ear
 
@@ -212,6 +222,32 @@ def test_short_jobs_are_claimed_ahead_and_long_ones_are_not(make_worker: Make) -
     worker.work()
 
 
+def test_a_full_worker_claims_ahead_no_more_short_jobs_than_it_has_room_for(
+    make_worker: Make,
+) -> None:
+    worker = make_worker(threads=1, async_slots=0)
+    executor = worker.worker.executors[0]
+    for _ in range(20):
+        executor.pace.ran("tests.sample.add", 0.001)
+    block = threading.Event()
+    fill_slots(worker, block, 1)
+    worker.claim()
+    assert held(worker) == 1
+    jobs.add.enqueue_many([{"a": number} for number in range(200)])
+    worker.worker.dispatcher.jobs_arrived()
+    worker.claim()
+    ahead = executor.pace.ahead("tests.sample.add", 1)
+    assert 0 < ahead < 200
+    assert held(worker) == 1 + ahead
+    worker.worker.dispatcher.jobs_arrived()
+    rest = worker.claim()
+    assert held(worker) == 1 + ahead
+    assert 0 < rest < 1  # it looks after what waits for a slot
+    block.set()
+    worker.work()
+    assert len(archived()) == 201
+
+
 def test_careful_jobs_are_never_claimed_ahead(make_worker: Make) -> None:
     worker = make_worker(threads=1)
     executor = worker.worker.executors[0]
@@ -281,7 +317,7 @@ def test_jobs_of_a_claim_without_an_answer_are_given_back(
     lanes = claimer.choice.lanes.marks(sweep=True)
     assert [job.id for job in claim.claim(own, worker.worker.id, lanes, 9)] == [lost.id]
 
-    claimer.in_doubt = True  # as after a lost connection
+    claimer.doubt.arise()  # as after a lost connection
     worker.worker.dispatcher._hungry = worker.worker.dispatcher._news = False
     claimer.settle_doubt()
     assert {(job.id, job.status) for job in queued()} == {
@@ -290,6 +326,78 @@ def test_jobs_of_a_claim_without_an_answer_are_given_back(
     }
     worker.work()
     assert len(archived(status="succeeded", attempts=1)) == 2
+
+
+def test_a_claim_that_is_committed_long_after_its_answer_was_lost_is_given_back(
+    worker: HandDriven, own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.add.enqueue(1)
+    worker.work()
+    really_claim, under_way = claim.claim, list[Callable[[], object]]()
+
+    def lose(db: OwnConnection, *args: Any) -> object:
+        under_way.append(partial(really_claim, own, *args))
+        monkeypatch.undo()
+        raise StoreUnavailable("the server is silent", retry_in=0.1)
+
+    lost = jobs.add.enqueue(2)
+    monkeypatch.setattr(claimer_module.claim, "claim", lose)
+    with pytest.raises(StoreUnavailable):
+        worker.claim()
+    JobType.objects.update(paused=True)
+    rests = [worker.claim() for _ in range(3)]
+    assert all(0 < rest <= RECHECK_FIRST * 4 for rest in rests)
+    assert queued()[0].status == "queued"
+
+    JobType.objects.update(paused=False)
+    assert under_way.pop()(), "now it is committed"
+    assert queued(status="running")[0].id == lost.id
+
+    def done() -> list[ArchivedJob]:
+        worker.claim()
+        worker.run()
+        worker.finish()
+        return archived(id=lost.id)
+
+    assert [job.attempts for job in eventually(done)] == [1]
+
+
+def test_the_looks_for_a_lost_claim_become_rare_and_never_end() -> None:
+    doubt = Doubt()
+    assert doubt.rest == math.inf
+    doubt.arise()
+    rests = []
+    for _ in range(30):
+        assert doubt.rest >= 0
+        doubt.looked()
+        rests.append(round(doubt.rest, 1))
+    assert rests[:4] == [RECHECK_FIRST * 2**n for n in range(4)]
+    assert set(rests[10:]) == {RECHECK_LONGEST}
+
+
+@pytest.mark.parametrize("where", ["_make", "_held"])
+def test_whatever_goes_wrong_behind_a_claim_its_jobs_are_given_back(
+    worker: HandDriven, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = jobs.add.enqueue(1)
+    worker.claim()
+    worker.work()
+    claimer: Claimer = worker.worker.dispatcher._claimer
+
+    def fail(*args: object) -> None:
+        raise MemoryError
+
+    made = jobs.add.enqueue(2)
+    with monkeypatch.context() as patch:
+        if where == "_make":
+            patch.setattr(claimer, "_make", fail)
+        else:
+            patch.setattr(claimer, "_held", MagicMock(update=fail))
+        with pytest.raises(MemoryError):
+            worker.claim()
+        assert queued()[0].status == "running"
+    worker.work()
+    assert archived(id=made.id)[0].attempts == 1
 
 
 def test_a_job_released_behind_the_mark_is_found_by_the_next_look(

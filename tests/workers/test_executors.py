@@ -111,6 +111,32 @@ def test_a_failing_handler_does_not_cost_a_slot(scene: Scene) -> None:
     eventually(lambda: scene.executor.free == SLOTS)
 
 
+def test_nothing_begins_after_a_pause_before_the_connection_was_looked_at(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking, looked = threading.Event(), threading.Event()
+    look = hygiene.before_job
+
+    def slowly() -> None:
+        looking.set()
+        looked.wait(20)
+        look()
+
+    monkeypatch.setattr(hygiene, "before_job", slowly)
+    scene.gate.set()
+    made = [scene.attempt() for _ in range(SLOTS)]
+    scene.executor.put(made[:1])
+    assert looking.wait(20)
+    scene.executor.put(made[1:])  # while it looks
+    if scene.executor.is_async:
+        tried = threading.Event()
+        scene.executor._loop.call_soon_threadsafe(tried.set)  # type: ignore[attr-defined]
+        assert tried.wait(20)
+    assert [attempt.started for attempt in made] == [0.0] * SLOTS
+    looked.set()
+    eventually(lambda: len(scene.done) == SLOTS)
+
+
 def test_what_waits_can_be_taken_back(scene: Scene) -> None:
     attempts_ = [scene.attempt() for _ in range(10)]
     scene.executor.put(attempts_)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import connections
 from django.db.backends.signals import connection_created
 
+from django_jobqueue.testing import drain
 from django_jobqueue.workers import hygiene
-from tests.conftest import HandDriven, archived
+from tests.conftest import HandDriven, archived, eventually
 from tests.sample import jobs
+from tests.store.proxy import Proxy
 
+COUNT_QUERIES = "django_jobqueue.middleware.count_queries"
 Make = Callable[..., HandDriven]
 
 
@@ -50,6 +55,27 @@ def test_an_open_transaction_is_closed(
     assert "left a transaction open" in caplog.text
 
 
+ADVISORY = """
+SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+ WHERE locktype = 'advisory' AND datname = current_database()
+"""
+
+
+def test_what_an_async_handler_left_is_cleaned_though_no_job_follows(
+    make_worker: Make,
+) -> None:
+    def locks() -> int:
+        with connections["default"].cursor() as cursor:
+            cursor.execute(ADVISORY)
+            return int(cursor.fetchone()[0])
+
+    worker = make_worker(threads=0)
+    jobs.aleave_a_mess.enqueue()
+    worker.work()
+    assert [job.status for job in archived()] == ["succeeded"]
+    eventually(lambda: locks() == 0, what="the lock of the session to be given up")
+
+
 def kept_after(*before: Callable[[], None]) -> bool:
     """Whether a thread that did this has its connection after a job, or a request."""
     seen: list[bool] = []
@@ -85,3 +111,125 @@ def test_a_thread_that_never_connected_has_nothing_to_clean() -> None:
     hygiene._here.__dict__.clear()
     hygiene.after_job()
     assert not hygiene._here.connected
+
+
+def set_by_the_project(connection: Any, **kwargs: Any) -> None:
+    """As receivers of projects do: a bound, a tenant of row level security, a role."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = '77s'")
+        cursor.execute("SELECT set_config('app.tenant', 'seven', false)")
+        cursor.execute("SET search_path = public, pg_temp")
+
+
+@contextmanager
+def receiver_of(function: Callable[..., None]) -> Iterator[None]:
+    connection_created.connect(function)
+    yield
+    connection_created.disconnect(function)
+
+
+SETTINGS = (
+    "SELECT concat_ws(' ', current_setting('statement_timeout'), "
+    "current_setting('app.tenant', true), current_setting('search_path'), "
+    "current_setting('TimeZone'))"
+)
+
+
+def test_what_the_project_set_on_its_connections_stays_from_job_to_job(
+    make_worker: Make,
+) -> None:
+    with receiver_of(set_by_the_project):
+        worker = make_worker(threads=1, async_slots=0)
+        for handler in (None, None, jobs.leave_a_mess, jobs.fail, None):
+            if handler is not None:
+                handler.enqueue()
+            jobs.ask.enqueue(SETTINGS)
+            worker.work()
+    seen = [job.result for job in archived(job_type_id=jobs.ask.name)]
+    assert seen == ["77s seven public, pg_temp UTC"] * 5
+
+
+def test_a_receiver_that_fails_costs_the_connection_and_no_job(
+    make_worker: Make,
+) -> None:
+    calls = []
+
+    def fail_later(connection: Any, **kwargs: Any) -> None:
+        calls.append(connection)
+        if calls.count(connection) == 2:
+            raise ValueError("the second time")
+
+    with receiver_of(fail_later):
+        worker = make_worker(threads=1, async_slots=0)
+        for _ in range(3):
+            jobs.see_session.enqueue()
+            worker.work()
+    assert [job.status for job in archived()] == ["succeeded"] * 3
+    assert max(map(calls.count, calls)) >= 3, "it connected again"
+
+
+@pytest.mark.parametrize("middleware", [(), (COUNT_QUERIES,)], ids=["plain", "counted"])
+def test_a_statement_wrapper_of_a_handler_ends_with_its_block(
+    make_worker: Make, settings: Any, middleware: tuple[str, ...]
+) -> None:
+    """Also if the connection is opened inside of it."""
+    settings.JOBQUEUE = {"MIDDLEWARE": list(middleware)}
+    worker = make_worker(threads=1, async_slots=0)
+    jobs.wrap_statements.enqueue()
+    worker.work()
+    jobs.see_session.enqueue()
+    worker.work()
+    assert [job.status for job in archived()] == ["succeeded"] * 2
+
+
+def test_how_transactions_begin_is_as_django_set_it(make_worker: Make) -> None:
+    show = "SELECT concat_ws(' ', current_setting('transaction_isolation'), "
+    show += "current_setting('transaction_read_only'))"
+    worker = make_worker(threads=1, async_slots=0)
+    for step in (jobs.ask, jobs.change_transactions, jobs.ask):
+        step.enqueue(*([show] if step is jobs.ask else []))
+        worker.work()
+    first, _, last = [job.result for job in archived()]
+    assert first == last == "read committed off"
+
+
+def test_context_variables_of_a_handler_end_with_it(make_worker: Make) -> None:
+    worker = make_worker(threads=1, async_slots=1)
+    for handler in (jobs.set_context, jobs.aset_context):
+        for _ in range(3):
+            handler.enqueue("mine")
+            worker.work()
+    assert [job.result for job in archived()] == [None] * 6
+    jobs.set_context.enqueue("mine")
+    drain()
+    assert jobs.context_variable.get() is None
+
+
+def test_an_outcome_does_not_wait_for_a_connection_that_answers_no_more(
+    make_worker: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network that is half open: the connection is there, and silent."""
+    monkeypatch.setattr(hygiene, "CLEANING", 0.5)
+    settings = connections.settings["default"]
+    worker = make_worker(threads=1, async_slots=0)
+    jobs.add.enqueue(1)
+    worker.work()  # all but the handlers' thread are connected
+    with Proxy(settings["HOST"], settings["PORT"]) as proxy:
+        monkeypatch.setitem(settings, "HOST", "127.0.0.1")
+        monkeypatch.setitem(settings, "PORT", str(proxy.port))
+        jobs.gates["silent"] = gate = threading.Event()
+        made = jobs.query_and_stay.enqueue("silent")
+        worker.claim()
+        (executor,) = worker.worker.executors
+        eventually(lambda: jobs.gates.get("silent queried"))
+        proxy.fall_silent()
+        gate.set()
+        eventually(lambda: worker.worker.completer.waiting, what="the outcome")
+        assert executor.running, "its thread is cleaning up"
+        monkeypatch.undo()
+        worker.finish()
+        assert archived(id=made.id)[0].status == "succeeded"
+        eventually(lambda: not executor.running, what="the end of the cleaning")
+    jobs.see_session.enqueue()
+    worker.work()
+    assert len(archived(status="succeeded")) == 3

@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import pytest
+
 from django_jobqueue.store.lanes import Head
 from django_jobqueue.store.marks import START, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
-from django_jobqueue.workers.lanes import BACK, Lanes
+from django_jobqueue.workers.lanes import BACK, KEPT, MANY, Lanes
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MAIL = Lane("default", 0, "mail")
@@ -158,3 +160,32 @@ def test_a_look_says_which_lanes_are_due_and_where_they_begin() -> None:
     }
     assert found[MAIL].mark == found[URGENT].mark == at(5)
     assert found[BILL].mark == at(3)
+
+
+def test_of_many_lanes_those_that_were_long_empty_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [1_000.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    every = [Lane(f"tenant-{n}", 0, "send") for n in range(MANY + 100)]
+    lanes = lanes_of(*every)
+    future, claimed = every[0], every[1]
+
+    def look() -> set[Lane]:
+        lanes.looked(
+            Head(known.lane, 60.0 if known.lane == future else None, START)
+            for known in list(lanes)
+        )
+        return {known.lane for known in lanes}
+
+    now[0] += KEPT
+    assert look() == set(every)
+    asked = lanes.in_turn(lambda lane: lane == claimed)
+    lanes.claimed(asked, [job(claimed, 1)], full=False)
+    now[0] += 1
+    kept = look()
+    assert len(kept) == MANY
+    assert {future, claimed} < kept
+    assert kept == look()
+    lanes.looked([Head(lane, -1.0, at(1)) for lane in every])
+    assert set(in_order(lanes)) == set(every)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
 from types import SimpleNamespace
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
+from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
 from django_jobqueue.workers import expirer as expirer_module
+from django_jobqueue.workers import loop as loop_module
 from django_jobqueue.workers import pruner as pruner_module
 from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.listener import Listener, can_listen
-from django_jobqueue.workers.loop import AFTER_ERROR, Loop, LoopGroup
+from django_jobqueue.workers.loop import (
+    AFTER_ERROR,
+    LONGEST_AFTER_ERROR,
+    Loop,
+    LoopGroup,
+)
 from django_jobqueue.workers.prospects import LONGEST, Prospects
 from django_jobqueue.workers.pruner import SHARE, Pruner
 from django_jobqueue.workers.renewer import Renewer
@@ -76,6 +83,85 @@ def test_waking_a_loop_ends_its_rest() -> None:
     assert loop.closed.is_set()
 
 
+@pytest.mark.parametrize(
+    "error", [ValueError("odd"), StoreUnavailable("away", retry_in=60.0)], ids=repr
+)
+def test_a_loop_that_fails_keeps_its_rest_even_when_it_is_woken(
+    error: Exception,
+) -> None:
+    loop = Counter(*[error] * 1_000)
+    loop.longest_after_error = 60.0
+    loop.start()
+    assert loop.ticked.wait(10)
+    eventually(lambda: loop.is_failing)
+    for _ in range(200):
+        loop.wake()
+        time.sleep(0.001)
+    assert loop.count == 1
+    assert loop.stop(10), "a stop ends even that rest"
+    assert loop.closed.is_set()
+
+
+def test_a_loop_that_fails_again_and_again_rests_longer_and_says_so_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO, logger="django_jobqueue")
+    now = [1_000.0]
+    monkeypatch.setattr(loop_module.time, "monotonic", lambda: now[0])
+    loop = Counter(*[ValueError(f"odd {n}") for n in range(100)])
+    rests = []
+    for _ in range(100):
+        rests.append(loop.round())
+        now[0] += 1.0
+    assert rests[:4] == [AFTER_ERROR * 2**n for n in range(4)]
+    assert set(rests[6:]) == {LONGEST_AFTER_ERROR}
+    assert loop.round() == 100.0
+    first, repeated, over = caplog.records
+    assert first.getMessage() == "The counter failed; it goes on"
+    assert first.exc_info is not None
+    assert repeated.getMessage() == (
+        "The counter failed 60 more times in 60 s: ValueError: odd 60"
+    )
+    assert over.getMessage() == "The counter works again after 100 failures"
+
+
+def test_a_loop_says_of_each_error_that_is_another_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    loop = Counter(ValueError("odd"), KeyError("even"), ValueError("odd"))
+    for _ in range(3):
+        loop.round()
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [
+        ValueError,
+        KeyError,
+        ValueError,
+    ]
+
+
+def test_a_loop_of_a_group_that_fails_is_not_hurried() -> None:
+    failing = Counter(StoreUnavailable("away", retry_in=60.0), 0.0)
+    group = LoopGroup("group", [failing])
+    group.tick()
+    for _ in range(5):
+        group.hurry(failing)
+        assert group.tick() > 50
+    assert failing.count == 1
+
+
+def test_a_loop_that_is_hurried_during_its_round_has_another_one_at_once() -> None:
+    class Hurried(Counter):
+        def tick(self) -> float:
+            if self.count == 0:
+                group.hurry(self)
+            return super().tick()
+
+    hurried = Hurried(100.0, 100.0)
+    group = LoopGroup("group", [hurried])
+    assert group.tick() == 0.0
+    assert group.tick() > 50
+    assert hurried.count == 2
+
+
 def test_loops_in_a_group_have_rounds_of_their_own() -> None:
     often, seldom = Counter(0.0, 0.0, 0.0), Counter(100.0)
     group = LoopGroup("group", [often, seldom])
@@ -124,6 +210,28 @@ def test_a_listener_that_is_cut_off_listens_again(own: OwnConnection) -> None:
     listener.tick()
     assert listener.hears
     assert heard == [(News.JOB_TYPES, "")] * 2
+    listener.close()
+
+
+def test_a_listener_asks_for_a_sign_of_life_only_when_it_hears_nothing(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def last_statement() -> str:
+        ((text,),) = own.fetch(
+            "SELECT query FROM pg_stat_activity WHERE datname = current_database() "
+            "AND application_name = 'jobqueue listener'"
+        )
+        return str(text)
+
+    listener = Listener(OwnConnection("listener"), lambda *news: None)
+    listener.wake()
+    listener.tick()
+    notify(own, News.JOBS, "mail")
+    listener.tick()
+    assert last_statement().startswith("LISTEN")
+    monkeypatch.setattr("django_jobqueue.workers.listener.ALIVE_EVERY", 0.01)
+    listener.tick()
+    assert last_statement() == "SELECT 1"
     listener.close()
 
 
@@ -207,6 +315,33 @@ def test_the_rescuer_looks_after_the_jobs_of_a_dead_child(
     row = Worker.objects.get()
     assert (row.state, row.end) == ("lost", "exited with code 3")
     assert row.rescued == {"queued": 1}
+
+
+def test_the_rescuer_is_waited_for_no_longer_than_it_takes(own: OwnConnection) -> None:
+    # An hour is never waited for: pytest would end the test long before.
+    rescuer_on(own, []).settle(3_600)
+
+
+def test_the_rescuer_is_waited_for_until_it_has_dealt_with_every_death(
+    own: OwnConnection, make_worker: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    rescuer = rescuer_on(own, [])
+    rescuer.report(Death(make_worker().worker.id, "here:1", True, "killed"))
+    rescuer.start()
+    rescuer.settle(3_600)
+    assert rescuer.is_done
+    assert rescuer.stop(10)
+    assert "does not answer" not in caplog.text
+
+
+def test_a_rescuer_that_cannot_go_on_is_waited_for_so_long_and_no_longer(
+    own: OwnConnection, caplog: pytest.LogCaptureFixture
+) -> None:
+    rescuer = rescuer_on(own, [])
+    rescuer.report(Death(1, "here:1", True, "killed"))
+    rescuer.settle(0.05)
+    assert not rescuer.is_done
+    assert "The database does not answer" in caplog.text
 
 
 @pytest.mark.parametrize("stopping", [False, True])
@@ -357,10 +492,13 @@ def test_the_pruner_deletes_what_is_old_enough(
     )
     jobs.fail.enqueue()
     worker.work()
+    deleted = uuid4()  # by whoever does not care about what belongs to a job
+    Failure.objects.create(job_id=deleted, job_type="gone", number=1, end="failed")
     pruner = Pruner(own)
     while pruner.tick() < 100:
         pass
     assert [job.id for job in archived()] == [kept.id]
+    assert not Failure.objects.filter(job_id=deleted).exists()
 
 
 def test_the_pruner_looks_every_hour_for_what_it_has_passed(

@@ -14,6 +14,7 @@ from django.db import connection
 from django_jobqueue import job
 from django_jobqueue.exceptions import JobTimeout, StoreUnavailable
 from django_jobqueue.models import (
+    ArchivedJob,
     Failure,
     FailureGroup,
     FailureRollup,
@@ -153,6 +154,10 @@ def test_the_attempts_in_force_and_a_cancel_count(
     found = queued_job(hung) or archived_job(hung)
     assert found is not None
     assert (found.status, found.crashes) == (status, 0)
+    if isinstance(found, ArchivedJob):
+        allowed = of_type.get("max_attempts_override", 2)
+        expected = columns.get("max_attempts", allowed)
+        assert found.effective_max_attempts == expected
 
 
 def test_an_at_most_once_job_is_not_started_again(

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from django.test import override_settings
 
-from django_jobqueue.workers.pace import MOST_AHEAD, OVERHEAD, SAMPLES, Pace
+from django_jobqueue.workers.pace import (
+    LARGEST_AHEAD,
+    MOST_AHEAD,
+    OVERHEAD,
+    SAMPLES,
+    Pace,
+)
 
 
 def pace_of(seconds: float, runs: int = SAMPLES) -> Pace:
@@ -40,3 +46,15 @@ def test_jobs_that_became_long_are_not_claimed_ahead_any_more() -> None:
     pace = pace_of(0.001)
     pace.ran("mail", 5.0)
     assert not pace.is_short("mail")
+
+
+def test_the_larger_the_data_of_jobs_is_the_fewer_are_claimed_ahead() -> None:
+    with override_settings(JOBQUEUE={"PREFETCH": 60}):
+        pace = pace_of(0.000001)
+        pace.took([2, 9_000])
+        assert pace.ahead("mail", 4) == MOST_AHEAD
+        pace.took([2, 1_000_000, 2])
+        assert pace.ahead("mail", 4) == LARGEST_AHEAD // 1_000_000 == 32
+        for _ in range(50):
+            pace.took([])
+        assert pace.ahead("mail", 4) == MOST_AHEAD

@@ -141,6 +141,24 @@ def test_what_could_not_be_written_is_written_later(
     ]
 
 
+def test_what_could_not_be_written_is_written_though_nothing_follows(
+    telling: Callable[[], Attempt],
+    reporter: Reporter,
+    clock: Clock,
+    own: OwnConnection,
+) -> None:
+    attempt = telling()
+    attempt.here().log("before the outage")
+    own.close()
+    own._connect = _refuse  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailable):
+        reporter.tick()
+    del own._connect  # type: ignore[method-assign]
+    clock.now += EVERY
+    reporter.tick()
+    assert [text for _, _, text in told(attempt).lines] == ["before the outage"]
+
+
 def _refuse() -> Any:
     raise StoreUnavailable("no database", retry_in=1.0)
 

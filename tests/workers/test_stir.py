@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -52,6 +53,22 @@ def test_a_timer_does_not_sleep_while_something_is_held(worker: HandDriven) -> N
     timer._held_at -= 2 * WAKEFUL
     timer.tick()
     assert timer._sleeps
+
+
+def test_a_timer_looks_again_when_the_next_timeout_is_reached(
+    worker: HandDriven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django_jobqueue.workers.timer.EVERY", 3_600.0)
+    jobs.stay.enqueue(gate="timer")
+    jobs.gates["timer"] = threading.Event()
+    worker.claim()
+    (attempt,) = worker.worker.held
+    attempt.timeout = 60.0
+    eventually(lambda: attempt.started)
+    assert 0 < worker.worker.timer.tick() <= 60
+    jobs.gates["timer"].set()
+    worker.run()
+    worker.finish()
 
 
 def test_a_worker_stirs_when_it_has_claimed_and_when_an_operator_calls(

@@ -28,7 +28,7 @@ from django_jobqueue.admin.parts import display, json_tree
 from django_jobqueue.admin.parts.json_tree import JsonTree
 from django_jobqueue.admin.parts.stored_json import stored, value_of
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
-from django_jobqueue.redaction import mask_text, secrets_in
+from django_jobqueue.redaction import Secrets, mask_text, secrets_in
 
 MOST_ENTRIES: Final = 20
 LONGEST_ENTRY: Final = 2_000  # characters of what the history says
@@ -167,11 +167,11 @@ class Reader:
         address: str = reverse(name, args=[quote(self.job.pk)])
         return address
 
-    def _secrets_in_data(self) -> set[str]:
+    def _secrets_in_data(self) -> Secrets:
         try:
             return secrets_in(self._data, self.sensitive)
         except RecursionError:
-            return set()  # what was stored is masked already
+            return Secrets()  # what was stored is masked already
 
     def _shown(self, value: Any) -> JsonTree:
         if not self.sees_data:

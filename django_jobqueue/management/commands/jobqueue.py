@@ -27,7 +27,7 @@ from django_jobqueue.management.jobqueue.subcommand import (
     Parser,
     Subcommand,
 )
-from django_jobqueue.store.connection import NEEDS_MIGRATE
+from django_jobqueue.store.errors import NEEDS_MIGRATE
 
 SUBCOMMANDS: Final[dict[str, Subcommand]] = {
     subcommand.name: subcommand

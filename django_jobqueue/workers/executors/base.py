@@ -122,9 +122,9 @@ class Executor:
             return 0.0
 
     def _finished(self, attempt: Attempt, finished: Finished) -> None:
+        """Its slot is free; its outcome is known already."""
         self._running.discard(attempt)
         self.pace.ran(attempt.job.job_type, finished.ran)
-        self._done(attempt, finished)
         if len(self._buffer) <= self.low and self.wants_more:
             self._wanting()
 

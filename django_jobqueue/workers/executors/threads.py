@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from typing import Final
 
 from django.db import connections
@@ -91,9 +92,11 @@ class Threads(Executor):
             safely(hygiene.before_job)
             row.enter(attempt)
             try:
-                finished = self._run(attempt)
+                # What a handler sets in context variables ends with it.
+                finished = copy_context().run(self._run, attempt)
             except BaseException:
                 finished = attempt.finish_broken()
+            self._done(attempt, finished)  # first, since the cleaning may wait
             safely(hygiene.after_job)
             self._finished(attempt, finished)
         connections.close_all()

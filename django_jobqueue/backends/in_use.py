@@ -1,4 +1,4 @@
-"""Takes part in the framework, where TASKS has a backend of ours."""
+"""Whether the project gives its tasks to us."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ from django.utils.module_loading import import_string
 
 from django_jobqueue.backends.backend import JobQueueBackend
 from django_jobqueue.backends.compat import task_backends
-from django_jobqueue.backends.declared import find
-from django_jobqueue.registry import registry
 
 
-def join() -> bool:
-    """Let workers find tasks; whether any alias of TASKS is ours."""
-    if not any(map(_is_ours, task_backends.settings.values())):
-        return False
-    if find not in registry.finders:
-        registry.finders.append(find)
-    return True
+def is_in_use() -> bool:
+    """Whether any alias of ``TASKS`` has a backend of ours."""
+    return any(map(_is_ours, task_backends.settings.values()))
 
 
 def _is_ours(params: dict[str, object]) -> bool:

@@ -1,0 +1,41 @@
+"""Fields of our models."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.utils import timezone
+
+if TYPE_CHECKING:  # the same to models that have one
+    UTCDateTimeField = models.DateTimeField
+else:
+
+    class UTCDateTimeField(models.DateTimeField):
+        """A time in UTC, also where Django reads local times.
+
+        That is so where ``USE_TZ`` is false, or the database has a ``TIME_ZONE``. An
+        hour of each year comes twice by local times: Python says nothing useful of
+        their order, difference or equality in that night.
+        """
+
+        def deconstruct(self) -> Any:
+            """As what migrations know it: there is no difference in the database."""
+            name, _path, args, kwargs = super().deconstruct()
+            return name, "django.db.models.DateTimeField", args, kwargs
+
+        def get_db_converters(self, connection: Any) -> list[Any]:
+            """What is done with a value that is read."""
+            return [] if connection.timezone is UTC else [_in_utc]
+
+
+def _in_utc(
+    value: datetime | None, expression: Any, connection: Any
+) -> datetime | None:
+    """Which of the two it is says ``fold``, which psycopg sets."""
+    if value is None:
+        return None
+    if timezone.is_naive(value):
+        value = value.replace(tzinfo=timezone.get_default_timezone())
+    return value.astimezone(UTC)

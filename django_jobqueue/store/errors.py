@@ -1,0 +1,50 @@
+"""Which errors of the database pass, and which mean that a transaction is to be tried
+again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import psycopg
+
+CONFLICTS: Final = ("40001", "40P01")  # serialization failure, deadlock
+# Troubles that pass: nobody exits for one. Classes and codes are those of PostgreSQL's
+# manual, appendix A.
+_PASSING_CLASSES = ("08", "53", "57", "58")  # connection, resources, operator, system
+_PASSING_CODES = (
+    "25006",  # read-only: a demoted server
+    "25P03",  # idle in transaction for too long: the session is ended
+    "25P04",  # a transaction that took too long: the session is ended
+    "40001",  # serialisation failure
+    "40P01",  # deadlock
+    "55P03",  # lock timeout
+    "42P01",  # unknown table: not migrated yet
+    "42703",  # unknown column: not migrated yet
+    "42883",  # unknown function: not migrated yet
+)
+NEEDS_MIGRATE = ("42P01", "42703", "42883")
+ROLLED_BACK = (
+    "40001",
+    "40P01",
+    "55P03",
+    "57014",
+    *NEEDS_MIGRATE,
+)  # connection is well
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Whether another transaction came in between; from psycopg, or from Django."""
+    cause = error if isinstance(error, psycopg.Error) else error.__cause__
+    return getattr(cause, "sqlstate", None) in CONFLICTS
+
+
+def is_passing(error: psycopg.Error) -> bool:
+    """Whether this trouble may be gone at the next try."""
+    code = error.sqlstate
+    if code is None:  # the client's own: connection lost, refused, closed, timed out
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    if error.diag.source_function == "RevalidateCachedQuery":
+        return True  # a migration changed a column: prepared statements must be new
+    if code == "54000" and error.diag.source_file == "async.c":
+        return True  # the queue of notifications is full
+    return code.startswith(_PASSING_CLASSES) or code in _PASSING_CODES

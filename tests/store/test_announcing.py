@@ -1,0 +1,183 @@
+"""Idle workers are notified of jobs when their transaction commits, however late."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django.db import connection, connections, transaction
+from django.db.backends.postgresql.psycopg_any import IsolationLevel
+
+from django_jobqueue import enqueue, enqueue_many
+from django_jobqueue.models import QueuedJob
+from django_jobqueue.store import insert
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.workers import set_listening
+from tests.sample import jobs
+from tests.store.meanwhile import Ear
+from tests.store.rows import register
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NEWS = "q:default"
+ENQUEUES: dict[str, Callable[[], Any]] = {
+    "a plain job": lambda: jobs.add.enqueue(1),
+    "a second plain job, of a type that is known": lambda: (
+        jobs.add.enqueue(1),
+        jobs.add.enqueue(2),
+    ),
+    "a job with options": lambda: jobs.add.using(priority=3, tags=["a"]).enqueue(1),
+    "a job with more options": lambda: jobs.add.using(metadata={"a": 1}).enqueue(1),
+    "a job with an id": lambda: jobs.add.using(id="0" * 32).enqueue(1),
+    "a unique job": lambda: jobs.add_alone.enqueue(1),
+    "a job by its name": lambda: enqueue("tests.sample.add", {"a": 1}),
+    "many": lambda: jobs.add.enqueue_many([{"a": 1}, {"a": 2}]),
+    "many by name": lambda: enqueue_many("tests.sample.add", [{"a": 1}] * 3),
+    "many unique jobs": lambda: jobs.add_alone.enqueue_many([{"a": 11}, {"a": 12}]),
+    "a row of a model": lambda: QueuedJob.objects.create(
+        job_type_id="tests.sample.add"
+    ),
+    "plain SQL": lambda: sql(
+        "INSERT INTO jobqueue_queuedjob (job_type) VALUES ('tests.sample.add')"
+    ),
+}
+
+
+def sql(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+@pytest.fixture
+def idle(own: OwnConnection, ear: Ear) -> Callable[[], None]:
+    """A worker becomes idle, and says so."""
+    worker = register(own)
+    return lambda: set_listening(own, worker, True)
+
+
+@pytest.mark.parametrize("what", ENQUEUES)
+def test_who_becomes_idle_after_the_insert_is_notified_at_the_commit(
+    what: str, idle: Callable[[], None], ear: Ear
+) -> None:
+    with transaction.atomic():
+        ENQUEUES[what]()
+        idle()
+        assert ear.heard() == []
+    assert ear.heard() == [NEWS]
+
+
+@pytest.mark.parametrize("is_idle", [True, False])
+@pytest.mark.parametrize("what", ENQUEUES)
+def test_a_statement_by_itself_notifies_whoever_is_idle(
+    what: str, is_idle: bool, idle: Callable[[], None], ear: Ear
+) -> None:
+    if is_idle:
+        idle()
+    ENQUEUES[what]()
+    assert set(ear.heard()) == ({NEWS} if is_idle else set())
+
+
+def test_nobody_is_notified_while_nobody_is_idle(ear: Ear) -> None:
+    with transaction.atomic():
+        for enqueue_ in ENQUEUES.values():
+            enqueue_()
+    assert ear.heard() == []
+
+
+def announced() -> int:
+    return QueuedJob.objects.filter(announce=True).count()
+
+
+def test_one_job_of_a_transaction_announces_all_of_its_kind() -> None:
+    jobs.add.enqueue(0)  # the next ones are inserted without a look at the job type
+    with transaction.atomic():
+        for n in range(5):
+            jobs.add.enqueue(n)
+        jobs.add.enqueue_many([{"a": 1}, {"a": 2}])
+        assert announced() == 1
+        jobs.add.using(queue="mail").enqueue(1)
+        assert announced() == 2
+    with transaction.atomic():
+        jobs.add.enqueue(1)
+    assert announced() == 3
+    jobs.add.enqueue_many([{"a": 1}])
+    assert announced() == 3
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_announcement_that_is_rolled_back_is_made_again(
+    known: bool, idle: Callable[[], None], ear: Ear
+) -> None:
+    idle()
+    if known:
+        jobs.add.enqueue(0)
+        ear.heard()
+    with transaction.atomic():
+        with suppress(ZeroDivisionError), transaction.atomic():
+            jobs.add.enqueue(1)
+            raise ZeroDivisionError
+        jobs.add.enqueue(2)
+        with transaction.atomic():
+            jobs.add.enqueue(3)
+    assert ear.heard() == [NEWS]
+    with suppress(ZeroDivisionError), transaction.atomic():
+        jobs.add.enqueue(4)
+        raise ZeroDivisionError
+    assert ear.heard() == []
+    with transaction.atomic():
+        jobs.add.enqueue(5)
+    assert ear.heard() == [NEWS]
+
+
+def test_a_job_that_was_there_already_announces_nothing(
+    idle: Callable[[], None], ear: Ear
+) -> None:
+    index = jobs.index.using(priority=5)
+    index.enqueue(1)
+    idle()
+    with transaction.atomic():
+        index.enqueue(1)  # nothing is inserted
+        index.enqueue(2)
+    assert NEWS in ear.heard()
+
+
+def test_transactions_without_a_block_of_djangos_announce_each(
+    idle: Callable[[], None], ear: Ear
+) -> None:
+    idle()
+    connection.set_autocommit(False)
+    try:
+        for n in range(2):
+            jobs.add.enqueue(n)
+            connection.commit()
+            assert ear.heard() == [NEWS]
+    finally:
+        connection.rollback()
+        connection.set_autocommit(True)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.2])
+def test_a_transaction_that_sees_the_past_notifies_if_it_took_its_time(
+    seconds: float, idle: Callable[[], None], ear: Ear
+) -> None:
+    connections["default"].ensure_connection()
+    raw = connections["default"].connection
+    raw.isolation_level = IsolationLevel.REPEATABLE_READ
+    try:
+        with transaction.atomic():
+            jobs.add.enqueue(1)
+            time.sleep(seconds)
+            idle()
+        assert (ear.heard() == [NEWS]) or seconds == 0.0
+    finally:
+        raw.isolation_level = None
+
+
+def test_what_is_known_of_job_types_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(insert, "MOST_KNOWN", 3)
+    for n in range(10):
+        jobs.add.using(priority=n).enqueue(1)
+        assert len(insert._known) <= 3

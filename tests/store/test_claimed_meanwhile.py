@@ -1,0 +1,71 @@
+"""A verb on a waiting job meets the claim of that job: the claim wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+
+from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.store.attempts import allow
+from django_jobqueue.store.connection import Database, OwnConnection
+from django_jobqueue.store.edit import edit
+from django_jobqueue.store.expire import expire
+from django_jobqueue.store.fail import fail
+from django_jobqueue.store.reschedule import reschedule
+from tests.conftest import eventually
+from tests.store.meanwhile import Background, open_transaction, waiting
+from tests.store.rows import ago, make
+
+CLAIM = """
+UPDATE jobqueue_queuedjob
+   SET status = 'running', worker_id = %(worker)s, started_at = clock_timestamp(),
+       fence = fence + 1, attempts = attempts + 1
+ WHERE id = %(id)s
+"""
+
+
+def _edited(db: Database, id: UUID) -> bool:
+    edited = edit(db, id, '{"a": 5}', None)
+    return edited is not None and edited.is_done
+
+
+# Each returns something true if it changed the job.
+VERBS: dict[str, Callable[[Database, UUID], object]] = {
+    "fail": lambda db, id: fail(db, [id], reason="not wanted"),
+    "allow attempts": lambda db, id: allow(db, [id], 9),
+    "edit": _edited,
+    "reschedule": lambda db, id: reschedule(db, [id], priority=9),
+    "run now": lambda db, id: reschedule(db, [id], now=True),
+    "expire": lambda db, id: expire(db),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_job_that_is_claimed_meanwhile_is_left_to_its_handler(
+    own: OwnConnection,
+    other: OwnConnection,
+    holder: int,
+    background: Background,
+    verb: str,
+) -> None:
+    id = make(data={"a": 1}, expires_at=ago(1))
+    with open_transaction(other) as transaction:
+        transaction.run(CLAIM, {"worker": holder, "id": id})
+        changing = background(lambda: VERBS[verb](own, id))
+        # A verb passes over the job, or waits and then sees that it runs.
+        eventually(lambda: changing.done() or waiting())
+    claimed = QueuedJob.objects.values().get()
+
+    assert not changing.result(30)
+    assert QueuedJob.objects.values().get() == claimed
+    assert (claimed["status"], claimed["worker_id"]) == ("running", holder)
+    assert not ArchivedJob.objects.exists()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_job_that_nobody_claims_is_changed(own: OwnConnection, verb: str) -> None:
+    id = make(data={"a": 1}, expires_at=ago(1))
+
+    assert VERBS[verb](own, id)

@@ -1,0 +1,193 @@
+"""A job is a row: whatever inserts it, it gets what its type says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection
+from psycopg.types.json import Jsonb
+
+from django_jobqueue import DuplicateJob, Handler, enqueue, enqueue_many
+from django_jobqueue.models import JobType, QueuedJob
+from django_jobqueue.registry import registry
+from tests.conftest import overridden, queued
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ALL_OPTIONS = "tests.sample.with_all_options"
+INSERT = """
+INSERT INTO jobqueue_queuedjob (job_type, data{columns})
+VALUES (%(job_type)s, %(data)s{values}) RETURNING id
+"""
+
+
+def insert(job_type: str = ALL_OPTIONS, data: Any = None, **columns: Any) -> QueuedJob:
+    """Enqueue by plain SQL, and return what became of the row."""
+    statement = INSERT.format(
+        columns="".join(f", {name}" for name in columns),
+        values="".join(f", %({name})s" for name in columns),
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            statement, {"job_type": job_type, "data": Jsonb(data or {}), **columns}
+        )
+        return queued(id=cursor.fetchone()[0])[0]
+
+
+def options(row: QueuedJob) -> dict[str, Any]:
+    """What a job type decides of a row."""
+    assert row.expires_at is not None
+    return {
+        "queue": row.queue,
+        "priority": row.priority,
+        "lives": row.expires_at - row.run_after,
+        "on_complete": row.on_complete,
+        "unique_key": row.unique_key,
+        "unique_until_started": row.unique_until_started,
+    }
+
+
+PRODUCERS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "plain SQL": lambda data: insert(data=data).pk,
+    "a row of a model": lambda data: (
+        QueuedJob.objects.create(job_type_id=ALL_OPTIONS, data=data).pk
+    ),
+    "many rows of a model": lambda data: (
+        QueuedJob.objects.bulk_create([QueuedJob(job_type_id=ALL_OPTIONS, data=data)])
+        and queued()[-1].pk
+    ),
+    "a name": lambda data: enqueue(ALL_OPTIONS, data).id,
+    "many by name": lambda data: enqueue_many(ALL_OPTIONS, [data])[0],
+}
+
+
+@pytest.mark.parametrize("data", [{"a": 1}, {"b": "ü", "a": 1}, {"b": "x", "a": 1.5}])
+@pytest.mark.parametrize("is_declared", [True, False], ids=["declared", "elsewhere"])
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_a_job_has_the_options_of_its_type_whoever_inserts_it(
+    producer: str,
+    is_declared: bool,
+    data: dict[str, Any],
+) -> None:
+    made = jobs.with_all_options.enqueue(**data)
+    (row,) = queued(id=made.id)
+    wanted = options(row)
+    row.delete()
+    assert wanted["unique_key"] is not None
+    if not is_declared:
+        declaration = registry.get(ALL_OPTIONS)
+        assert declaration is not None
+        registry.remove(ALL_OPTIONS)
+    try:
+        id = PRODUCERS[producer](data)
+    finally:
+        if not is_declared:
+            registry.add(declaration)
+            registry.send_as(ALL_OPTIONS, jobs.with_all_options)
+    assert (
+        options(queued(id=id)[0])
+        == wanted
+        == {
+            "queue": "mail",
+            "priority": 7,
+            "lives": timedelta(hours=1),
+            "on_complete": "tests.sample.report",
+            "unique_key": wanted["unique_key"],
+            "unique_until_started": True,
+        }
+    )
+
+
+def test_what_a_row_says_itself_stands() -> None:
+    made = insert(
+        queue="other", on_complete="tests.sample.followed", unique_key="0" * 32
+    )
+    assert (made.queue, made.priority, made.on_complete) == (
+        "other",
+        7,
+        "tests.sample.followed",
+    )
+    assert made.unique_key is not None
+    assert made.unique_key.int == 0
+
+
+def test_a_row_that_says_its_queue_and_priority_is_taken_as_it_is() -> None:
+    made = insert(queue="other", priority=0)
+    assert (made.queue, made.priority) == ("other", 0)
+    assert (made.expires_at, made.on_complete, made.unique_key) == (None, None, None)
+
+
+def test_an_operators_priority_counts() -> None:
+    with overridden(ALL_OPTIONS, priority_override=-3):
+        assert insert().priority == -3
+
+
+def test_a_type_without_options_gives_the_defaults() -> None:
+    JobType.objects.create(name="plain.type")
+    made = insert("plain.type")
+    assert (made.queue, made.priority, made.expires_at) == ("default", 0, None)
+
+
+def test_a_type_that_is_not_there_is_what_is_refused() -> None:
+    with pytest.raises(IntegrityError, match="foreign key"):
+        insert("nobody.knows")
+
+
+def test_a_duplicate_by_plain_sql_is_refused_and_can_be_left_out() -> None:
+    first = jobs.with_all_options.enqueue(a=1)
+    with pytest.raises(IntegrityError, match="jobqueue_q_unique"):
+        insert(data={"a": 1})
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO jobqueue_queuedjob (job_type, data) "
+            'VALUES (%s, \'{"a": 1, "b": "none"}\') ON CONFLICT DO NOTHING',
+            [ALL_OPTIONS],
+        )
+    assert [row.id for row in queued()] == [first.id]
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        ({"a": 1}, {"b": "none", "a": 1}),
+        ({"a": {"x": 1, "yy": [1, {"p": 2, "q": 3}]}},) * 2,
+        ({"a": 'ü\n"\\\u2028😀'},) * 2,
+        ({"a": 1e-7}, {"a": 0.0000001}),
+        ({"a": 1e15}, {"a": 1000000000000000.0}),
+        ({"a": -0.5, "b": True}, {"b": True, "a": -0.5}),
+    ],
+)
+def test_equal_data_have_one_key_however_they_are_written(
+    same: tuple[dict[str, Any], dict[str, Any]],
+) -> None:
+    one, other = same
+    jobs.with_all_options.enqueue(**one)
+    with pytest.raises(IntegrityError, match="jobqueue_q_unique"):
+        insert(data=other)
+
+
+def test_a_process_without_the_code_refuses_duplicates_too() -> None:
+    first = jobs.index.enqueue(7)
+    other = jobs.add_alone.enqueue(7)
+    held = [
+        registry.get(name) for name in ("tests.sample.index", "tests.sample.add_alone")
+    ]
+    handlers: list[Handler[..., Any]] = [jobs.index, jobs.add_alone]
+    for handler in handlers:
+        registry.remove(handler.name)
+    try:
+        # The type says what becomes of a duplicate, unless the caller does.
+        assert enqueue("tests.sample.index", {"document": 7, "why": "again"}) == first
+        with pytest.raises(DuplicateJob) as caught:
+            enqueue("tests.sample.add_alone", {"a": 7, "b": 0})
+        assert caught.value.job == other
+        assert enqueue_many("tests.sample.index", [{"document": 7}]) == [first.id]
+    finally:
+        for handler, declaration in zip(handlers, held, strict=True):
+            assert declaration is not None
+            registry.add(declaration)
+            registry.send_as(handler.name, handler)

@@ -1,0 +1,58 @@
+"""Statements that lock several rows take them in key order, so that two never wait for
+each other in a ring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+
+from django_jobqueue.models import BulkOperation, FailureGroup, QueuedJob
+from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.store import failure_groups
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.triage import bulk, bulk_steps
+from tests.store.meanwhile import Background, open_transaction, until_waiting
+from tests.store.rows import ADD
+
+FIRST, SECOND = UUID(int=1), UUID(int=2)
+Change = Callable[[], object]
+
+
+def _groups() -> tuple[str, str, Change]:
+    for fingerprint in (SECOND, FIRST):  # the table has them the other way round
+        FailureGroup.objects.create(
+            fingerprint=fingerprint, coarse=fingerprint, error_class="ValueError"
+        )
+    both = [SECOND, FIRST]
+    return (
+        "jobqueue_failuregroup",
+        "fingerprint",
+        lambda: failure_groups.note(DjangoDatabase(), both, text="seen", by="anna"),
+    )
+
+
+def _cancelled() -> tuple[str, str, Change]:
+    for id in (SECOND, FIRST):
+        QueuedJob.objects.create(id=id, job_type_id=ADD, queue="a")
+    made = bulk.draft("cancel", Selection(Table.QUEUED, (Term("queue", "a"),)))
+    assert bulk.start(made.id)
+    return "jobqueue_queuedjob", "id", lambda: bulk_steps.step(made.id, look=10)
+
+
+@pytest.mark.parametrize("scene", [_groups, _cancelled])
+def test_who_waits_for_the_first_row_holds_none_that_comes_later(
+    own: OwnConnection,
+    background: Background,
+    scene: Callable[[], tuple[str, str, Change]],
+) -> None:
+    table, key, change = scene()
+    lock = f"SELECT FROM {table} WHERE {key} = %(key)s FOR UPDATE NOWAIT"
+    with open_transaction(own) as transaction:
+        transaction.fetch(lock, {"key": FIRST})
+        changing = background(change)
+        until_waiting()
+        transaction.fetch(lock, {"key": SECOND})  # at once, or it is an error
+    changing.result(30)
+    assert not BulkOperation.objects.exclude(changed=2).exists()

@@ -1,0 +1,153 @@
+"""Why a job was cancelled, and how many attempts it had: the archive remembers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue import Handler, triage
+from django_jobqueue.models import Failure, JobType, QueuedJob
+from django_jobqueue.store import expire, release
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.rescue import rescue
+from tests.conftest import HandDriven, archived, eventually, queued
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WHY = "the order was withdrawn"
+
+
+def obey(worker: HandDriven, id: str) -> None:
+    """The handler is told, and stops."""
+    worker.worker.cancel(id)
+
+
+def fail_instead(worker: HandDriven, id: str) -> None:
+    """The handler fails before it is told."""
+    jobs.gates["fails"].set()
+
+
+def be_told_twice(worker: HandDriven, id: str) -> None:
+    """A second operator cancels, too: the first reason stands."""
+    triage.cancel([id], reason="me too")
+    worker.worker.cancel(id)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("way", [obey, fail_instead, be_told_twice])
+def test_the_reason_for_cancelling_a_running_job_is_kept(
+    worker: HandDriven, way: Callable[[HandDriven, str], None], is_async: bool
+) -> None:
+    jobs.gates["fails"] = threading.Event()
+    handler: Handler[..., None] = (
+        jobs.astay_and_fail if is_async else jobs.stay_and_fail
+    )
+    made = handler.enqueue("fails")
+    worker.claim()
+    eventually(
+        lambda: any(a.started for e in worker.worker.executors for a in e.running)
+    )
+    triage.cancel([made.id], reason=WHY)
+    way(worker, str(made.id))
+    worker.run()
+    worker.finish()
+    (job,) = archived()
+    assert (job.status, job.error_message) == ("cancelled", WHY)
+    (failure,) = Failure.objects.all()
+    if way is fail_instead:
+        assert failure.error_message == "the gate is open"
+    else:
+        assert (failure.end, failure.reason) == ("cancelled", WHY)
+
+
+def test_who_gives_no_reason_is_named(worker: HandDriven) -> None:
+    jobs.gates["fails"] = threading.Event()
+    made = jobs.stay_and_fail.enqueue("fails")
+    worker.claim()
+    triage.cancel([made.id], by="anna")
+    worker.worker.cancel(str(made.id))
+    worker.run()
+    worker.finish()
+    assert archived()[0].error_message == "cancelled by anna"
+
+
+def test_the_reason_is_kept_when_the_worker_dies(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    made = jobs.add.enqueue(1)
+    worker.claim()
+    worker.run()
+    triage.cancel([made.id], reason=WHY)
+    rescue(own, [worker.worker.id], crashed=True, reason="killed")
+    assert [(j.status, j.error_message) for j in archived()] == [("cancelled", WHY)]
+
+
+def test_the_reason_is_kept_when_the_job_was_not_started(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    made = jobs.add.enqueue(1)
+    worker.claim()
+    worker.run()  # as if it waited for a slot
+    triage.cancel([made.id], reason=WHY)
+    (attempt,) = worker.worker.held
+    release.release(own, worker.worker.id, [made.id], [attempt.job.fence])
+    assert [(j.status, j.error_message) for j in archived()] == [("cancelled", WHY)]
+
+
+@pytest.mark.parametrize("own_limit", [None, 2])
+def test_the_archive_keeps_the_limit_that_applied(
+    worker: HandDriven, own_limit: int | None
+) -> None:
+    fail = jobs.fail if own_limit is None else jobs.fail.using(max_attempts=own_limit)
+    fail.enqueue()
+    worker.work()
+    JobType.objects.filter(name=jobs.fail.name).update(max_attempts_override=9)
+    (job,) = archived()
+    limit = own_limit or 3
+    assert (job.attempts, job.effective_max_attempts) == (limit, limit)
+    assert job.max_attempts == own_limit, "of this job alone, for a replay"
+
+
+def end_by_hand(id: object) -> None:
+    triage.fail([str(id)], reason="no")
+
+
+def end_by_cancelling(id: object) -> None:
+    triage.cancel([str(id)])
+
+
+def end_by_expiry(id: object) -> None:
+    past = timezone.now() - timedelta(seconds=1)
+    QueuedJob.objects.filter(id=id).update(expires_at=past)
+    expire.expire(DjangoDatabase())
+
+
+@pytest.mark.parametrize("end", [end_by_hand, end_by_cancelling, end_by_expiry])
+@pytest.mark.parametrize(
+    ("override", "own_limit", "limit"),
+    [(None, None, 3), (9, None, 9), (-1, None, None), (9, 4, 4), (None, 4, 4)],
+)
+def test_so_it_does_where_no_worker_archives(
+    end: Callable[[object], None],
+    override: int | None,
+    own_limit: int | None,
+    limit: int | None,
+) -> None:
+    JobType.objects.filter(name=jobs.fail.name).update(max_attempts_override=override)
+    made = jobs.fail.using(max_attempts=own_limit).enqueue()
+    end(made.id)
+    assert [job.effective_max_attempts for job in archived()] == [limit]
+
+
+def test_and_where_a_worker_died(worker: HandDriven, own: OwnConnection) -> None:
+    jobs.write_once.enqueue("/dev/null")
+    worker.claim()
+    worker.run()
+    rescue(own, [worker.worker.id], crashed=True, reason="killed")
+    assert [job.effective_max_attempts for job in archived()] == [1]
+    assert queued() == []

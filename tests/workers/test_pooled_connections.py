@@ -1,0 +1,73 @@
+"""Which connections of a worker may keep something in their session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+import django_jobqueue
+from django_jobqueue.store.connection import OwnConnection
+from tests.conftest import HandDriven, archived
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORKERS = {"register", "dispatcher", "completer", "reporter"}
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[OwnConnection]:
+    """Every connection of the machinery that is made during the test."""
+    made: list[OwnConnection] = []
+    init = OwnConnection.__init__
+
+    def remember(self: OwnConnection, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        made.append(self)
+
+    monkeypatch.setattr(OwnConnection, "__init__", remember)
+    return made
+
+
+def pooled(made: list[OwnConnection], purposes: set[str]) -> dict[str, set[bool]]:
+    """Whether those for these purposes believe to be behind a pooler."""
+    return {
+        purpose: {one.pooled for one in made if one.purpose == purpose}
+        for purpose in purposes
+    }
+
+
+@pytest.mark.parametrize("listen", [True, False])
+def test_all_connections_of_a_worker_know_whether_they_are_behind_a_pooler(
+    make_worker: Callable[..., HandDriven], made: list[OwnConnection], listen: bool
+) -> None:
+    worker = make_worker(listen=listen)
+    jobs.tell.enqueue(lines=1)
+    worker.work()
+
+    assert pooled(made, WORKERS) == dict.fromkeys(WORKERS, {not listen})
+
+
+@pytest.mark.parametrize("listen", [True, False])
+def test_so_do_those_of_a_worker_in_a_process_of_yours(
+    made: list[OwnConnection], listen: bool
+) -> None:
+    with (
+        override_settings(JOBQUEUE={"LISTEN": listen}),
+        django_jobqueue.worker(threads=1) as worker,
+    ):
+        jobs.tell.enqueue(lines=1)
+        worker.wait_idle()
+
+    assert archived()
+    expected = WORKERS | {"renewer"}
+    assert pooled(made, expected) == dict.fromkeys(expected, {not listen})
+    # The first ones of the keeper find out whether there is a pooler.
+    assert [one.pooled for one in made if one.purpose == "keeper"] == [
+        True,
+        True,
+        not listen,
+    ]
