@@ -1,21 +1,26 @@
 """``python .ci/wheel.py dist``: install the wheel there by itself, and try it.
 
-It must hold every file of the package, and work in a fresh virtual environment, far
-from the checkout, on an empty database.
+It must hold every file of the package, say where its source, documentation and issues
+are, and work in a fresh virtual environment, far from the checkout, on an empty
+database.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import venv
+from email.message import Message
+from email.parser import Parser
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "django_jobqueue"
+URLS = {"Source", "Documentation", "Issues", "Changelog"}
 sys.path.insert(0, str(ROOT))
 
 from testproject.postgres import Server, folder_for  # noqa: E402
@@ -25,6 +30,7 @@ def main(folder: Path) -> int:
     """Look into the only wheel of a folder, install it, use it; 0 if it works."""
     (wheel,) = folder.resolve().glob("*.whl")
     _compare(_in_checkout(), _in_wheel(wheel))
+    _check_metadata(_metadata(wheel))
     with TemporaryDirectory() as made:
         python = _environment(Path(made) / "venv", wheel)
         server = Server(folder_for("pg", Path(made))).start()
@@ -53,6 +59,22 @@ def _compare(wanted: set[str], found: set[str]) -> None:
         if names:
             sys.exit(f"The wheel {problem} {', '.join(sorted(names))}.")
     print(f"The wheel has the {len(found)} files of the package.")
+
+
+def _metadata(wheel: Path) -> Message:
+    with ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        return Parser().parsestr(archive.read(name).decode())
+
+
+def _check_metadata(metadata: Message) -> None:
+    """The page of a package index leads to everything that the README promises."""
+    urls = {line.partition(",")[0] for line in metadata.get_all("Project-URL", [])}
+    if urls != URLS:
+        sys.exit(f"The wheel's links are {sorted(urls)}, not {sorted(URLS)}.")
+    relative = re.findall(r"\]\((?!https://)[^)]*\)", str(metadata.get_payload()))
+    if relative:
+        sys.exit(f"The wheel's description has relative links: {relative}.")
 
 
 def _environment(folder: Path, wheel: Path) -> Path:

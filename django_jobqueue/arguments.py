@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from json.encoder import encode_basestring
@@ -17,10 +17,13 @@ from typing import Any, Final
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.annotations import Annotations
+from django_jobqueue.exceptions import InvalidArguments, InvalidResult
+from django_jobqueue.foreign_words import OF_ONE_JOB, OPTIONS, advice
 from django_jobqueue.guesses import did_you_mean
 
 MAX_DEPTH: Final = 100
+DEEPEST_RESULT: Final = 200
 SMALLER_DATA: Final = (
     "Store it elsewhere and pass a key, or raise JOBQUEUE['MAX_DATA_BYTES']."
 )
@@ -55,6 +58,7 @@ class Parameters:
     required: frozenset[str]
     open_ended: bool  # takes **kwargs
     reserved: frozenset[str]  # given by the worker
+    annotations: Annotations
 
     @classmethod
     def of(cls, function: Callable[..., Any], *, takes_context: bool) -> Parameters:
@@ -84,6 +88,7 @@ class Parameters:
             required=frozenset(p.name for p in named if p.default is p.empty),
             open_ended=open_ended,
             reserved=frozenset(("context",) if takes_context else ()),
+            annotations=Annotations(function),
         )
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,21 +107,54 @@ class Parameters:
                 name for name in self.positional[: len(args)] if name in kwargs
             )
             raise InvalidArguments(f"{self.function}() got {twice!r} twice.")
-        problem = self.problem(data)
-        if problem:
+        if self.required <= data.keys() <= self.names and self.annotations.fit(data):
+            return data
+        if problem := self.call_problem(data):
             raise InvalidArguments(problem)
         return data
 
+    def bind_call(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of one of many calls, each of which is a dict of arguments. Raises
+        InvalidArguments."""
+        if type(call) is not dict and not isinstance(call, Mapping):
+            raise InvalidArguments(self.problem(call))
+        return self.bind((), call)
+
     def near(self, name: str) -> str:
-        """A guess which parameter was meant, as a sentence, or nothing."""
-        return did_you_mean(name, self.names)
+        """A guess what was meant by a parameter that there is not, as a sentence, or
+        nothing."""
+        if name in OF_ONE_JOB:
+            return f" It is an option of the job: using({name}=…).enqueue(…)."
+        return did_you_mean(name, self.names) or advice(name, OPTIONS)
+
+    def call_problem(self, data: object) -> str | None:
+        """Why a job with this data is not enqueued; None if it is.
+
+        Besides names, the types of values are looked at. Whoever runs a job looks at
+        names alone: its data may be older than an annotation.
+        """
+        problem = self.problem(data)
+        if not isinstance(data, dict) or (not problem and self.annotations.fit(data)):
+            return problem
+        wrong = self.annotations.misfits(data)
+        if not wrong:
+            return problem
+        return " ".join([problem or f"{self.function}():", *wrong])
+
+    def _as_dict(self, data: object) -> str:
+        """What to write instead of arguments by position, as a sentence that follows
+        another one. Their values may be secrets."""
+        if not isinstance(data, tuple | list) or not data or not self.positional:
+            return ""
+        names = self.positional[: len(data)]
+        return f" Write {{{', '.join(f'{name!r}: …' for name in names)}}}."
 
     def problem(self, data: object) -> str | None:
         """Why this data cannot be given to the handler; None if it can."""
         if not isinstance(data, dict):
             return (
                 f"The data for {self.function}() must be an object with a key for each "
-                f"parameter, not {type(data).__name__}."
+                f"parameter, not {type(data).__name__}.{self._as_dict(data)}"
             )
         if self.required <= data.keys() <= self.names:
             return None
@@ -124,20 +162,30 @@ class Parameters:
             return f"{self.function}() is given its 'context' by the worker."
         missing = self.required - data.keys()
         unknown = [] if self.open_ended else sorted(data.keys() - self.names, key=str)
-        if unknown:
-            hint = self.near(str(unknown[0]))
-            return f"{self.function}() has no parameter {unknown[0]!r}.{hint}"
+        said = []
+        for name in unknown:
+            hint = self.near(str(name))
+            said.append(f"has no parameter {name!r}.{hint}")
+            missing = frozenset(one for one in missing if repr(one) not in hint)
         if missing:
-            return (
-                f"{self.function}() is missing {', '.join(map(repr, sorted(missing)))}."
-            )
-        return None
+            said.append(f"is missing {', '.join(map(repr, sorted(missing)))}.")
+        return f"{self.function}() {' It '.join(said)}" if said else None
 
     def are_unknown(self, data: object) -> bool:
         """Whether this data names a parameter that the handler does not have."""
         if not isinstance(data, dict) or self.open_ended:
             return False
         return bool(data.keys() - self.names - self.reserved)
+
+
+def several_calls(calls: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """These calls. Raises InvalidArguments for a single one."""
+    if isinstance(calls, Mapping | str) or not isinstance(calls, Iterable):
+        raise InvalidArguments(
+            "enqueue_many takes a list of dicts, one for each job, not "
+            f"{type(calls).__name__}. For one job write enqueue(…)."
+        )
+    return calls
 
 
 def to_json(
@@ -169,19 +217,64 @@ def to_json(
 def result_to_json(value: Any, *, limit: int) -> str:
     """The JSON text of a handler's result, or a note of its size if it is too large.
 
-    Raises TypeError if JSON has no such value.
+    Raises InvalidResult, which names the place in the result.
     """
     try:
         text = _encode(value)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError, UnicodeEncodeError) as error:
-        raise TypeError(f"The result is not JSON serializable: {error}") from error
+        why = result_problem(value) or f"The result is not JSON: {error}."
+        raise InvalidResult(why) from None
     if "\\u0000" in text and _NUL.search(text):
-        raise TypeError("The result is not JSON serializable: it has a NUL character")
+        raise InvalidResult(result_problem(value) or "The result has a NUL character.")
     if size > limit:
         note = f"result of {size:,} bytes; only {limit:,} are kept"
         return json.dumps({"not_kept": note})
     return text
+
+
+def result_problem(value: Any, path: str = "result", depth: int = 0) -> str | None:
+    """What in this result JSON does not have, and where; None if nothing. Unlike data,
+    a result need not come back as it was: a tuple may be a list."""
+    if depth > DEEPEST_RESULT:
+        return f"{path[:200]} … is nested too deep, or contains itself."
+    if isinstance(value, dict | list | tuple):
+        problems = _problems_inside(value, path, depth + 1)
+        return next(filter(None, problems), None)
+    if value is None or isinstance(value, str | int | float):
+        return _scalar_problem(value, path)
+    kind = _article(type(value).__name__)
+    if inspect.isawaitable(value):
+        return (
+            f"{path} is {kind}, which nobody awaits. Declare the handler with async "
+            "def, or await it there."
+        )
+    return (
+        f"{path} is {kind}, which JSON does not have. Return a string, a number, a "
+        "key, or a list or dict of them."
+    )
+
+
+def _problems_inside(value: Any, path: str, depth: int) -> Iterator[str | None]:
+    if not isinstance(value, dict):
+        for index, item in enumerate(value):
+            yield result_problem(item, f"{path}[{index}]", depth)
+        return
+    for key, item in value.items():
+        if not isinstance(key, str | int | float | None):
+            kind = _article(type(key).__name__)
+            yield f"{path} has a key that is {kind}; JSON keys are strings."
+        yield _scalar_problem(key, f"a key of {path}")
+        yield result_problem(item, f"{path}[{key!r}]", depth)
+
+
+def _scalar_problem(value: object, path: str) -> str | None:
+    """Why this scalar is none of JSON."""
+    if isinstance(value, str):
+        return _explain_text(value, path)
+    if isinstance(value, float) and value - value != 0:
+        return f"{path} is {value}, which JSON does not have."
+    return _explain_number(value, path) if isinstance(value, int) else None
 
 
 def from_json(text: str) -> Any:

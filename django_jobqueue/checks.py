@@ -19,10 +19,11 @@ from django.db import NotSupportedError, connections
 from django_jobqueue import middleware
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.guesses import did_you_mean
 from django_jobqueue.policy import queue_problem
-from django_jobqueue.registry import registry
+from django_jobqueue.registry import handler_names, missing_modules, registry
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers import chain
+from django_jobqueue.workers import chain, dump
 from django_jobqueue.workers.listener import can_listen
 
 TAG: Final = "jobqueue"
@@ -90,6 +91,58 @@ def _combinations() -> Iterator[CheckMessage]:
             hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
             id="jobqueue.W001",
         )
+
+
+@register(TAG)
+def check_dump_folder(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """W008: the folder for lists of unfinished jobs can be written to."""
+    folder = conf.dump_dir
+    problem = folder and dump.problem(folder)
+    if not problem:
+        return []
+    return [
+        Warning(
+            f"JOBQUEUE['DUMP_DIR'] ({folder!r}) cannot be written to: {problem}.",
+            hint="The log lists the jobs that a stop cuts off. Leave DUMP_DIR out if "
+            "that will do, or name a folder that workers can write to.",
+            id="jobqueue.W008",
+        )
+    ]
+
+
+@register(TAG)
+def check_modules(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """W010: modules of handlers that no app has."""
+    return [
+        Warning(
+            f"JOBQUEUE['MODULES'] names {module!r}, which no installed app has.",
+            hint=did_you_mean(module, Conf.modules.default).strip()
+            or f"Handlers are looked for in the module {module!r} of each app.",
+            id="jobqueue.W010",
+        )
+        for module in missing_modules()
+    ]
+
+
+@register(TAG, deploy=True)
+def check_handlers(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """W011: a worker finds something to run where the project is deployed."""
+    if handler_names():
+        return []
+    return [
+        Warning(
+            "There are no handlers, so no job can run.",
+            hint="Declare functions with @job in the module "
+            f"{' or '.join(conf.modules) or 'jobs'} of an app in INSTALLED_APPS.",
+            id="jobqueue.W011",
+        )
+    ]
 
 
 @register(TAG)

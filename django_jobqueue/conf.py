@@ -188,8 +188,10 @@ class Conf:
         "Folders whose code counts as your own in failures; empty: every file outside "
         "the standard library and site-packages.",
     )
-    dump_dir = Text[str](
-        ".", "Folder for the JSON dump of unfinished jobs after a second stop signal."
+    dump_dir = Text[str | None](
+        None,
+        "Folder for a JSON list of the jobs that a stop cut off; None is the log.",
+        optional=True,
     )
     statement_timeout = Seconds[float](
         10.0, "Bound on each database call of the worker's own machinery.", minimum=1

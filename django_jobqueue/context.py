@@ -9,12 +9,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 
 from django_jobqueue.exceptions import Cancel, NoCurrentJob
+from django_jobqueue.foreign_words import IN_HANDLER, no_attribute
 from django_jobqueue.report import Report
 
 Row = TypeVar("Row")
@@ -54,6 +55,11 @@ class Context:
     report: Report = field(default_factory=Report, repr=False)
     _cancelled: bool = field(default=False, repr=False)
     _save: Callable[[Context], None] = field(default=_saves_nothing, repr=False)
+
+    if not TYPE_CHECKING:  # or every attribute would be right
+
+        def __getattr__(self, name: str) -> Any:
+            no_attribute(self, name, IN_HANDLER)
 
     @property
     def cancelled(self) -> bool:

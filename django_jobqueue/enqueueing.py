@@ -7,10 +7,12 @@ from typing import Any, Unpack
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
+from django.core.exceptions import SynchronousOnlyOperation
 
+from django_jobqueue.arguments import several_calls
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.options import JobOptions, Options
-from django_jobqueue.producer import Data, Producer
+from django_jobqueue.producer import Data, Producer, in_async_code
 from django_jobqueue.registry import Declaration, registry
 from django_jobqueue.store.rows import Job
 
@@ -26,7 +28,11 @@ def enqueue(
     raises. The options are those of ``Handler.using``.
     """
     declaration, producer = _named(job_type, options)
-    return producer.enqueue(_checked(declaration, {} if data is None else data))
+    checked = _checked(declaration, {} if data is None else data)
+    try:
+        return producer.enqueue(checked)
+    except SynchronousOnlyOperation as error:
+        raise in_async_code("enqueue") from error
 
 
 async def aenqueue(
@@ -46,7 +52,11 @@ def enqueue_many(
     All or none, in the caller's transaction. Raises what ``enqueue`` raises.
     """
     declaration, producer = _named(job_type, options)
-    return producer.enqueue_many([_checked(declaration, call) for call in calls])
+    checked = [_checked(declaration, call) for call in several_calls(calls)]
+    try:
+        return producer.enqueue_many(checked)
+    except SynchronousOnlyOperation as error:
+        raise in_async_code("enqueue_many") from error
 
 
 async def aenqueue_many(
@@ -65,14 +75,29 @@ def _named(
             "enqueue of its own."
         )
     declaration = registry.get(job_type)
+    if declaration is not None:
+        _refuse_arguments(declaration, options)
     return declaration, Producer(job_type, declaration, Options().but(options))
+
+
+def _refuse_arguments(declaration: Declaration, options: Mapping[str, Any]) -> None:
+    """Raises TypeError for an argument of the handler where options are."""
+    for name in options.keys() - JobOptions.__annotations__.keys():
+        if name in declaration.parameters.names:
+            raise TypeError(
+                f"{name!r} is a parameter of {declaration.parameters.function}(), not "
+                "an option of a job. The data is one dict: "
+                f"enqueue({declaration.name!r}, {{{name!r}: …}})."
+            )
 
 
 def _checked(declaration: Declaration | None, given: object) -> Data:
     """The data of a job, whether its handler is known or not. Raises
     InvalidArguments."""
     data = dict(given) if isinstance(given, Mapping) else given
-    if declaration is not None and (problem := declaration.parameters.problem(data)):
+    if declaration is not None and (
+        problem := declaration.parameters.call_problem(data)
+    ):
         raise InvalidArguments(problem)
     if not isinstance(data, dict):
         raise InvalidArguments(

@@ -13,6 +13,7 @@
     ├── NotReplayable           says what state the job is in
     ├── NotEditable             its data cannot be edited: it does not wait
     ├── JobChanged              its data are not those that you saw
+    ├── InvalidResult           a handler returned what JSON does not have; says where
     ├── NoCurrentJob            no attempt runs here; current_job(default=None) asks
     ├── StoreUnavailable        the database cannot be used now; says when to try again
     └── NotDone                 why a job is over that did not do its work, in results
@@ -34,9 +35,11 @@ A mistake in the settings or in the options of ``@job`` is Django's own
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
+
+from django_jobqueue.foreign_words import RAISED, advice
 
 if TYPE_CHECKING:
     from django_jobqueue.store.rows import Job
@@ -147,6 +150,11 @@ class JobChanged(JobQueueError):
         )
 
 
+class InvalidResult(JobQueueError, TypeError):
+    """A handler returned what JSON does not have. What it did is done, and another
+    attempt would return the same, so there is none."""
+
+
 class NoCurrentJob(JobQueueError, LookupError):
     """No attempt runs in this thread, or task."""
 
@@ -193,28 +201,45 @@ class JobLost(NotDone):
 class HandlerWord(Exception):
     """What a handler may say by raising; see the four subclasses."""
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Raises TypeError for an argument that another queue's exception has."""
+        for name in kwargs:
+            if hint := advice(name, RAISED):
+                raise TypeError(f"{cls.__name__} has no argument {name!r}.{hint}")
+        return super().__new__(cls, *args)
+
 
 class Retry(HandlerWord):
     """Run this job again; the attempt is spent.
 
     ``after`` is the wait (a timedelta, or seconds); without it the job type's backoff
-    decides. When no attempt is left the job is archived as failed.
+    decides. When no attempt is left the job is archived as failed. Raises TypeError
+    for a wait in the place of the reason, and for one that is none.
     """
 
     def __init__(
         self, reason: str = "", *, after: timedelta | float | None = None
     ) -> None:
+        if isinstance(reason, int | float | timedelta):
+            raise TypeError(
+                f"Retry takes the reason first. Write Retry(after={reason!r})."
+            )
         self.reason = reason
-        self.after = _as_timedelta(after)
+        self.after = None if after is None else _as_timedelta("after", after)
         super().__init__(reason or "the handler asked to be retried")
 
 
 class Snooze(HandlerWord):
-    """Run this job again after ``for_`` (a timedelta, or seconds); costs no attempt."""
+    """Run this job again after ``for_`` (a timedelta, or seconds); costs no attempt.
+
+    Raises TypeError for a wait that is none.
+    """
 
     def __init__(self, for_: timedelta | float, reason: str = "") -> None:
+        if isinstance(for_, str):
+            raise TypeError(f"Snooze takes the wait first. Write Snooze(60, {for_!r}).")
         self.reason = reason
-        self.for_ = _as_timedelta(for_) or timedelta(0)
+        self.for_ = _as_timedelta("for_", for_)
         super().__init__(reason or f"snoozed for {self.for_}")
 
 
@@ -238,7 +263,13 @@ class JobTimeout(TimeoutError):
     """Raised inside a handler that runs longer than its job type's timeout."""
 
 
-def _as_timedelta(value: timedelta | float | None) -> timedelta | None:
-    if value is None or isinstance(value, timedelta):
+def _as_timedelta(name: str, value: timedelta | float) -> timedelta:
+    """A wait; anything may be given. Raises TypeError."""
+    if isinstance(value, timedelta):
         return value
-    return timedelta(seconds=value)
+    if isinstance(value, int | float):
+        return timedelta(seconds=value)
+    hint = " Write moment - timezone.now()." if isinstance(value, datetime) else ""
+    raise TypeError(
+        f"{name} must be a timedelta or a number of seconds, not {value!r}.{hint}"
+    )

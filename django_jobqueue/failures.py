@@ -80,9 +80,10 @@ def _traceback(error: BaseException, limit: int, secrets: Collection[str]) -> st
 
 
 def _without_ours(error: BaseException) -> Any:
-    """The traceback from the first frame on that is not this package's."""
+    """The traceback from the first frame on that is not this package's; None if all
+    are: what we refuse is explained by the message."""
     first = next(frames_of(error.__traceback__), None)
-    step = error.__traceback__
+    step = error.__traceback__ if first else None
     while first and step is not None and step.tb_frame is not first[0]:
         step = step.tb_next
     return step

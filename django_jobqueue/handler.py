@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import partial, update_wrapper
 from typing import (
+    TYPE_CHECKING,
     Any,
     Concatenate,
     Generic,
@@ -18,14 +19,15 @@ from typing import (
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
 
-from django_jobqueue import unique
-from django_jobqueue.arguments import Parameters
+from django_jobqueue import handler_functions, unique
+from django_jobqueue.arguments import Parameters, several_calls
 from django_jobqueue.context import Context
+from django_jobqueue.foreign_words import HANDLER, no_attribute
 from django_jobqueue.options import JobOptions, Options, follower_problem
 from django_jobqueue.policy import UNSET, Unset, name_problem, policy_of
-from django_jobqueue.producer import Producer
+from django_jobqueue.producer import Producer, in_async_code
 from django_jobqueue.registry import Declaration, default_name, registry
 from django_jobqueue.retries import Backoff
 from django_jobqueue.states import Delivery
@@ -52,6 +54,11 @@ class Handler(Generic[P, R]):
     def __repr__(self) -> str:
         return f"<handler of job type {self.name!r}>"
 
+    if not TYPE_CHECKING:  # or every attribute would be right
+
+        def __getattr__(self, name: str) -> Any:
+            no_attribute(self, name, HANDLER)
+
     @property
     def name(self) -> str:
         """The name of the job type."""
@@ -75,10 +82,14 @@ class Handler(Generic[P, R]):
 
         Raises InvalidArguments if the arguments do not fit the handler, or would not
         survive as JSON; DuplicateJob if the job is unique and one like it is there;
-        AlreadyArchived if the id of ``using(id=…)`` was used.
+        AlreadyArchived if the id of ``using(id=…)`` was used; SynchronousOnlyOperation
+        in async code.
         """
         data = self.declaration.parameters.bind(args, kwargs)
-        return self._producer.enqueue(data)
+        try:
+            return self._producer.enqueue(data)
+        except SynchronousOnlyOperation as error:
+            raise in_async_code("enqueue") from error
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """``enqueue`` for async code."""
@@ -90,9 +101,11 @@ class Handler(Generic[P, R]):
         All or none, in the caller's transaction. Raises what ``enqueue`` raises.
         """
         parameters = self.declaration.parameters
-        return self._producer.enqueue_many(
-            [parameters.bind((), call) for call in calls]
-        )
+        bound = [parameters.bind_call(call) for call in several_calls(calls)]
+        try:
+            return self._producer.enqueue_many(bound)
+        except SynchronousOnlyOperation as error:
+            raise in_async_code("enqueue_many") from error
 
     async def aenqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
         """``enqueue_many`` for async code."""
@@ -160,7 +173,7 @@ def job(
 ) -> Any:
     """Declare the handler of a job type: ``@job``, or ``@job(option=…)``.
 
-    :param name: of the job type; by default that of the function, without ``.jobs``.
+    :param name: of the job type; by default ``shop.send`` for ``shop.jobs.send``.
     :param queue: the lane that its jobs wait in.
     :param priority: from -100 to 100; greater is sooner.
     :param max_attempts: ``None`` is without end.
@@ -196,12 +209,7 @@ def job(
 def _declare(
     function: Callable[..., Any], *, name: str | None, options: dict[str, Any]
 ) -> Handler[..., Any]:
-    if not callable(function) or not hasattr(function, "__qualname__"):
-        raise ImproperlyConfigured(
-            f"@job stands on a function, not on {function!r}. Options have names: "
-            "@job(queue=…)."
-        )
-    where = f"{function.__module__}.{function.__qualname__}"
+    where = _checked(function)
     policy = policy_of(where, options)
     chosen = default_name(function) if name is None else name
     if problem := name_problem(chosen):
@@ -224,6 +232,24 @@ def _declare(
     handler: Handler[..., Any] = Handler(function, declaration)
     registry.send_as(chosen, handler)
     return handler
+
+
+def _checked(function: object) -> str:
+    """The place of a function that can be a handler. Raises ImproperlyConfigured."""
+    where = handler_functions.where(function)
+    if isinstance(function, Handler):
+        raise ImproperlyConfigured(
+            f"@job on {where}: it is the handler of {function.name!r} already. "
+            "Declare it once; using(…) gives its jobs other options."
+        )
+    if problem := handler_functions.handler_problem(function):
+        raise ImproperlyConfigured(f"@job on {where}: {problem}")
+    if not callable(function) or not hasattr(function, "__qualname__"):
+        raise ImproperlyConfigured(
+            f"@job stands on a function, not on {function!r}. Options have names: "
+            "@job(queue=…)."
+        )
+    return where
 
 
 __all__ = ["UNSET", "Handler", "job"]

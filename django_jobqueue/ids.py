@@ -9,11 +9,18 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Iterable
 from datetime import datetime
 from threading import Lock
-from uuid import UUID
+from typing import Any, Final
+from uuid import UUID, uuid5
 
 from django_jobqueue.exceptions import InvalidArguments
+
+Ids = UUID | str | Iterable[UUID | str]
+
+# Of ids that are made of texts. It is in the documentation, and must never change.
+NAMESPACE: Final = UUID("f4949a55-c19e-55f5-a8fc-45a292001730")
 
 _VERSION = 0x7 << 76
 _VARIANT = 0b10 << 62
@@ -69,4 +76,29 @@ def as_id(value: UUID | str) -> UUID:
     try:
         return UUID(value.removeprefix("job_"))
     except (ValueError, AttributeError, TypeError):
-        raise InvalidArguments(f"{value!r} is no job id; it must be a UUID.") from None
+        raise InvalidArguments(_no_id(value)) from None
+
+
+def id_of_text(job_type: str, text: str) -> UUID:
+    """The id that stands for this text among the jobs of this type: a UUIDv5 of
+    ``job_type:text``, the same wherever and whenever it is made."""
+    return uuid5(NAMESPACE, f"{job_type}:{text}")
+
+
+def keys_of(ids: Ids) -> list[UUID]:
+    """These, or this one, as ids. Raises InvalidArguments."""
+    return [as_id(id) for id in several(ids)]
+
+
+def several(values: Any) -> Iterable[Any]:
+    """These values; a single one as one of several. A text is single: its letters are
+    no names."""
+    is_single = isinstance(values, str) or not isinstance(values, Iterable)
+    return (values,) if is_single else values
+
+
+def _no_id(value: object) -> str:
+    """Why this is no id. Of objects their class is said: they may have secrets."""
+    if isinstance(getattr(value, "id", None), UUID):
+        return f"A {type(value).__name__} is no job id; pass its id."
+    return f"{value!r} is no job id; it must be a UUID."

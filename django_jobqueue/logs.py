@@ -1,5 +1,5 @@
-"""Log lines of attempts that did not succeed, which the app connects; and what a
-project's ``LOGGING`` may name, ``JobFilter`` and ``JobLogHandler``."""
+"""Log lines of attempts, which the app and workers connect; and what a project's
+``LOGGING`` may name, ``JobFilter`` and ``JobLogHandler``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from django_jobqueue.exceptions import LeaseLost
 from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.registry import registry
 from django_jobqueue.report import LEVELS
-from django_jobqueue.signals import attempt_failed
+from django_jobqueue.signals import attempt_failed, attempt_succeeded
+from django_jobqueue.store.rows import ClaimedJob
 
 logger = logging.getLogger("django_jobqueue.attempt")
 
@@ -22,6 +23,13 @@ def connect() -> None:
     """Log from now on."""
     attempt_failed.connect(_log, dispatch_uid="jobqueue.logs")
     logger.addFilter(_show_kept_traceback)
+
+
+def connect_successes() -> None:
+    """Log successes, too, if the level is DEBUG at this moment: a receiver costs each
+    attempt some microseconds, also if its line is then thrown away."""
+    if logger.isEnabledFor(logging.DEBUG):
+        attempt_succeeded.connect(_log_success, dispatch_uid="jobqueue.logs.successes")
 
 
 def one_line(text: str) -> str:
@@ -111,6 +119,18 @@ def _log(
         extra={**extra, "kept_traceback": _printable(failure.traceback)},
         exc_info=None if secretive else error,
     )
+
+
+def _log_success(*, context: Context, seconds: float, **kwargs: Any) -> None:
+    what, extra = _which(context), _extra(context)
+    logger.debug("%s succeeded after %.3f s", what, seconds, extra=extra)
+
+
+def log_unstarted(job: ClaimedJob, reason: str) -> None:
+    """Log that a job is archived as failed without another attempt."""
+    extra = {"job_id": str(job.id), "job_type": job.job_type, "attempt": job.attempts}
+    what = f"Job {job.id} ({job.job_type})"
+    logger.error("%s failed for good (%s)", what, reason, extra=extra)
 
 
 def _which(context: Context) -> str:

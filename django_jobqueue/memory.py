@@ -19,7 +19,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import AlreadyArchived, UnknownJobType
 from django_jobqueue.registry import Declaration, registry
 from django_jobqueue.store.insert import NewJob
-from django_jobqueue.store.rows import Job
+from django_jobqueue.store.rows import Job, tags_of
 
 LARGEST: Final = 1_000  # jobs; older ones are forgotten
 
@@ -117,6 +117,7 @@ def _job(new: NewJob, id: UUID, data: Any) -> Job:
         created_at=now,
         max_attempts=new.max_attempts,
         metadata=None if new.metadata is None else from_json(new.metadata),
+        tags=tags_of(new.tags),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final, Literal, Protocol, TypedDict
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from django_jobqueue.arguments import to_json
 from django_jobqueue.conf import conf
 from django_jobqueue.databases import alias_problem
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.foreign_words import OPTIONS, advice
 from django_jobqueue.guesses import did_you_mean
 from django_jobqueue.ids import as_id
 from django_jobqueue.policy import (
@@ -26,6 +26,7 @@ from django_jobqueue.policy import (
     job_type_problem,
     name_of,
     one_of,
+    option_of_types,
     priority_problem,
     queue_problem,
     several_times,
@@ -109,7 +110,8 @@ class Options:
         for name, value_or_generator in given.items():
             value = several_times(value_or_generator)
             if name not in _PROBLEMS:
-                hint = did_you_mean(name, _PROBLEMS)
+                hint = option_of_types(name) or advice(name, OPTIONS)
+                hint = hint or did_you_mean(name, _PROBLEMS)
                 raise TypeError(f"There is no option {name!r} of a job.{hint}")
             if value is not None and (problem := _PROBLEMS[name](value)):
                 raise InvalidArguments(f"{name} {problem}")
@@ -196,10 +198,20 @@ def time_problem(name: str, value: object, kinds: str) -> str | None:
 
 def _moment_problem(value: object, kinds: str) -> str | None:
     if not isinstance(value, datetime):
-        return f"must be {kinds}, not {value!r}."
+        return f"must be {kinds}, not {value!r}.{_moment_hint(value, kinds)}"
     if value.tzinfo is None or value.utcoffset() is None:
         return f"must be aware of its time zone; {value!r} is naive."
     return None
+
+
+def _moment_hint(value: object, kinds: str) -> str:
+    """What to write instead of a span of time, as a sentence that follows."""
+    if isinstance(value, timedelta):
+        return " Write timezone.now() + timedelta(…)."
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    before = "" if "timedelta" in kinds else "timezone.now() + "
+    return f" Write {before}timedelta(seconds={value:g})."
 
 
 def _run_after_problem(value: object) -> str | None:
@@ -208,6 +220,12 @@ def _run_after_problem(value: object) -> str | None:
     if value > LONGEST:
         return f"must be at most {LONGEST.days:,} days away, not {value}."
     return None
+
+
+def _expires_at_problem(value: object) -> str | None:
+    if isinstance(value, timedelta):
+        return f"must be a datetime, not {value!r}. Write expires_in=…, a span of time."
+    return _moment_problem(value, "a datetime")
 
 
 def _tags_problem(value: object) -> str | None:
@@ -245,7 +263,7 @@ def _nothing(value: object) -> None:
 
 _PROBLEMS: Final[dict[str, Callable[[Any], str | None]]] = {
     "run_after": _run_after_problem,
-    "expires_at": partial(_moment_problem, kinds="a datetime"),
+    "expires_at": _expires_at_problem,
     "expires_in": duration_problem,
     "priority": priority_problem,
     "queue": queue_problem,

@@ -15,6 +15,7 @@ from django_jobqueue.exceptions import (
     Cancel,
     Fail,
     InvalidArguments,
+    InvalidResult,
     JobTimeout,
     Retry,
     Snooze,
@@ -165,6 +166,8 @@ def _why_not_again(
     """The rule that forbids another attempt; None if there will be one."""
     if isinstance(error, Fail):
         return "the handler said so"
+    if isinstance(error, InvalidResult):
+        return "the result is not JSON"
     if policy.delivery == Delivery.AT_MOST_ONCE:
         return AT_MOST_ONCE
     if isinstance(error, InvalidArguments):

@@ -14,6 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue import retries
 from django_jobqueue.conf import CAPTURES, CENTURY, GREATEST, conf
+from django_jobqueue.foreign_words import OF_ONE_JOB, OPTIONS, advice
 from django_jobqueue.guesses import did_you_mean
 from django_jobqueue.retries import Backoff
 from django_jobqueue.states import Delivery
@@ -118,7 +119,8 @@ def policy_of(where: str, options: dict[str, Any]) -> Policy:
     values = {name: several_times(value) for name, value in options.items()}
     for name, value in values.items():
         if name not in _PROBLEMS:
-            hint = did_you_mean(name, _PROBLEMS)
+            hint = _of_one_job(name) or advice(name, OPTIONS)
+            hint = hint or did_you_mean(name, _PROBLEMS)
             raise ImproperlyConfigured(
                 f"@job on {where}: there is no option {name!r}.{hint}"
             )
@@ -130,6 +132,20 @@ def policy_of(where: str, options: dict[str, Any]) -> Policy:
     if problem := _combination(policy):
         raise ImproperlyConfigured(f"@job on {where}: {problem}")
     return policy
+
+
+def option_of_types(name: str) -> str:
+    """A sentence that follows the name of an option which one job cannot have, if all
+    jobs of a type can."""
+    if name not in _PROBLEMS:
+        return ""
+    return f" It holds for all jobs of a type: @job({name}=…)."
+
+
+def _of_one_job(name: str) -> str:
+    if name not in OF_ONE_JOB:
+        return ""
+    return f" It belongs to one job: handler.using({name}=…).enqueue(…)."
 
 
 def name_problem(name: object) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import SynchronousOnlyOperation
 from django.dispatch import Signal
 
 from django_jobqueue import signals, unique
@@ -25,6 +26,15 @@ from django_jobqueue.store.rows import Job
 from django_jobqueue.unique import UniqueRule
 
 Data = dict[str, Any]
+
+
+def in_async_code(name: str) -> SynchronousOnlyOperation:
+    """The error of this function in async code, where Django does not let it reach the
+    database."""
+    return SynchronousOnlyOperation(
+        f"{name}() cannot be called in async code, such as an async view. Write "
+        f"await a{name}(…), which takes the same arguments."
+    )
 
 
 class Producer:

@@ -6,7 +6,6 @@ lets a browser ask for one job, and for nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 from uuid import UUID
@@ -16,7 +15,7 @@ from django.core.signing import TimestampSigner
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobNotFound
-from django_jobqueue.ids import as_id
+from django_jobqueue.ids import Ids, as_id, keys_of
 from django_jobqueue.memory import memory
 from django_jobqueue.store import progress as store_progress
 from django_jobqueue.store.connection import DjangoDatabase
@@ -39,12 +38,10 @@ def progress_of(id: UUID | str, *, using: str | None = None) -> Progress:
     return found[key]
 
 
-def progress_of_many(
-    ids: Iterable[UUID | str], *, using: str | None = None
-) -> dict[UUID, Progress]:
+def progress_of_many(ids: Ids, *, using: str | None = None) -> dict[UUID, Progress]:
     """How far these jobs are, by id: one query. A job that is not kept any more is
     missing. Raises InvalidArguments."""
-    keys = [as_id(id) for id in ids]
+    keys = keys_of(ids)
     return _read(keys, using) if keys else {}
 
 
@@ -54,7 +51,7 @@ async def aprogress_of(id: UUID | str, *, using: str | None = None) -> Progress:
 
 
 async def aprogress_of_many(
-    ids: Iterable[UUID | str], *, using: str | None = None
+    ids: Ids, *, using: str | None = None
 ) -> dict[UUID, Progress]:
     """``progress_of_many`` for async code."""
     return await sync_to_async(progress_of_many)(ids, using=using)

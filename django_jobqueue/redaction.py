@@ -60,6 +60,11 @@ def mask_data(value: Any, sensitive: Iterable[str] = ()) -> Any:
     return _mask(value, frozenset(str(name).lower() for name in sensitive))
 
 
+def mask_json(value: Any, sensitive: Iterable[str] = ()) -> Any:
+    """The same JSON value without its secrets: by key, and by what texts look like."""
+    return _texts_masked(mask_data(value, sensitive))
+
+
 def mask_at(path: Iterable[str], value: Any) -> Any:
     """The value that stands at this path of some data, as it may be shown."""
     keys = list(path)
@@ -183,6 +188,16 @@ def _mask(value: Any, sensitive: frozenset[str]) -> Any:
         }
     if isinstance(value, list):
         return [_mask(item, sensitive) for item in value]
+    return value
+
+
+def _texts_masked(value: Any) -> Any:
+    if type(value) is str:
+        return mask_text(value)
+    if isinstance(value, dict):
+        return {key: _texts_masked(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_texts_masked(item) for item in value]
     return value
 
 

@@ -6,8 +6,11 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol
+from importlib.util import find_spec
+from typing import Any, Final, Protocol
 
+from asgiref.sync import iscoroutinefunction
+from django.apps import AppConfig, apps
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import autodiscover_modules
 
@@ -45,8 +48,8 @@ class Declaration:
 
     @property
     def is_async(self) -> bool:
-        """Whether the handler is a coroutine function."""
-        return inspect.iscoroutinefunction(self.function)
+        """Whether the handler is a coroutine function, or marked as one."""
+        return iscoroutinefunction(self.function)
 
     @property
     def path(self) -> str:
@@ -60,6 +63,7 @@ class Declaration:
         return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
 
 
+OWN: Final = "jobqueue."  # job types of the queue itself
 Promise = Callable[[], Declaration | None]  # None as long as it cannot be made
 
 
@@ -138,17 +142,41 @@ def autodiscover(*others: str) -> None:
     autodiscover_modules(*conf.modules, *others)
 
 
+def handler_names() -> list[str]:
+    """The job types whose handlers are known here, but for the queue's own."""
+    return [each.name for each in registry if not each.name.startswith(OWN)]
+
+
+def missing_modules() -> list[str]:
+    """The modules of handlers that the settings name and that no installed app has.
+
+    A project may have no handlers yet, so the default module is not missed.
+    """
+    default = type(conf).settings["MODULES"].default
+    named = [name for name in conf.modules if name not in default]
+    return [name for name in named if not any(map(_has(name), apps.get_app_configs()))]
+
+
+def _has(module: str) -> Callable[[AppConfig], bool]:
+    def has(app: AppConfig) -> bool:
+        try:
+            return find_spec(f"{app.name}.{module}") is not None
+        except ModuleNotFoundError:  # of a name with dots, the first part is missing
+            return False
+
+    return has
+
+
 def default_name(function: Callable[..., Any]) -> str:
     """``shop.jobs.send_receipt`` is the job type ``shop.send_receipt``.
 
-    Raises ImproperlyConfigured for a function that no worker could find by import.
+    No setting has a say in it: a web server and a worker whose MODULES differ must
+    call a handler by the same name. Raises ImproperlyConfigured for a function that no
+    worker could find by import.
     """
     if "<locals>" in function.__qualname__ or "<lambda>" in function.__qualname__:
         raise ImproperlyConfigured(
             f"@job on {function.__module__}.{function.__qualname__}: a handler must be "
             "a function of a module, so that a worker finds it."
         )
-    module = function.__module__
-    for name in conf.modules:
-        module = module.removesuffix(f".{name}")
-    return f"{module}.{function.__qualname__}"
+    return f"{function.__module__.removesuffix('.jobs')}.{function.__qualname__}"

@@ -19,6 +19,7 @@ from django_jobqueue import signals
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.workers.process import Plan, Worker
+from tests.sample.jobs import is_running
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -211,9 +212,21 @@ class RunWorkers:
     def close(self) -> None:
         """End it in any case."""
         if self.process.poll() is None:
+            children = self._children()
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+            eventually(
+                lambda: not any(map(is_running, children)), what="children to die"
+            )
         self._file.close()
+
+    def _children(self) -> list[int]:
+        pid = self.process.pid
+        try:
+            text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        except OSError:
+            return []
+        return [int(word) for word in text.split()]
 
 
 @pytest.fixture

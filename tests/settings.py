@@ -1,6 +1,7 @@
 """Settings of the test suite, on a server that it starts itself.
 
 ``JOBQUEUE_POSTGRES`` chooses the version (18); ``DATABASE_URL`` another server.
+``JOBQUEUE_POOL`` lets Django keep a pool of connections.
 ``JOBQUEUE_THEME`` is an app that changes the looks of the admin, such as ``unfold``.
 """
 
@@ -23,7 +24,13 @@ if "DATABASE_URL" not in os.environ:
     os.environ["DATABASE_URL"] = SERVER.url()
 
 DATABASES = {"default": database_settings(os.environ["DATABASE_URL"])}
+if "JOBQUEUE_POOL" in os.environ:
+    DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 2, "max_size": 8}
 DATABASES["default"]["TEST"] = {"NAME": os.environ.get("JOBQUEUE_TEST_DB")}
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "client": {"BACKEND": "tests.sample.inherited.Client"},
+}
 SECRET_KEY = "tests"
 USE_TZ = True
 TIME_ZONE = "UTC"

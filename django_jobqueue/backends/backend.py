@@ -15,6 +15,7 @@ from django_jobqueue import signals
 from django_jobqueue.backends import configured
 from django_jobqueue.backends.compat import (
     BaseTaskBackend,
+    InvalidTask,
     Task,
     TaskResultDoesNotExist,
     task_enqueued,
@@ -26,6 +27,7 @@ from django_jobqueue.backends.kept import kept_here
 from django_jobqueue.backends.restoring import recorded, unchecked
 from django_jobqueue.backends.results import JobTaskResult
 from django_jobqueue.conf import conf
+from django_jobqueue.handler_functions import handler_problem, where
 from django_jobqueue.registry import registry
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.record import Record, record
@@ -63,7 +65,12 @@ class JobQueueBackend(BaseTaskBackend):
         Raises InvalidTask.
         """
         waits = isinstance(task.run_after, timedelta)
-        super().validate_task(unchecked(task, run_after=None) if waits else task)
+        try:
+            super().validate_task(unchecked(task, run_after=None) if waits else task)
+        except InvalidTask as error:
+            if problem := handler_problem(task.func):
+                raise InvalidTask(f"{error} {where(task.func)}: {problem}") from error
+            raise
         declare(task, self.policy_options)
 
     def enqueue(

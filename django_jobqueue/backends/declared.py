@@ -16,6 +16,7 @@ from django_jobqueue.backends.job_task import said
 from django_jobqueue.backends.parameters import STAR, TaskParameters
 from django_jobqueue.backends.results import NotSerializable
 from django_jobqueue.backends.running import Runner
+from django_jobqueue.handler_functions import handler_problem
 from django_jobqueue.policy import Policy, name_problem, policy_of
 from django_jobqueue.registry import Declaration, registry
 from django_jobqueue.states import Delivery
@@ -27,6 +28,8 @@ _OF_RETRIES: Final = ("max_attempts", "backoff", "retry_for")
 def declaration_of(task: Task, defaults: Mapping[str, Any]) -> Declaration:
     """The job type of a task. Raises InvalidTask."""
     name = task.module_path
+    if problem := handler_problem(task.func):
+        raise InvalidTask(f"{name}: {problem}")
     if problem := name_problem(name):
         raise InvalidTask(
             f"{name}: its path is the name of a job type, which {problem}"

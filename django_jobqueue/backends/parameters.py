@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django_jobqueue.annotations import Annotations
 from django_jobqueue.arguments import Parameters
 from django_jobqueue.backends.compat import normalize_json
 from django_jobqueue.exceptions import InvalidArguments
@@ -50,6 +51,7 @@ class TaskParameters(Parameters):
             defaults={p.name: p.default for p in named if p.default is not p.empty},
             signature=inspect.Signature(found),
             unnamed=any(p.kind in _UNNAMED for p in found),
+            annotations=Annotations(None),  # other backends do not look at types
         )
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from asgiref.sync import sync_to_async
 
 from django_jobqueue import signals
-from django_jobqueue.arguments import from_json
+from django_jobqueue.arguments import from_json, result_problem
 from django_jobqueue.backends.compat import (
     Task,
     normalize_json,
@@ -201,9 +201,10 @@ def _kept(value: Any) -> Any:
     try:
         return normalize_json(value)
     except (TypeError, ValueError) as error:
+        why = result_problem(value, "it") or ""
         raise NotSerializable(
-            f"The return value of the task is not JSON serializable: {error}"
-        ) from error
+            f"The return value of the task is not JSON serializable: {why} ({error})"
+        ) from None
 
 
 def _sender(result: JobTaskResult) -> object:

@@ -18,6 +18,7 @@ from django_jobqueue.embedded.idleness import Idleness
 from django_jobqueue.embedded.life import EmbeddedLife
 from django_jobqueue.embedded.supervisor import EmbeddedSupervisor
 from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.start_line import log_start
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -54,6 +55,7 @@ class EmbeddedWorker:
         with self._lock:
             if self.is_running:
                 return
+            log_start(self._plan, None)
             self._supervisor = EmbeddedSupervisor(self._plan, grace=self.grace)
             self._supervisor.start()
             exits.watch(self)

@@ -41,8 +41,12 @@ class EmbeddedKeeper:
         self._renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
         for predecessor in predecessors:
             self._rescuer.report(predecessor)
-        self._chores.start()
-        self._renewer.start()
+        try:
+            self._renewer.start()
+            self._chores.start()
+        except RuntimeError:  # there is no room for a thread; it is tried again
+            self._renewer.stop(0)
+            raise
         self.has_started = True
 
     def hear(self, calls: list[int]) -> None:

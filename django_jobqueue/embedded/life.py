@@ -30,6 +30,7 @@ class EmbeddedLife:
         self.worker = ThreadedWorker(plan, is_leased=self._is_leased)
         self.is_leaving = False
         self.is_last = False  # an operator wants no successor
+        self.has_failed = False  # at its start
         self._roster = roster
         self._number = seat
         self._presence = Presence(self.worker, roster, seat)
@@ -48,8 +49,14 @@ class EmbeddedLife:
         self._write(pid=os.getpid(), registered=began, worker=worker, renewable=1)
         self.worker.stir.wakes(self._presence.claimed)
         self.worker.build()
-        self.worker.start()
-        logger.info("Worker %s started", self.worker.name)
+        try:
+            self.worker.start()
+        except RuntimeError as error:  # there is no room for all of its threads
+            logger.error("Worker %s cannot start: %s", self.worker.name, error)
+            self.has_failed = self.is_leaving = self._is_quit = True
+            self._end = "it could not start"
+        else:
+            logger.info("Worker %s started", self.worker.name)
 
     @property
     def is_paused(self) -> bool:

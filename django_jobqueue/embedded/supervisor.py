@@ -17,6 +17,7 @@ from django_jobqueue.workers import hygiene, identity
 from django_jobqueue.workers.loop import Loop
 from django_jobqueue.workers.process import Plan
 from django_jobqueue.workers.quarantine import Quarantine
+from django_jobqueue.workers.restarts import Restarts
 from django_jobqueue.workers.roster import Roster
 
 BEAT: Final = 0.25  # seconds between looks
@@ -41,6 +42,7 @@ class EmbeddedSupervisor(Loop):
         self._plan = plan
         self._grace = grace
         self._keeper = EmbeddedKeeper(self.roster, plan.queues)
+        self._restarts = Restarts()
         self._fill_at = 0.0
         self._is_closing = False
         self._told: deque[float | None] = deque()  # graces, as others said them
@@ -149,6 +151,12 @@ class EmbeddedSupervisor(Loop):
         )
         life.begin()
         self.lives.append(life)
+        now = time.monotonic()
+        if life.has_failed:
+            self._restarts.died(lived=0.0, now=now)
+        else:
+            self._restarts.begin_anew()
+        self._fill_at = self._restarts.next_at
 
     def _clear(self) -> None:
         """Bury those who are done."""

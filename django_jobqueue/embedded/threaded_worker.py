@@ -58,7 +58,10 @@ class ThreadedWorker(Worker):
         for executor in self.executors:
             executor.stop(max(0.1, deadline - time.monotonic()))
         for loop in (*self._loops, self.answerer):
-            loop.stop(max(0.1, deadline - time.monotonic()))
+            if loop.has_started:
+                loop.stop(max(0.1, deadline - time.monotonic()))
+            else:
+                loop.close()
         for attempt in list(self.held):
             if not attempt.over:
                 logger.error(

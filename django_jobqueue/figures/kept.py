@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from threading import Lock
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -14,21 +13,18 @@ class Kept(Generic[T]):
     """Keeps what was read, by a name, in the memory of this process."""
 
     def __init__(self) -> None:
+        # One operation on a dict needs no lock, and a lock would need care at a fork.
         self._held: dict[str, tuple[float, T]] = {}
-        self._lock = Lock()
 
     def get(self, name: str, seconds: float, read: Callable[[], T]) -> T:
         """What was read at most so many seconds ago, or is read now."""
-        with self._lock:
-            at, value = self._held.get(name, (None, None))
-            if at is not None and value is not None and time.monotonic() < at + seconds:
-                return value
+        at, value = self._held.get(name, (None, None))
+        if at is not None and value is not None and time.monotonic() < at + seconds:
+            return value
         value = read()
-        with self._lock:
-            self._held[name] = (time.monotonic(), value)
+        self._held[name] = (time.monotonic(), value)
         return value
 
     def forget(self) -> None:
         """Read everything anew."""
-        with self._lock:
-            self._held.clear()
+        self._held.clear()

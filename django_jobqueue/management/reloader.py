@@ -16,6 +16,8 @@ from typing import Any, Final
 from django.apps import apps
 from django.utils import autoreload
 
+from django_jobqueue.workers.process_state import signals_handled
+
 logger = logging.getLogger("django_jobqueue.reloader")
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -42,9 +44,14 @@ class Reloader:
 
     def run(self) -> int:
         """Run until a signal; returns the exit code of the last process."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._pass_on)
         autoreload.file_changed.connect(self._note)
+        try:
+            with signals_handled(self._pass_on):
+                return self._run()
+        finally:
+            autoreload.file_changed.disconnect(self._note)
+
+    def _run(self) -> int:
         self._current = _start()
         code = 0
         for _ in _looks():

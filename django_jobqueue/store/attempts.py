@@ -8,11 +8,21 @@ from uuid import UUID
 
 from django_jobqueue.store.connection import Database
 
-# A job that is running, or being claimed this moment, is left alone.
+# The one that has made the most attempts, if these are so many.
+SPENT: Final = """
+SELECT id, attempts FROM jobqueue_queuedjob
+ WHERE id = ANY (%(ids)s::uuid[]) AND status = 'queued'
+   AND attempts >= %(max_attempts)s
+ ORDER BY attempts DESC LIMIT 1
+"""
+
+# A job that is running, or being claimed this moment, is left alone; so is one that has
+# made as many attempts meanwhile.
 ALLOW: Final = """
 WITH held AS MATERIALIZED (
   SELECT id FROM jobqueue_queuedjob
    WHERE id = ANY (%(ids)s::uuid[]) AND status = 'queued'
+     AND attempts < %(max_attempts)s
      FOR UPDATE SKIP LOCKED
 )
 UPDATE jobqueue_queuedjob AS job
@@ -23,7 +33,17 @@ RETURNING job.id
 """
 
 
+def spent(
+    db: Database, ids: Sequence[UUID], max_attempts: int
+) -> tuple[UUID, int] | None:
+    """The waiting job that has made the most attempts, and how many, if one has made
+    these, or more."""
+    rows = db.fetch(SPENT, {"ids": list(ids), "max_attempts": max_attempts})
+    return (rows[0][0], rows[0][1]) if rows else None
+
+
 def allow(db: Database, ids: Sequence[UUID], max_attempts: int) -> list[UUID]:
-    """Let these have so many attempts; return those that were still waiting."""
+    """Let these have so many attempts; return those that were still waiting and have
+    made fewer."""
     rows = db.fetch(ALLOW, {"ids": list(ids), "max_attempts": max_attempts})
     return [row[0] for row in rows]

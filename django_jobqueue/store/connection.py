@@ -17,13 +17,14 @@ from itertools import count
 from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
-from django.db import OperationalError, connections, transaction
+from django.db import OperationalError, ProgrammingError, connections, transaction
 from psycopg import sql
 from psycopg.types.datetime import TimestamptzLoader
 
 from django_jobqueue.conf import conf
 from django_jobqueue.databases import check_alias
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store import missing_tables
 from django_jobqueue.store.bounded import BoundedConnection
 from django_jobqueue.store.errors import (
     NEEDS_MIGRATE,
@@ -103,7 +104,7 @@ class DjangoDatabase:
 
         def fetch() -> list[tuple[Any, ...]]:
             with self._cursor() as cursor:
-                cursor.execute(statement, params)
+                self._execute(cursor, statement, params)
                 rows: list[tuple[Any, ...]] = cursor.fetchall()
                 return rows
 
@@ -124,7 +125,7 @@ class DjangoDatabase:
         elif wrapper.queries_logged:
             cursor = self._cursor()  # one that logs
         try:
-            cursor.execute(statement, params)
+            self._execute(cursor, statement, params)
         except OperationalError:
             if not wrapper.get_autocommit():
                 raise
@@ -138,7 +139,7 @@ class DjangoDatabase:
 
         def run() -> None:
             with connections[self.alias].cursor() as cursor:
-                cursor.execute(statement, params)
+                self._execute(cursor, statement, params)
 
         self._again(run)
 
@@ -187,6 +188,12 @@ class DjangoDatabase:
                     raise
             time.sleep(random.uniform(0, 0.005 * 2**tries))
         raise AssertionError("unreachable")
+
+    def _execute(self, cursor: Any, statement: str, params: Params) -> None:
+        try:
+            cursor.execute(statement, params)
+        except ProgrammingError as error:
+            raise missing_tables.explained(error, self.alias) from error.__cause__
 
 
 class _UTCLoader(TimestamptzLoader):

@@ -8,28 +8,24 @@ from typing import Final
 import psycopg
 
 CONFLICTS: Final = ("40001", "40P01")  # serialization failure, deadlock
+NEEDS_MIGRATE: Final = (
+    "42P01",  # unknown table
+    "42703",  # unknown column
+    "42883",  # unknown function
+)
 # Troubles that pass: nobody exits for one. Classes and codes are those of PostgreSQL's
 # manual, appendix A.
 _PASSING_CLASSES = ("08", "53", "57", "58")  # connection, resources, operator, system
 _PASSING_CODES = (
+    *CONFLICTS,
+    *NEEDS_MIGRATE,
     "25006",  # read-only: a demoted server
     "25P03",  # idle in transaction for too long: the session is ended
     "25P04",  # a transaction that took too long: the session is ended
-    "40001",  # serialisation failure
-    "40P01",  # deadlock
     "55P03",  # lock timeout
-    "42P01",  # unknown table: not migrated yet
-    "42703",  # unknown column: not migrated yet
-    "42883",  # unknown function: not migrated yet
 )
-NEEDS_MIGRATE = ("42P01", "42703", "42883")
-ROLLED_BACK = (
-    "40001",
-    "40P01",
-    "55P03",
-    "57014",
-    *NEEDS_MIGRATE,
-)  # connection is well
+# The connection is well after these.
+ROLLED_BACK: Final = (*CONFLICTS, *NEEDS_MIGRATE, "55P03", "57014")
 
 
 def is_conflict(error: BaseException) -> bool:

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from django_jobqueue.arguments import from_json
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.rows import Job
+from django_jobqueue.store.rows import Job, tags_of
 
 QUEUED: Final = """
 SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text,
        job.run_after, job.expires_at, job.created_at, job.attempts, job.max_attempts,
        job.crashes, job.started_at, NULL::timestamptz, coalesce(worker.name, ''), NULL,
-       '', '', NULL::uuid, job.replay_of, job.metadata::text
+       '', '', NULL::uuid, job.replay_of, job.metadata::text, job.tags::text
   FROM jobqueue_queuedjob AS job
   LEFT JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
 """
@@ -24,7 +24,7 @@ SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text
        job.run_after, job.expires_at, job.created_at, job.attempts, job.max_attempts,
        job.crashes, job.started_at, job.finished_at, job.worker, job.result::text,
        job.error_class, job.error_message, job.fingerprint, job.replay_of,
-       job.metadata::text
+       job.metadata::text, job.tags::text
   FROM jobqueue_archivedjob AS job
 """
 FIND: Final = f"""
@@ -66,6 +66,7 @@ def job_of(row: Sequence[Any]) -> Job:
         fingerprint=row[18],
         replay_of=row[19],
         metadata=None if row[20] is None else from_json(row[20]),
+        tags=tags_of(row[21]),
     )
 
 

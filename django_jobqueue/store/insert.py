@@ -25,7 +25,7 @@ from django_jobqueue.store.announcing import (
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
 from django_jobqueue.store.notify import TURN, News, payload
-from django_jobqueue.store.rows import Job
+from django_jobqueue.store.rows import Job, tags_of
 
 # By the caller, the code, or what the row says of a handler that is not known here. A
 # follower that has no row would never come, so that is an error now.
@@ -341,4 +341,5 @@ def _job(new: NewJob, id: UUID, data: object, row: tuple[Any, ...]) -> Job:
         created_at=created_at,
         max_attempts=new.max_attempts,
         metadata=None if new.metadata is None else from_json(new.metadata),
+        tags=() if new.tags is None else tags_of(new.tags),
     )

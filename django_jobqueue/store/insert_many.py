@@ -11,6 +11,7 @@ from django.db import connections
 from django_jobqueue.store.announcing import NOTIFIED, announced, announces, is_alone
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.insert import FOLLOWER_IS_THERE, ON_COMPLETE, NewJob
+from django_jobqueue.store.missing_tables import explaining
 
 # The one look at the job type before many jobs are inserted.
 PREPARE_MANY: Final = f"""
@@ -50,6 +51,7 @@ def insert_many(
     same = "\t".join(map(_copy_text, (new.job_type, *found, *own)))
     is_first, connection = announces(db, new.lane), connections[db.alias]
     with (
+        explaining(db.alias),
         connection.cursor() as cursor,
         connection.wrap_database_errors,
         cursor.copy(COPY_MANY) as copy,

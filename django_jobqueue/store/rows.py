@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
+
+from django_jobqueue.arguments import from_json
+from django_jobqueue.foreign_words import JOB, no_attribute
 
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)
@@ -37,11 +40,27 @@ class Job:
     fingerprint: UUID | None = None
     replay_of: UUID | None = None
     metadata: Any = None
+    tags: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:  # or every attribute would be right
+
+        def __getattr__(self, name: str) -> Any:
+            no_attribute(self, name, JOB)
 
     @property
     def is_over(self) -> bool:
         """Whether the job is archived."""
         return self.status not in ("queued", "running")
+
+
+def tags_of(text: str | None) -> tuple[str, ...]:
+    """The tags of a job, from their JSON text. Plain SQL may have written anything."""
+    kept = None if text is None else from_json(text)
+    return tuple(filter(_is_text, kept)) if isinstance(kept, list) else ()
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 class ClaimedJob(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, Unpack, overload
 
-from django_jobqueue.store.enqueued import Enqueued
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing.commits import waiting
 from django_jobqueue.testing.seen import known_name_of, seen
@@ -43,7 +42,7 @@ def assert_enqueued(
     """
     wanted = Wanted(job_type=known_name_of(handler), **about)
     found = seen()
-    like = [one.job for one in found if not wanted.differences(one)]
+    like = [one for one in found if not wanted.differences(one)]
     if count is not None:
         if len(like) != count:
             raise AssertionError(
@@ -73,7 +72,7 @@ def _jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count} jobs"
 
 
-def _told(found: str, wanted: Wanted, jobs: Iterable[Enqueued]) -> str:
+def _told(found: str, wanted: Wanted, jobs: Iterable[Job]) -> str:
     """What was found of what was wanted, and what there is instead."""
     verb = "was" if found in ("No job", "1 job") else "were"
     lines = [f"{found} like this {verb} enqueued: {wanted}."]

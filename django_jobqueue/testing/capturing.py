@@ -48,7 +48,7 @@ class CapturedJobs(Sequence[Job]):
     def _jobs(self) -> list[Job]:
         if self._kept is not None:
             return self._kept
-        return [one.job for one in seen() if one.job.id not in self._before]
+        return [one for one in seen() if one.id not in self._before]
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def captured_jobs() -> Iterator[CapturedJobs]:
 
     What is rolled back was not enqueued.
     """
-    captured = CapturedJobs({one.job.id for one in seen()})
+    captured = CapturedJobs({one.id for one in seen()})
     try:
         yield captured
     finally:

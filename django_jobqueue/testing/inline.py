@@ -28,7 +28,8 @@ from django_jobqueue.testing.savepoints import is_broken, like_autocommit
 from django_jobqueue.workers import identity
 from django_jobqueue.workers.announcer import tell_end, tell_expired, tell_rescued
 from django_jobqueue.workers.atomic import run_atomically
-from django_jobqueue.workers.attempt import Attempt, Vanished
+from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.ending import Vanished
 from django_jobqueue.workers.metadata import save_metadata
 from django_jobqueue.workers.policies import Policies
 from django_jobqueue.workers.reporter import Reporter
@@ -52,7 +53,8 @@ class Ran:
     @property
     def verb(self) -> str:
         """What became of the job: ``succeed``, ``fail``, ``retry``, ``snooze``,
-        ``cancel``, ``release``, ``expire``, ``crash`` or ``lose``."""
+        ``cancel``, ``release``, ``crash`` or ``lose``. A job that expired did not run,
+        so none says so."""
         if self.outcome is not None:
             return self.outcome.verb.value
         return "crash" if self.crashed else "lose"

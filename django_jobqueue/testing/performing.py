@@ -53,23 +53,33 @@ def perform(
     :param metadata: what its ``Context`` has.
 
     Nothing here asks the database; the handler may. Raises InvalidArguments for data
-    that could not be enqueued, and UnknownJobType.
+    that could not be enqueued and for an attempt that would not be made, and
+    UnknownJobType.
     """
     name = name_of(handler)
     declaration = registry.get(name)
     if declaration is None:
         raise UnknownJobType(name, registry.near(name))
-    if problem := declaration.parameters.problem(dict(data)):
+    if problem := declaration.parameters.call_problem(dict(data)):
         raise InvalidArguments(problem)
     text = to_json(dict(data), limit=conf.max_data_bytes)
     job = _job(declaration, data, attempt, max_attempts, crashes)
     own = to_json(dict(metadata or {}), limit=conf.max_data_bytes, what="metadata")
     run = unclaimed(job, declaration, text, own)
+    _check_attempt(attempt, run.max_attempts)
     outcome = run_here(run).outcome
     let_through(run.error)
     kept = {field.name: getattr(outcome, field.name) for field in fields(Outcome)}
     value = None if outcome.result is None else from_json(outcome.result)
     return Performed(**kept, error=run.error, value=value, context=run.here())
+
+
+def _check_attempt(attempt: int, allowed: int | None) -> None:
+    if allowed is not None and attempt > allowed:
+        raise InvalidArguments(
+            f"The job has {allowed} attempts, so there is no attempt {attempt}; say "
+            f"max_attempts={attempt}."
+        )
 
 
 async def aperform(

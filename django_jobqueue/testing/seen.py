@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django_jobqueue.conf import conf
@@ -12,17 +11,15 @@ from django_jobqueue.memory import memory
 from django_jobqueue.registry import registry
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.enqueued import Enqueued, enqueued
+from django_jobqueue.store.enqueued import enqueued
+from django_jobqueue.store.rows import Job
 
 
-def seen() -> list[Enqueued]:
+def seen() -> list[Job]:
     """All jobs that were enqueued and are not pruned, oldest first."""
     if conf.mode == "queue":
         return enqueued(DjangoDatabase())
-    return [
-        Enqueued(kept.job, json.loads(kept.new.tags) if kept.new.tags else [])
-        for kept in memory
-    ]
+    return [kept.job for kept in memory]
 
 
 def name_of(handler: Any) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypedDict
 
-from django_jobqueue.store.enqueued import Enqueued
+from django_jobqueue.store.rows import Job
 
 OTHER_TYPE: Final = "another job type"
 BESIDES: Final = "*"  # key of what tasks keep beside their arguments
@@ -41,6 +41,10 @@ class Wanted:
     tags: Collection[str] = ()
     status: str | None = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.tags, str):
+            raise TypeError(f"tags must be a list of strings: tags=[{self.tags!r}].")
+
     def __str__(self) -> str:
         said = {
             "data": self.data,
@@ -54,15 +58,15 @@ class Wanted:
         parts = [f"{k}={written(v)}" for k, v in said.items() if v is not None]
         return f"{self.job_type!r}" + (f" with {', '.join(parts)}" if parts else "")
 
-    def differences(self, seen: Enqueued) -> list[str]:
+    def differences(self, job: Job) -> list[str]:
         """In what this job is another, in words; empty if it is the one."""
-        if seen.job.job_type != self.job_type:
+        if job.job_type != self.job_type:
             return [OTHER_TYPE]
-        return [*self._of_data(arguments(seen)), *self._of_options(seen)]
+        return [*self._of_data(arguments(job)), *self._of_options(job)]
 
-    def distance(self, seen: Enqueued) -> int:
+    def distance(self, job: Job) -> int:
         """How far this job is from it; 0 if it is the one."""
-        found = self.differences(seen)
+        found = self.differences(job)
         return 100 if OTHER_TYPE in found else len(found)
 
     def _of_data(self, data: Any) -> Iterator[str]:
@@ -71,8 +75,7 @@ class Wanted:
         if self.data_contains is not None:
             yield from _differences(dict(self.data_contains), data, "data", partly=True)
 
-    def _of_options(self, seen: Enqueued) -> Iterator[str]:
-        job = seen.job
+    def _of_options(self, job: Job) -> Iterator[str]:
         for name in ("queue", "priority", "status"):
             wanted, found = getattr(self, name), getattr(job, name)
             if wanted is not None and wanted != found:
@@ -82,32 +85,32 @@ class Wanted:
             due = job.created_at + after if isinstance(after, timedelta) else after
             if abs(job.run_after - due) > self.tolerance:
                 yield f"run_after is {written(job.run_after)}, not {written(due)}"
-        if missing := set(self.tags) - set(seen.tags):
+        if missing := set(self.tags) - set(job.tags):
             yield f"tags lack {', '.join(map(written, sorted(missing)))}"
 
 
-def arguments(seen: Enqueued) -> Any:
+def arguments(job: Job) -> Any:
     """The data as a test knows them."""
-    data = seen.job.data
+    data = job.data
     if not isinstance(data, dict) or BESIDES not in data:
         return data
     return {key: value for key, value in data.items() if key != BESIDES}
 
 
-def shown(seen: Enqueued) -> str:
+def shown(job: Job) -> str:
     """A job in one line."""
-    job, later = seen.job, seen.job.run_after - seen.job.created_at
+    later = job.run_after - job.created_at
     parts = [
         job.job_type,
-        f"data={written(arguments(seen))}",
+        f"data={written(arguments(job))}",
         f"queue={written(job.queue)}",
     ]
     if job.priority:
         parts.append(f"priority={job.priority}")
     if later > timedelta(seconds=1):
         parts.append(f"run_after={written(job.run_after)}")
-    if seen.tags:
-        parts.append(f"tags={written(seen.tags)}")
+    if job.tags:
+        parts.append(f"tags={written(list(job.tags))}")
     return f"{' '.join(parts)} ({job.status})"
 
 

@@ -5,24 +5,38 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django_jobqueue.arguments import to_json
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
-from django_jobqueue.ids import as_id
-from django_jobqueue.options import time_problem
-from django_jobqueue.policy import attempts_problem, priority_problem, queue_problem
+from django_jobqueue.ids import several
+from django_jobqueue.options import Declared, time_problem
+from django_jobqueue.policy import (
+    attempts_problem,
+    name_of,
+    priority_problem,
+    queue_problem,
+)
 from django_jobqueue.registry import registry
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import Database
 
-Ids = Iterable[UUID | str]
+Name = str | Declared
+Names = Name | Iterable[Name]
 
 
-def keys_of(ids: Ids) -> list[UUID]:
-    """These as ids. Raises InvalidArguments."""
-    return [as_id(id) for id in ids]
+def names_of(names: Names) -> list[str]:
+    """These names, or this one; a handler stands for its job type. Raises
+    InvalidArguments."""
+    return [one_name(name) for name in several(names)]
+
+
+def one_name(name: Name) -> str:
+    """This name; a handler stands for its job type. Raises InvalidArguments."""
+    found = name_of(name)
+    if isinstance(found, str) and found:
+        return found
+    raise InvalidArguments(f"A name must be a string, not {found!r}.")
 
 
 def check(
@@ -59,6 +73,6 @@ def checked_data(job_type: str, data: Mapping[str, Any]) -> str:
     """The JSON text of data that fit the handler, if it is known here. Raises
     InvalidArguments."""
     declaration = registry.get(job_type)
-    if declaration and (problem := declaration.parameters.problem(dict(data))):
+    if declaration and (problem := declaration.parameters.call_problem(dict(data))):
         raise InvalidArguments(problem)
     return to_json(dict(data), limit=conf.max_data_bytes)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.ids import Ids, keys_of
 from django_jobqueue.store import attempts as store_attempts
 from django_jobqueue.store import fail as store_fail
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.triage.checks import Ids, check_attempts, keys_of
+from django_jobqueue.triage.checks import check_attempts
 from django_jobqueue.triage.telling import tell
 
 
@@ -25,9 +27,17 @@ def allow_attempts(
     ids: Ids, max_attempts: int, *, using: str | None = None, by: str = ""
 ) -> list[UUID]:
     """Let these waiting jobs have so many attempts, those they had included; returns
-    those that were still waiting. Raises InvalidArguments."""
+    those that were still waiting. All of them or none: raises InvalidArguments if one
+    has made so many, which would leave it none."""
     check_attempts(max_attempts)
-    db = DjangoDatabase(using)
-    changed = store_attempts.allow(db, keys_of(ids), max_attempts)
+    db, keys = DjangoDatabase(using), keys_of(ids)
+    if (spent := store_attempts.spent(db, keys, max_attempts)) is not None:
+        id, made = spent
+        were = "attempt was" if made == 1 else "attempts were"
+        raise InvalidArguments(
+            f"max_attempts must be at least {made + 1}, not {max_attempts}: {made} "
+            f"{were} made of job {id}. triage.fail ends a job without another attempt."
+        )
+    changed = store_attempts.allow(db, keys, max_attempts)
     tell("allow attempts", by, len(changed), {"max_attempts": max_attempts})
     return changed

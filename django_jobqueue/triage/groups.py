@@ -12,6 +12,7 @@ from typing import Final
 from uuid import UUID
 
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.ids import several
 from django_jobqueue.policy import WHO_LENGTH
 from django_jobqueue.store import failure_groups
 from django_jobqueue.store.connection import DjangoDatabase
@@ -22,7 +23,7 @@ from django_jobqueue.triage.telling import tell
 RELEASE_LENGTH: Final = 100
 NOTE_LENGTH: Final = 5_000  # characters
 
-Fingerprints = Iterable[UUID | str]
+Fingerprints = UUID | str | Iterable[UUID | str]
 
 
 def resolve(
@@ -115,7 +116,7 @@ def note(
 
 def _keys(fingerprints: Fingerprints) -> list[UUID]:
     keys = []
-    for value in fingerprints:
+    for value in several(fingerprints):
         try:
             keys.append(value if isinstance(value, UUID) else UUID(value))
         except (ValueError, AttributeError, TypeError):

@@ -12,7 +12,7 @@ from django_jobqueue.policy import LONGEST, NO_LIMIT, priority_problem
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.job_types import Change
-from django_jobqueue.triage.checks import must_exist
+from django_jobqueue.triage.checks import Name, must_exist, one_name
 from django_jobqueue.triage.telling import tell
 
 
@@ -28,7 +28,7 @@ Span = timedelta | None | Same
 
 
 def override(
-    name: str,
+    name: Name,
     *,
     priority: Number = SAME,
     max_attempts: Number = SAME,
@@ -41,6 +41,7 @@ def override(
 ) -> dict[str, Change]:
     """Say something else than the code about this job type; None is the code again.
 
+    ``name`` is that of the job type, or its handler.
     ``max_attempts`` of -1 is without end, ``concurrency`` of -1 no limit and of 0 none
     at all, a ``timeout`` of zero none. What is not given is left as it is, also while
     somebody else changes it. It holds for the next claims, everywhere, without a
@@ -59,11 +60,12 @@ def override(
     for option, value in said.items():
         if problem := override_problem(option, value):
             raise InvalidArguments(f"{option} {problem}")
-    db = DjangoDatabase(using)
-    changed = job_types.override(db, name, said)
-    must_exist(db, [name], [] if changed is None else [name])
+    job_type, db = one_name(name), DjangoDatabase(using)
+    changed = job_types.override(db, job_type, said)
+    must_exist(db, [job_type], [] if changed is None else [job_type])
     changed = changed or {}
-    tell("override", by, len(changed), {"job_type": name, "overrides": _texts(changed)})
+    details = {"job_type": job_type, "overrides": _texts(changed)}
+    tell("override", by, len(changed), details)
     return changed
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.triage.checks import check, must_exist
+from django_jobqueue.triage.checks import Names, check, must_exist, names_of
 from django_jobqueue.triage.telling import tell
 
 
 def pause(
-    names: Sequence[str],
+    names: Names,
     *,
     queues: bool = False,
     reason: str = "",
@@ -22,11 +21,12 @@ def pause(
 ) -> list[str]:
     """Stop the claiming of these job types, or ``queues``; what runs goes on.
 
-    It holds from the next claim on, everywhere, until ``resume`` or ``resume_at``.
-    All of them or none: raises UnknownJobType.
+    ``names`` is one name, or several; a handler stands for its job type. It holds from
+    the next claim on, everywhere, until ``resume`` or ``resume_at``. All of them or
+    none: raises UnknownJobType, InvalidArguments.
     """
     check(resume_at=resume_at)
-    db = DjangoDatabase(using)
+    names, db = names_of(names), DjangoDatabase(using)
 
     def pause_all() -> list[str]:
         changed = job_types.pause(
@@ -42,14 +42,15 @@ def pause(
 
 
 def resume(
-    names: Sequence[str],
+    names: Names,
     *,
     queues: bool = False,
     using: str | None = None,
     by: str = "",
 ) -> list[str]:
-    """Let these job types, or ``queues``, be claimed again. Raises UnknownJobType."""
-    db = DjangoDatabase(using)
+    """Let these job types, or ``queues``, be claimed again. Raises UnknownJobType,
+    InvalidArguments."""
+    names, db = names_of(names), DjangoDatabase(using)
 
     def resume_all() -> list[str]:
         changed = job_types.resume(db, names, queues=queues)

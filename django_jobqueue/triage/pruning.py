@@ -8,11 +8,11 @@ from uuid import UUID
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.ids import Ids, keys_of, several
 from django_jobqueue.states import ArchivedStatus
 from django_jobqueue.store import prune as store_prune
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.prune import Rule
-from django_jobqueue.triage.checks import Ids, keys_of
 from django_jobqueue.triage.telling import tell
 
 
@@ -50,7 +50,7 @@ def prune_jobs(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID
 
 
 def prune(
-    rules: Iterable[Rule], *, using: str | None = None, by: str = ""
+    rules: Rule | Iterable[Rule], *, using: str | None = None, by: str = ""
 ) -> Generator[tuple[Rule, int]]:
     """Delete what these rules let go, a thousand jobs at a time, each time in a
     transaction of its own; yields the rule and the number of each.
@@ -59,7 +59,7 @@ def prune(
     """
     db, total = DjangoDatabase(using), 0
     try:
-        for rule in rules:
+        for rule in several(rules):
             for gone in store_prune.prune(db, rule):
                 total += gone
                 yield rule, gone

@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.db import transaction
 
 from django_jobqueue import signals
+from django_jobqueue.ids import Ids, keys_of
 from django_jobqueue.lost_attempts import tell_lost
 from django_jobqueue.store import rescue as store_rescue
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rescue import Rescued
-from django_jobqueue.triage.checks import Ids, keys_of
 from django_jobqueue.triage.telling import tell
 
 

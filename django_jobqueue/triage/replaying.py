@@ -13,6 +13,7 @@ from django_jobqueue.exceptions import (
     NotReplayable,
     UnknownJobType,
 )
+from django_jobqueue.ids import Ids, keys_of
 from django_jobqueue.policy import WHO_LENGTH
 from django_jobqueue.registry import registry
 from django_jobqueue.store import find as store_find
@@ -21,11 +22,9 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.replay import Replay
 from django_jobqueue.store.rows import Job
 from django_jobqueue.triage.checks import (
-    Ids,
     check,
     check_attempts,
     checked_data,
-    keys_of,
 )
 from django_jobqueue.triage.finding import get_job
 from django_jobqueue.triage.telling import tell

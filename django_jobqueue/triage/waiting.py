@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from django_jobqueue.ids import Ids, keys_of
 from django_jobqueue.store import cancel as store_cancel
 from django_jobqueue.store import reschedule as store_reschedule
 from django_jobqueue.store.cancel import Cancelled
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.triage.checks import Ids, check, keys_of
+from django_jobqueue.triage.checks import check
 from django_jobqueue.triage.telling import tell
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.ids import several
 from django_jobqueue.store import workers
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.triage.telling import tell
 
 
 def ask_workers(
-    ids: Sequence[int], what: str, *, using: str | None = None, by: str = ""
+    ids: int | Iterable[int], what: str, *, using: str | None = None, by: str = ""
 ) -> list[int]:
     """Ask workers to ``drain``, ``resume``, ``stop`` or ``restart``; returns those
     alive.
@@ -23,13 +24,13 @@ def ask_workers(
         raise InvalidArguments(
             f"A worker can be asked to drain, resume, stop or restart, not {what!r}."
         )
-    asked = workers.ask(DjangoDatabase(using), ids, what)
+    asked = workers.ask(DjangoDatabase(using), _numbers(ids), what)
     tell(f"{what} workers", by, len(asked), {"workers": asked})
     return asked
 
 
 def ask_where(
-    ids: Sequence[int], *, using: str | None = None, by: str = ""
+    ids: int | Iterable[int], *, using: str | None = None, by: str = ""
 ) -> list[int]:
     """Ask workers where they are now; returns those alive.
 
@@ -37,6 +38,15 @@ def ask_where(
     jobs and threads to the column ``answer`` of their rows: no values of variables, no
     more than 64 KB, secrets masked.
     """
-    asked = workers.ask_where(DjangoDatabase(using), ids)
+    asked = workers.ask_where(DjangoDatabase(using), _numbers(ids))
     tell("ask workers where they are", by, len(asked), {"workers": asked})
     return asked
+
+
+def _numbers(ids: int | Iterable[int]) -> list[int]:
+    """These ids of workers, or this one. Raises InvalidArguments."""
+    found = list(several(ids))
+    for id in found:
+        if isinstance(id, bool) or not isinstance(id, int):
+            raise InvalidArguments(f"{id!r} is no id of a worker; it is a number.")
+    return found

@@ -4,6 +4,7 @@ nobody up: no completion, no lease, no rescue."""
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ from django_jobqueue.registry import registry
 from django_jobqueue.store.expire import Expired
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rescue import Rescued
-from django_jobqueue.workers import hygiene
+from django_jobqueue.workers import forking, hygiene
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.loop import FOREVER, Loop
 
@@ -61,7 +62,7 @@ class Announcer(Loop):
         self._sent.clear()
         self._waiting.append((signal, sender, arguments))
         with self._beginning:
-            if self._thread is None or not self._thread.is_alive():  # or in a fork
+            if self._thread is None or not self._thread.is_alive():
                 self.start()
         self.wake()
 
@@ -74,6 +75,7 @@ class Announcer(Loop):
         while self._waiting:
             signal, sender, arguments = self._waiting.popleft()
             signals.send(signal, sender, **arguments)
+            forking.end_if_forked()
             hygiene.after_job()
         connections.close_all()
         self._dropped = 0
@@ -91,6 +93,15 @@ class Announcer(Loop):
 
 
 announcer: Final = Announcer()  # of this process
+
+
+def _start_anew() -> None:
+    """In the child of a fork: what waits there is the parent's, whose thread sends
+    it."""
+    announcer.__init__()  # type: ignore[misc]
+
+
+os.register_at_fork(after_in_child=_start_anew)
 
 
 def anybody_hears_ends() -> bool:

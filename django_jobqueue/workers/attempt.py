@@ -19,11 +19,7 @@ from django_jobqueue import signals
 from django_jobqueue.arguments import UnknownParameters, from_json
 from django_jobqueue.conf import conf
 from django_jobqueue.context import Context, running
-from django_jobqueue.exceptions import (
-    Cancel,
-    InvalidArguments,
-    JobTimeout,
-)
+from django_jobqueue.exceptions import Cancel, InvalidArguments, JobTimeout
 from django_jobqueue.outcomes import Asked, Outcome, Verb
 from django_jobqueue.redaction import Secrets, secrets_in
 from django_jobqueue.registry import Declaration, registry
@@ -33,25 +29,21 @@ from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.chain import chain_of
 from django_jobqueue.workers.ending import (
     BROKEN,
-    CANCELLED,
-    EXPIRED,
     NO_RESULT,
-    STOPPED,
     SUCCEEDED,
     NotWanted,
+    Vanished,
     hopeless,
     named,
     outcome_of,
     result_of,
+    unwanted,
 )
+from django_jobqueue.workers.forking import end_if_forked
 
 logger = logging.getLogger(__name__)
 
 _raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-
-
-class Vanished(BaseException):
-    """The worker dies here, says a test: nobody handles the end of this attempt."""
 
 
 def _ignore(what: object) -> None:
@@ -124,14 +116,7 @@ class Attempt:
     @property
     def unwanted(self) -> Outcome | None:
         """What it comes to without being started; None if it is to be started."""
-        if self.asked is Asked.CANCEL:
-            return CANCELLED
-        if self.asked is Asked.STOP:
-            return STOPPED
-        expires_in = self.job.expires_in
-        if expires_in is None or time.monotonic() - self.claimed < expires_in:
-            return None
-        return EXPIRED
+        return unwanted(self.job, self.asked, self.max_attempts, self.claimed)
 
     def begin(self) -> Any:
         """Start; returns what to call the handler with.
@@ -257,8 +242,9 @@ class Attempt:
         if self.error is not None:
             outcome = self._outcome(self.error)
             tail = "" if self.context is None else self.context.report.tail()
-            most = self.max_attempts
-            return Finished(job.id, job.fence, outcome, ran, now, tail, most)
+            return Finished(
+                job.id, job.fence, outcome, ran, now, tail, self.max_attempts
+            )
         outcome = SUCCEEDED
         if self.result != NO_RESULT:
             outcome = Outcome(verb=Verb.SUCCEED, result=self.result)
@@ -284,8 +270,7 @@ class Attempt:
 
 
 def _cancel(attempt: Attempt) -> None:
-    """In the event loop: it may be over meanwhile, and then it is its end that is
-    written, which nothing cancels."""
+    """In the event loop: the writing of an end meanwhile is not cancelled."""
     if attempt.task is not None and not attempt.over:
         attempt.task.cancel()
 
@@ -364,12 +349,16 @@ def run(attempt: Attempt) -> Finished:
 def call(attempt: Attempt) -> Any:
     """Begin, and call the sync handler; returns its value."""
     data = attempt.begin()
-    if signals.attempt_started.receivers:
-        name, context = attempt.job.job_type, attempt.here()
-        signals.send(
-            signals.attempt_started, attempt.sender, job_type=name, context=context
-        )
-    return _handle(attempt, data)
+    try:
+        if signals.attempt_started.receivers:
+            name, context = attempt.job.job_type, attempt.here()
+            signals.send(
+                signals.attempt_started, attempt.sender, job_type=name, context=context
+            )
+            end_if_forked()
+        return _handle(attempt, data)
+    finally:
+        end_if_forked()
 
 
 async def arun(attempt: Attempt) -> Finished:
@@ -381,9 +370,11 @@ async def arun(attempt: Attempt) -> Finished:
             await signals.asend(
                 signals.attempt_started, attempt.sender, job_type=name, context=context
             )
+            end_if_forked()
         attempt.result = result_of(await _handle(attempt, data))
     except BaseException as error:
         attempt.error = error
+    end_if_forked()
     attempt.leave()
     return await attempt.afinish()
 

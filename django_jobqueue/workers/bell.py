@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 from dataclasses import dataclass, field
+
+from django_jobqueue.workers.readable import readable
 
 
 class Bell:
@@ -22,13 +23,18 @@ class Bell:
         with contextlib.suppress(BlockingIOError):  # full: it rings
             os.write(self.writer, b"r")
 
+    def close(self) -> None:
+        """Nobody waits for it any more."""
+        os.close(self._reader)
+        os.close(self.writer)
+
     def wait(self, seconds: float, *pipes: int) -> tuple[bool, list[int]]:
         """Wait until it rings, or one of these can be read from.
 
         Returns whether it rang, and which can. It is silent from now on: whatever it is
         rung for later than this is still to be looked at.
         """
-        ready, _, _ = select.select([self._reader, *pipes], [], [], seconds)
+        ready = readable(self._reader, *pipes, within=seconds)
         rang = self._reader in ready
         if rang:
             os.read(self._reader, 1_024)
@@ -42,3 +48,8 @@ class Bells:
 
     supervisor: Bell = field(default_factory=Bell)
     keeper: Bell = field(default_factory=Bell)
+
+    def close(self) -> None:
+        """Nobody waits for them any more."""
+        self.supervisor.close()
+        self.keeper.close()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 from uuid import UUID
 
 import psycopg
@@ -23,6 +23,7 @@ logger = logging.getLogger("django_jobqueue.rescuer")
 
 SHORTEST: Final = 0.1  # seconds until the next try, after one that failed
 LONGEST: Final = 5.0
+JOBS: Final = ("timed_out", "suspects")  # what a Death says of jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,18 @@ class Death:
     # Of a process that was killed because a job held the interpreter's lock:
     timed_out: tuple[UUID, ...] = ()  # jobs that ran longer than their timeout
     suspects: tuple[UUID, ...] = ()  # jobs that count a crash
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is told to another process."""
+        return asdict(self) | {
+            name: list(map(str, getattr(self, name))) for name in JOBS
+        }
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Death:
+        """The same there."""
+        jobs = {name: tuple(map(UUID, told[name])) for name in JOBS}
+        return cls(**{**told, **jobs})
 
 
 class Burial:

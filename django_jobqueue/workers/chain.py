@@ -14,6 +14,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.context import Context
 from django_jobqueue.registry import Declaration
 from django_jobqueue.store.operations import JOB_TYPE
+from django_jobqueue.workers.forking import end_if_forked
 
 GetResult = Callable[[Context], Any]  # a coroutine function, if it is async
 Named = str | Callable[..., Any]  # a dotted path, or the factory itself
@@ -107,11 +108,19 @@ def _innermost(declaration: Declaration) -> GetResult:
 
     def call(context: Context) -> Any:
         first = (context,) if takes_context else ()
-        return function(*first, **context.data)
+        end_if_forked()  # by middleware
+        try:
+            return function(*first, **context.data)
+        finally:
+            end_if_forked()
 
     async def acall(context: Context) -> Any:
         first = (context,) if takes_context else ()
-        return await function(*first, **context.data)
+        end_if_forked()
+        try:
+            return await function(*first, **context.data)
+        finally:
+            end_if_forked()
 
     return acall if declaration.is_async else call
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import time
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Final
 
+from django_jobqueue import logs
 from django_jobqueue.arguments import result_to_json
 from django_jobqueue.conf import conf
-from django_jobqueue.exceptions import Cancel, Fail, JobTimeout, LeaseLost
+from django_jobqueue.exceptions import Cancel, InvalidResult, JobTimeout, LeaseLost
 from django_jobqueue.failures import Failure
 from django_jobqueue.outcomes import Asked, Outcome, Verb, decide
 from django_jobqueue.policy import Policy
 from django_jobqueue.redaction import mask_text
 from django_jobqueue.states import AttemptEnd
+from django_jobqueue.store.rows import ClaimedJob
 
 NO_RESULT: Final = "null"  # JSON text
 SUCCEEDED: Final = Outcome(verb=Verb.SUCCEED, result=NO_RESULT)
@@ -28,6 +32,10 @@ BROKEN: Final = Outcome(
 )
 
 
+class Vanished(BaseException):
+    """The worker dies here, says a test: nobody handles the end of this attempt."""
+
+
 class NotWanted(Exception):
     """The handler is not to be called; ``outcome`` is what the job came to."""
 
@@ -37,13 +45,15 @@ class NotWanted(Exception):
 
 
 def result_of(value: Any) -> str:
-    """The JSON text of what a handler returned. Raises Fail if it has none."""
+    """The JSON text of what a handler returned. Raises InvalidResult if it has none."""
     if value is None:
         return NO_RESULT
     try:
         return result_to_json(value, limit=conf.max_result_bytes)
-    except TypeError as error:
-        raise Fail(str(error)) from error
+    except InvalidResult:
+        if inspect.iscoroutine(value):
+            value.close()  # or Python warns that nobody awaited it
+        raise
 
 
 def named(error: BaseException, asked: Asked, timeout: float | None) -> BaseException:
@@ -92,6 +102,32 @@ def outcome_of(
         return replace(outcome, reason=mask_text(outcome.reason, secrets))
     failure = Failure.of(error, job_type=job_type, secrets=secrets)
     return replace(outcome, failure=failure)
+
+
+def unwanted(
+    job: ClaimedJob, asked: Asked, max_attempts: int | None, claimed: float
+) -> Outcome | None:
+    """What a job comes to without being started; None if it is to be started."""
+    if asked is Asked.CANCEL:
+        return CANCELLED
+    if asked is Asked.STOP:
+        return STOPPED
+    if none_left := _no_attempt_left(job, max_attempts):
+        return none_left
+    if job.expires_in is None or time.monotonic() - claimed < job.expires_in:
+        return None
+    return EXPIRED
+
+
+def _no_attempt_left(job: ClaimedJob, max_attempts: int | None) -> Outcome | None:
+    """What a claimed job comes to whose limit was lowered while it waited for its next
+    attempt; None if it may be started. The attempt is given back."""
+    if max_attempts is None or job.attempts <= max_attempts:
+        return None
+    made = job.attempts - 1
+    reason = f"no attempt is left: {made} made, {max_attempts} allowed"
+    logs.log_unstarted(job, reason)
+    return Outcome(verb=Verb.FAIL, reason=reason)
 
 
 def _too_long(timeout: float | None) -> str:

@@ -34,12 +34,14 @@ class Fencing:
 
     def look(self) -> None:
         """Look at everybody."""
-        self._family.end_paused_keeper(PAUSED_TOO_LONG)
+        self._family.keeper.end_if_paused(PAUSED_TOO_LONG)
         now = time.monotonic()
         sees_clocks = now >= self._next_at
         if sees_clocks:
             self._next_at = now + CLOCKS_EVERY
         for child in self._family:
+            if child.is_killed:
+                continue  # it takes its time
             seat = self._roster.seat(child.seat)
             if child.is_paused_for(PAUSED_TOO_LONG, now):
                 logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
@@ -49,7 +51,7 @@ class Fencing:
                 logger.error("Worker %s: its lease %s; killing it", child.pid, why)
                 child.fenced = True
                 child.kill()
-            elif sees_clocks and child.hang is None and seat.held:
+            elif sees_clocks and seat.held:
                 self._see_clock_for(child, seat)
 
     def ended(self, child: Child) -> None:
@@ -63,7 +65,7 @@ class Fencing:
             return False
         renewed_at = self._roster.renewed_at
         cut_off = seat.is_cut_off(renewed_at, lease_time(), conf.lease)
-        return child.fenced or not cut_off
+        return not cut_off
 
     def _see_clock_for(self, child: Child, seat: Seat) -> None:
         """Enforce the timeouts of a worker that cannot."""

@@ -3,15 +3,14 @@ lock; and which handler that is."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 from django_jobqueue.conf import conf
+from django_jobqueue.workers import identity
 from django_jobqueue.workers.attempt_table import RunningAttempt
 
 # Seconds that a process may be silent, besides CANCEL_GRACE. Its timer looks four times
@@ -110,15 +109,9 @@ class HangWatch:
 def cpu_seconds(pid: int, running: Iterable[RunningAttempt]) -> dict[int, float]:
     """The CPU that each thread with an attempt has used; empty where /proc does not
     tell."""
-    used = {}
-    for thread in {attempt.thread for attempt in running}:
-        try:
-            stat = Path(f"/proc/{pid}/task/{thread}/stat").read_text()
-            fields = stat.rsplit(")", 1)[1].split()
-            used[thread] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-        except (OSError, IndexError, ValueError):
-            continue
-    return used
+    threads = {attempt.thread for attempt in running}
+    used = {thread: identity.cpu_seconds(pid, thread) for thread in threads}
+    return {thread: seconds for thread, seconds in used.items() if seconds is not None}
 
 
 def _holder(before: Mapping[int, float], after: Mapping[int, float]) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import select
 import threading
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 
 from django_jobqueue.store.bounded import run_bounded
+from django_jobqueue.workers.readable import readable
 
 logger = logging.getLogger(__name__)
 
@@ -108,8 +108,7 @@ def _is_cut(wrapper: Any) -> bool:
         return False
     if wrapper.connection.closed:
         return True
-    ready, _, _ = select.select([wrapper.connection.fileno()], [], [], 0)
-    return bool(ready)
+    return bool(readable(wrapper.connection.fileno(), within=0))
 
 
 def _is_open(wrapper: Any) -> bool:

@@ -9,6 +9,11 @@ import socket
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Final
+
+STATE: Final = 0  # fields of /proc/…/stat after the name
+USED: Final = slice(11, 13)  # in clock ticks, by itself and by the kernel for it
+STARTED: Final = 19  # in clock ticks since the machine's start
 
 
 @lru_cache(maxsize=1)
@@ -31,7 +36,7 @@ def identity(pid: int) -> str:
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         namespace = os.stat("/proc/self/ns/pid").st_ino
-        return f"{boot}/{namespace}/{pid}/{_started(pid)}"
+        return f"{boot}/{namespace}/{pid}/{_stat(pid)[STARTED]}"
     except (OSError, IndexError, ValueError):
         return ""
 
@@ -40,18 +45,19 @@ def is_dead(other: str) -> bool:
     """Whether the process with this identity surely does not run any more.
 
     Only a process of this machine's present start and of our process namespace can be
-    judged; of all others only the lease tells.
+    judged; of all others only the lease tells. So it is with the processes of another
+    user where /proc hides them (``hidepid=2``, systemd's ``ProtectProc=invisible``).
     """
-    mine = identity(os.getpid())
-    if not mine or not other:
+    mine = identity(os.getpid()).split("/")
+    parts = other.split("/")
+    if len(parts) != len(mine) or mine[:2] != parts[:2] or not parts[2].isdecimal():
         return False
-    boot, namespace, pid, started = other.split("/")
-    if mine.split("/")[:2] != [boot, namespace]:
-        return False
+    pid, started = int(parts[2]), parts[3]
     try:
-        return _started(int(pid)) != started
+        stat = _stat(pid)
     except (OSError, IndexError):
-        return True
+        return not _exists(pid)
+    return stat[STATE] in "ZX" or stat[STARTED] != started  # a zombie runs no more
 
 
 def rss(pid: int) -> int:
@@ -61,6 +67,15 @@ def rss(pid: int) -> int:
         return pages * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):
         return 0
+
+
+def cpu_seconds(pid: int, thread: int) -> float | None:
+    """The CPU that a thread of a process has used; None where /proc does not tell."""
+    try:
+        used = map(int, _stat(f"{pid}/task/{thread}")[USED])
+        return sum(used) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return None
 
 
 @lru_cache(maxsize=1)
@@ -75,9 +90,18 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _started(pid: int) -> str:
-    """When a process started, in clock ticks since boot; a zombie runs no more."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    if fields[0] in "ZX":
-        raise OSError("it has ended")
-    return fields[19]
+def _stat(pid: int | str) -> list[str]:
+    """What /proc says of a process, or a thread of one, from its state on; see
+    proc_pid_stat(5)."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+
+
+def _exists(pid: int) -> bool:
+    """Whether there is a process with this number, whoever it belongs to."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is not ours, so it is there
+        return True
+    return True

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import Sequence
 from typing import Any, Final
-from uuid import UUID
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
@@ -24,8 +24,8 @@ from django_jobqueue.workers.bell import Bell
 from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.chores import Chores
 from django_jobqueue.workers.dump import Dump
-from django_jobqueue.workers.lease_clock import lease_time
-from django_jobqueue.workers.life import ENDED, ORPHANED
+from django_jobqueue.workers.forking import ORPHANED
+from django_jobqueue.workers.life import ENDED
 from django_jobqueue.workers.listener import can_listen
 from django_jobqueue.workers.loop import FOREVER
 from django_jobqueue.workers.renewer import Renewer
@@ -37,7 +37,10 @@ LAST_WORDS: Final = 1.5  # seconds to deal with the last deaths
 
 
 class Keeper:
-    """Does what must go on whatever the handlers do."""
+    """Does what must go on whatever the handlers do.
+
+    ``deaths`` are those that its predecessor has not dealt with.
+    """
 
     def __init__(
         self,
@@ -47,12 +50,16 @@ class Keeper:
         bell: Bell,
         queues: tuple[str, ...] | None,
         dump: Dump,
+        deaths: Sequence[Death] = (),
     ) -> None:
         self._roster = roster
         self._control = control
         self._bell = bell
         self._queues = queues
         self._dump = dump
+        self._deaths = [*deaths]  # to be reported
+        self._ours = {death.worker for death in deaths} | self._seated()
+        self._predecessors: list[Death] = []
         self._heard = b""
         self._orders: list[dict[str, Any]] = []
 
@@ -71,12 +78,15 @@ class Keeper:
         renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
         for predecessor in self._predecessors:
             self._rescuer.report(predecessor)
+        self._report_deaths()  # after the predecessors, which have no number
         self._chores.start()
         renewer.start()
         self._roster.keeper_is_ready = True
         while not self._stop_ordered():
+            self._report_deaths()
             if self._read(FOREVER):
                 renewer.look()
+        self._report_deaths()
         self._finish()
         renewer.stop(0.2)
         self._chores.stop(0.2)
@@ -85,23 +95,33 @@ class Keeper:
 
     def _get_ready(self) -> bool:
         """What comes before the first claim; False if told to stop meanwhile."""
-        self._predecessors: list[Death] = []
         first = OwnConnection("keeper", pooled=True)
         second = OwnConnection("keeper", pooled=True)
         while True:
             try:
                 job_types.declare(first, registry)
-                self._predecessors = find_dead(first)
+                dead = find_dead(first)
                 self._roster.can_listen = find_out_listen(first, second)
             except StoreUnavailable as error:
                 self._read(error.retry_in)
                 if self._stop_ordered():
+                    if self._deaths:
+                        logger.error(
+                            "The database does not answer; unfinished jobs are taken "
+                            "over when their lease of %g s has lapsed",
+                            conf.lease,
+                        )
                     return False
             else:
                 first.close()
                 second.close()
-                self._roster.renewed_at = lease_time()
+                # Of those of our own supervisor we are told, and it knows the cause.
+                ours = self._ours | self._seated()
+                self._predecessors = [one for one in dead if one.worker not in ours]
                 return True
+
+    def _seated(self) -> set[int]:
+        return {seat.worker for seat in self._roster if seat.worker}
 
     def _say_alone(self, seen_at: float) -> None:
         if seen_at != self._roster.alone_seen_at:
@@ -125,31 +145,29 @@ class Keeper:
         return rang
 
     def _stop_ordered(self) -> bool:
-        """Pass on what was said; True if it was to stop."""
+        """Take note of what was said; True if it was to stop."""
         orders, self._orders = self._orders, []
         stop = False
         for order in orders:
-            if order["do"] == "stop":
+            if order.pop("do") == "stop":
                 stop = True
-            elif hasattr(self, "_rescuer"):
-                self._rescuer.report(
-                    Death(
-                        order["worker"],
-                        order["name"],
-                        order["crashed"],
-                        order["reason"],
-                        order["number"],
-                        order["stopping"],
-                        tuple(map(UUID, order["timed_out"])),
-                        tuple(map(UUID, order["suspects"])),
-                    )
-                )
-                self._chores.hurry(self._rescuer)
+            else:
+                self._deaths.append(Death.of_json(order))
         return stop
+
+    def _report_deaths(self) -> None:
+        """Have the rescuer deal with those that it does not know of."""
+        if self._deaths:
+            for death in self._deaths:
+                self._rescuer.report(death)
+            self._deaths.clear()
+            self._chores.hurry(self._rescuer)
 
     def _finish(self) -> None:
         """Deal with the last deaths, and write down what was still running."""
         self._rescuer.settle(LAST_WORDS)
+        if self._dump.path is None:
+            return  # the workers have said which they are, and the rescuer how many
         self._dump.add(
             "keeper",
             [

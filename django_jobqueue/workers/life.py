@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import logging
 import os
-import signal
 import sys
 import time
 from typing import Any, Final
-
-from django.db import connections
 
 from django_jobqueue.arguments import from_json
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.redaction import mask_data
-from django_jobqueue.workers import hygiene
+from django_jobqueue.workers import forking, hygiene
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.bell import Bell
 from django_jobqueue.workers.dump import Dump
@@ -31,13 +27,11 @@ logger = logging.getLogger("django_jobqueue.worker")
 ENDED: Final = 0
 RELEASED: Final = 70  # told to end with jobs unfinished; they are to be released
 REPLACE: Final = 75  # a handler hangs; what is left is to be released (EX_TEMPFAIL)
-ORPHANED: Final = 71  # the supervisor is gone
 
 # What the supervisor says through the pipe. Drained, a worker stays, for an operator to
 # resume; told to end it drains, and ends when nothing is left.
 DRAIN, RESUME, END, CANCEL, QUIT = b"d", b"r", b"e", b"c", b"q"
 
-_PR_SET_PDEATHSIG: Final = 1
 # Seconds after which a handler that computes lets another thread go on. With Python's
 # own 5 ms outcomes were written at 60 to 80 % of the rate at which tiny handlers ended;
 # what is not written yet is what a crash runs again. With 1 ms they keep up.
@@ -51,21 +45,6 @@ IDLE_BEAT: Final = 1.0  # without one
 OF_LEASE: Final = 15  # looks in a lease at least
 CALM_LOOKS: Final = 3  # the same when nobody has had anything to do for a lease
 LAST_WORDS: Final = 0.7  # seconds for writing outcomes when told to quit
-
-
-def settle_in(parent: int) -> None:
-    """What every forked process does first: die with its parent, and leave signals,
-    which a terminal or systemd sends to all, to the supervisor."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before that
-        os._exit(ORPHANED)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Not SIG_IGN: the programs that a handler starts would inherit that.
-        signal.signal(number, _nothing)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.set_wakeup_fd(-1)
-    connections.close_all()
 
 
 def collect_seldom() -> None:
@@ -95,6 +74,7 @@ class Life:
 
     def live(self) -> int:
         """Register, work, stop; returns the exit code."""
+        forking.guard_this_process()
         hygiene.keep_connections()
         sys.setswitchinterval(SWITCH)
         collect_seldom()
@@ -117,12 +97,22 @@ class Life:
             if code is None:
                 code = self._ending(worker)
             if code is not None:
-                worker.stop(LAST_WORDS)
-                if code != ENDED:
-                    self._write_dump(worker)
-                self._roster.write(self._seat, orderly=1)
-                logger.info("Worker %s ended", worker.name)
+                self._end(worker, code)
                 return code
+
+    def _end(self, worker: Worker, code: int) -> None:
+        """Write what is known. It is said first that this end was decided: if a step of
+        it fails, no job is to blame for that."""
+        self._roster.write(self._seat, orderly=1)
+        try:
+            worker.stop(LAST_WORDS)
+            if code == RELEASED:
+                unfinished = [_describe(attempt) for attempt in list(worker.held)]
+                self._dump.add(str(os.getpid()), unfinished)
+        except Exception:
+            logger.exception("The end of worker %s failed", worker.name)
+        else:
+            logger.info("Worker %s ended", worker.name)
 
     def _register(self, worker: Worker) -> bool:
         """Write the worker's row, however long it takes; False if told to stop."""
@@ -164,7 +154,7 @@ class Life:
         if ready:
             said = os.read(self._control, 64)
             if not said:
-                os._exit(ORPHANED)
+                os._exit(forking.ORPHANED)
             self._orders += [bytes([letter]) for letter in said]
 
     def _obey(self, worker: Worker) -> int | None:
@@ -218,11 +208,6 @@ class Life:
             return REPLACE
         return None
 
-    def _write_dump(self, worker: Worker) -> None:
-        """What is unfinished, for people; the jobs themselves stay in the database."""
-        unfinished = [_describe(attempt) for attempt in list(worker.held)]
-        self._dump.add(str(os.getpid()), unfinished)
-
 
 def _describe(attempt: Attempt) -> dict[str, Any]:
     job = attempt.job
@@ -242,7 +227,3 @@ def _describe(attempt: Attempt) -> dict[str, Any]:
         "worker": attempt.worker,
         "data": data,
     }
-
-
-def _nothing(number: int, frame: Any) -> None:
-    """Leave it to the supervisor."""

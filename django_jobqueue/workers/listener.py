@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import select
 import socket
 from collections.abc import Callable
 from typing import Final
@@ -16,6 +15,7 @@ from django_jobqueue.store.bounded import BoundedConnection
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import CHANNEL, NOTIFY, News, parse, payload
 from django_jobqueue.workers.loop import Loop
+from django_jobqueue.workers.readable import readable
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Listener(Loop):
     def _wait(self, connection: BoundedConnection) -> None:
         """Until the connection has something to say, or somebody wakes us."""
         sockets = [connection.fileno(), self._reader.fileno()]
-        ready, _, _ = select.select(sockets, [], [], ALIVE_EVERY)
+        ready = readable(*sockets, within=ALIVE_EVERY)
         if self._reader.fileno() in ready:
             self._reader.recv(1_024)
         if connection.fileno() in ready:

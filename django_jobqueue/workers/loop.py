@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.workers.forking import guard_this_thread
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ class Trouble:
         self._unsaid = 0  # of those, since the last line
         self._said_at = 0.0  # time.monotonic()
 
-    def failed(self, error: Exception) -> float:
+    def failed(self, error: BaseException) -> float:
         """Take note of a failure; returns the seconds to rest."""
         self._failures += 1
         now, place = time.monotonic(), (type(error), _place_of(error))
@@ -55,7 +56,7 @@ class Trouble:
             )
         self._last, self._failures, self._unsaid = None, 0, 0
 
-    def _repeat(self, error: Exception, now: float) -> None:
+    def _repeat(self, error: BaseException, now: float) -> None:
         logger.error(
             "The %s failed %d more times in %.0f s: %s: %s",
             self._name,
@@ -103,9 +104,11 @@ class Loop:
         return self._thread is not None
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
-        self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-        self._thread.start()
+        """Begin, in a thread of its own. Raises RuntimeError if there is no room for
+        one."""
+        thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        thread.start()
+        self._thread = thread
 
     def stop(self, timeout: float | None = None) -> bool:
         """Stop after the current round; True if it ended within ``timeout`` seconds.
@@ -126,7 +129,7 @@ class Loop:
         except StoreUnavailable as error:  # logged where it was sorted
             self.is_failing = True
             return error.retry_in
-        except Exception as error:
+        except BaseException as error:  # also a SystemExit of the project's own code
             self.is_failing = True
             return self._trouble.failed(error)
         if self.is_failing:
@@ -135,6 +138,7 @@ class Loop:
         return rest
 
     def _run(self) -> None:
+        guard_this_thread()
         while not self._told_to_stop.is_set():
             rest = self.round()
             if self.is_failing:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import signal
 import time
+from contextlib import closing
 from dataclasses import replace
 from types import FrameType
 from typing import Final
-
-from django.db import connections
 
 from django_jobqueue.conf import conf
 from django_jobqueue.workers import identity
@@ -31,14 +29,13 @@ from django_jobqueue.workers.life import (
     RESUME,
 )
 from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.process_state import memory_frozen, signals_handled
 from django_jobqueue.workers.quarantine import Quarantine
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat
 from django_jobqueue.workers.stopping import Step, Stopping
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
-SHORT_LIFE: Final = 10.0  # seconds; who dies younger is replaced later and later
-LONGEST_REST: Final = 5.0
 LOOK_EVERY: Final = 1.0  # seconds between looks at leases and at what is asked
 ORDERS: Final = {Step.DRAIN: END, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
 
@@ -49,7 +46,7 @@ class Supervisor:
     def __init__(self, plan: Plan, processes: int) -> None:
         self.plan = replace(plan, supervisor=identity.name_of(os.getpid()))
         self.processes = processes
-        bells = Bells()
+        self._bells = bells = Bells()
         self._bell = bells.supervisor
         self.roster = Roster(
             2 * processes + 4, bells, attempts=plan.threads + plan.async_slots
@@ -61,40 +58,37 @@ class Supervisor:
         )
         self._fencing = Fencing(self.roster, self.family)
         self._quarantine = Quarantine()
-        self._deaths_in_row = 0
-        self._spawn_at = 0.0
 
     def run(self) -> int:
-        """Run until told to stop, or drained; returns the exit code."""
-        connections.close_all()
-        gc.freeze()  # a collection in a child would copy the pages that all share
-        self._listen_to_signals()
-        self.roster.renewed_at = lease_time()
-        self.family.ensure_keeper()
-        while not self._is_over():
-            self._sleep()
-            for child, seat, code in self.family.reap():
-                self._ended(child, seat, code)
-            self._fencing.look()
-            self._obey()
-            self._proceed()
-            self._fill()
-        self.family.end_keeper()
-        unfinished = self.dump.merge()
-        if unfinished:
-            logger.warning(
-                "%d unfinished jobs were released; see %s", unfinished, self.dump.path
-            )
+        """Run until told to stop, or drained; returns the exit code.
+
+        It can be called once, in the main thread.
+        """
+        with (
+            closing(self._bells),
+            closing(self.family),
+            memory_frozen(),
+            signals_handled(self._stop_signal, wakes=self._bell.writer),
+        ):
+            self.roster.renewed_at = lease_time()
+            self.family.keeper.ensure()
+            while not self._is_over():
+                self._look()
+            self.family.keeper.end()
+            self.dump.merge()
         logger.info("Stopped")
         return 1 if self.stopping.signals > 1 else 0
 
-    # Signals and time.
+    def _look(self) -> None:
+        self._sleep()
+        for child, seat, code in self.family.reap():
+            self._ended(child, seat, code)
+        self._fencing.look()
+        self._obey()
+        self._proceed()
+        self._fill()
 
-    def _listen_to_signals(self) -> None:
-        signal.set_wakeup_fd(self._bell.writer, warn_on_full_buffer=False)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._stop_signal)
-        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    # Signals and time.
 
     def _stop_signal(self, number: int, frame: FrameType | None) -> None:
         self.stopping.signal(time.monotonic())
@@ -111,7 +105,7 @@ class Supervisor:
                 "%s again: stopping at once. Unfinished jobs are released and listed "
                 "in %s",
                 name,
-                self.dump.path,
+                self.dump.where,
             )
 
     def _sleep(self) -> None:
@@ -120,8 +114,8 @@ class Supervisor:
             rest = conf.lease / CALM_LOOKS
         else:
             rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
-        if now < self._spawn_at:
-            rest = min(rest, self._spawn_at - now)
+        if (start := self.family.next_start) is not None:
+            rest = min(rest, max(0.0, start - now))
         if self.stopping.next_at is not None:
             rest = min(rest, max(0.0, self.stopping.next_at - now))
         if self.stopping or self.plan.drain or not self.roster.keeper_is_ready:
@@ -142,25 +136,27 @@ class Supervisor:
             return False
         if self.stopping:
             return True
-        if self.processes > 0 or not self.family.is_buried:
+        if self.processes > 0 or not self.family.keeper.is_done:
             return False
         return not self.roster.alone_seen_at
 
     # Births and deaths.
 
     def _fill(self) -> None:
-        """Start what is missing."""
+        """Start what is missing. The keeper also while workers end: without it their
+        leases would lapse."""
+        self.family.keeper.ensure()
         if self.stopping or not self.roster.keeper_is_ready:
             return
-        self.family.ensure_keeper()
         if self._wants_alone():
             self.family.spawn(alone=True)
             self._stir()
+        if self.plan.drain and not self.family.keeper.is_done:
+            return  # what the dead had is not there to be claimed yet
         ordinary = [c for c in self.family if not c.alone and not c.replaced]
-        if time.monotonic() >= self._spawn_at:
-            for _ in range(self.processes - len(ordinary)):
-                self.family.spawn(alone=False)
-                self._stir()
+        for _ in range(self.processes - len(ordinary)):
+            self.family.spawn(alone=False)
+            self._stir()
 
     def _wants_alone(self) -> bool:
         """Whether to start a process for a job that must run alone."""
@@ -185,23 +181,23 @@ class Supervisor:
         elif child.hang is not None:
             reason = "killed, because a job held the interpreter's lock"
         if crashed:
-            logger.error("Worker %s: %s", identity.name_of(child.pid), reason)
+            now = time.monotonic()
+            self.family.restarts.died(lived=now - child.born, now=now)
+            self._tell(child, seat, reason)
+        else:
+            self.family.restarts.begin_anew()
         stopping = bool(self.stopping)
         self.family.bury(child, seat, crashed=crashed, reason=reason, stopping=stopping)
         if self.plan.drain and seat.orderly and not child.replaced:
             # It found nothing to run; but a job that ran alone may have left some.
             self.processes = 1 if child.alone else self.processes - 1
-        self._slow_down(child, crashed)
 
-    def _slow_down(self, child: Child, crashed: bool) -> None:
-        """A job that kills its worker at once must not make the host fork all day."""
-        if not crashed or time.monotonic() - child.born > SHORT_LIFE:
-            self._deaths_in_row = 0
-            return
-        self._deaths_in_row += 1
-        if self._deaths_in_row > 1:
-            rest = min(LONGEST_REST, 0.1 * 2 ** min(self._deaths_in_row, 10))
-            self._spawn_at = time.monotonic() + rest
+    def _tell(self, child: Child, seat: Seat, reason: str) -> None:
+        """One that had a row may have had jobs, so each such end is told."""
+        restarts = self.family.restarts
+        if seat.worker or restarts.is_news(reason, time.monotonic()):
+            name = identity.name_of(child.pid)
+            logger.error("Worker %s: %s%s", name, reason, restarts.how_often)
 
     # What operators ask.
 

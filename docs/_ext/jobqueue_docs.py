@@ -216,7 +216,7 @@ def _policy_fields() -> dict[str, Any]:
 
 def _default_of_option(name: str, default: Any) -> str:
     if name == "name":
-        return "made of the function's module and name"
+        return "the module, without a last `.jobs`, and the function"
     if default is UNSET:
         setting = name.upper()
         place = f"#setting-{setting.lower().replace('_', '-')}"

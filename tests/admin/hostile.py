@@ -79,7 +79,7 @@ def infect(text: str, name: str = "") -> Keys:
     operation = _insert(
         BulkOperation, text, kind="replay", selection=selection.to_json()
     )
-    job = {"job_type": job_type, "queue": name}
+    job = {"job_type": job_type, "queue": name, "priority": 0}  # not filled by the type
     running = _insert(
         QueuedJob, text, status="running", worker_id=worker.pk, started_at=now, **job
     )

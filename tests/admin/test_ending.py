@@ -62,6 +62,17 @@ def test_a_number_that_there_is_not_is_asked_again(
     assert QueuedJob.objects.get().max_attempts is None
 
 
+@pytest.mark.parametrize("number", ["2", "3"])
+def test_a_number_of_attempts_that_were_made_is_asked_again(
+    anna: Client, db: None, number: str
+) -> None:
+    id = rows.queued(FAIL, attempts=3)
+    page = confirm(anna, "queuedjob", "allow_attempts", id, max_attempts=number)
+    assert "Ensure this value is greater than or equal to 4." in page.text
+    assert 'min="4"' in page.html
+    assert QueuedJob.objects.get().max_attempts is None
+
+
 def test_that_once_is_once_is_said(anna: Client, db: None) -> None:
     id = rows.queued(ONCE)
     page = select(anna, "queuedjob", "allow_attempts", id)

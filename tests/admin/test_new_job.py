@@ -244,7 +244,9 @@ def test_data_can_be_written_as_json(anna: Client) -> None:
     assert "has no parameter 'c'" in page.text
     page = enqueue(anna, ADD, raw=True, rest="[1]")
     assert "The data of a job are an object" in page.text
-    enqueue(anna, ADD, raw=True, rest='{"a": [1]}')
+    page = enqueue(anna, ADD, raw=True, rest='{"a": [1], "b": "2"}')
+    assert "'a' must be int, not list. 'b' must be int, not str." in page.text
+    enqueue(anna, "tests.sample.keep", raw=True, rest='{"a": [1]}')
     assert QueuedJob.objects.get().data == {"a": [1]}
 
 

@@ -1,4 +1,4 @@
-"""Checks of the settings: E001–E007, E009–E011, W001, W005, W006, each with a hint."""
+"""Checks of the settings: E001–E007, E009–E011 and W001–W011, with hints."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +22,10 @@ from django_jobqueue import job, middleware
 from django_jobqueue.checks import (
     check_autocommit,
     check_database_setting,
+    check_dump_folder,
     check_followers,
     check_middleware,
+    check_modules,
     check_settings,
 )
 from django_jobqueue.conf import Conf
@@ -156,6 +159,21 @@ def test_e004_a_worker_that_could_run_nothing() -> None:
     assert found(THREADS=1, ASYNC_SLOTS=0) == []
 
 
+def test_w008_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+    with override_settings(JOBQUEUE={"DUMP_DIR": "/not/there"}):
+        (message,) = check_dump_folder(None)
+    assert isinstance(message, Warning)
+    assert message.id == "jobqueue.W008"
+    assert message.msg == (
+        "JOBQUEUE['DUMP_DIR'] ('/not/there') cannot be written to: No such file or "
+        "directory."
+    )
+    assert "The log lists the jobs that a stop cuts off." in str(message.hint)
+    for folder in (str(tmp_path), None, ""):
+        with override_settings(JOBQUEUE={"DUMP_DIR": folder}):
+            assert list(check_dump_folder(None)) == []
+
+
 def test_w001_a_statement_that_may_outlast_the_lease() -> None:
     message = one(STATEMENT_TIMEOUT=15, LEASE=15)
     assert isinstance(message, Warning)
@@ -249,14 +267,18 @@ settings.configure(
 )
 django.setup()
 from django.core.checks import run_checks
-print(*sorted(message.id for message in run_checks(tags=["jobqueue"])))
+found = run_checks(tags=["jobqueue"], include_deployment_checks={deploy})
+print(*sorted(message.id for message in found))
 """
 
 
-def project(jobqueue: object, engine: str = "postgresql") -> list[str]:
+def project(
+    jobqueue: object, engine: str = "postgresql", *, deploy: bool = False
+) -> list[str]:
     """What a project with these settings is told, from its very start."""
+    code = CHECK.format(jobqueue=jobqueue, engine=engine, deploy=deploy)
     done = subprocess.run(
-        [sys.executable, "-c", CHECK.format(jobqueue=jobqueue, engine=engine)],
+        [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -284,6 +306,48 @@ def test_a_project_with_a_grave_mistake_starts_and_is_told(
     jobqueue: object, ids: list[str]
 ) -> None:
     assert project(jobqueue) == ids
+
+
+@pytest.mark.parametrize(
+    ("modules", "hint"),
+    [
+        (["job"], "Did you mean 'jobs'?"),
+        (["jobs", "cron"], "Handlers are looked for in the module 'cron' of each app"),
+        (["jobs.mail"], "Did you mean 'jobs'?"),
+        (["models.none"], "Handlers are looked for in the module 'models.none' of"),
+    ],
+)
+def test_w010_a_module_of_handlers_that_no_app_has(
+    modules: list[str], hint: str
+) -> None:
+    with override_settings(JOBQUEUE={"MODULES": modules}):
+        (message,) = check_modules(None)
+    assert isinstance(message, Warning)
+    assert message.id == "jobqueue.W010"
+    missing = modules[-1]
+    assert message.msg == (
+        f"JOBQUEUE['MODULES'] names {missing!r}, which no installed app has."
+    )
+    assert str(message.hint).startswith(hint)
+
+
+@pytest.mark.parametrize("modules", [["jobs"], [], ["models"], ["tasks", "jobs"]])
+def test_w010_a_module_that_some_app_has_is_not_talked_about(
+    modules: list[str],
+) -> None:
+    with override_settings(JOBQUEUE={"MODULES": modules}):
+        assert list(check_modules(None)) == []
+
+
+def test_w010_a_new_project_that_has_no_handlers_yet_is_not_told_of_the_default() -> (
+    None
+):
+    assert project({}) == project({"MODULES": ["jobs"]}) == []
+    assert project({"MODULES": ["job"]}) == ["jobqueue.W010"]
+
+
+def test_w011_a_deployed_project_without_handlers() -> None:
+    assert project({}, deploy=True) == ["jobqueue.W011"]
 
 
 def found_of_middleware(*paths: str) -> list[CheckMessage]:

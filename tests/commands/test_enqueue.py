@@ -6,7 +6,7 @@ import getpass
 import io
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID, uuid4, uuid5
 
 import pytest
 from django.core.management.base import CommandError
@@ -63,9 +63,37 @@ def test_a_long_user_name_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_data_is_one_object_or_pairs(words: list[str], data: Any) -> None:
-    jobqueue("enqueue", "tests.sample.add", *words)
+    jobqueue("enqueue", "tests.sample.keep", *words)
     (job,) = queued()
     assert job.data == data
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("text=7", "7"),
+        ("text=true", "true"),
+        ('text="7"', "7"),
+        ("perhaps=7", "7"),
+        ("perhaps=null", None),
+        ("either=7", 7),
+        ("either=x", "x"),
+        ("number=7", 7),
+    ],
+)
+def test_a_value_is_text_where_the_parameter_wants_one(word: str, value: Any) -> None:
+    jobqueue("enqueue", "tests.sample.keep_typed", word)
+    (job,) = queued()
+    assert list(job.data.values()) == [value]
+
+
+def test_all_values_of_other_types_are_told_at_once() -> None:
+    with pytest.raises(CommandError) as refused:
+        jobqueue("enqueue", "tests.sample.keep_typed", '{"number": "x", "either": []}')
+    assert str(refused.value) == (
+        "tests.sample.jobs.keep_typed(): 'number' must be int, not str. 'either' must "
+        "be int | str, not list."
+    )
 
 
 def test_data_may_come_from_the_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,6 +149,7 @@ def test_json_describes_the_job() -> None:
         "run_after",
         "expires_at",
         "created_at",
+        "tags",
     ]
     (job,) = queued()
     assert job.id == UUID(said.json["id"]) == UUID(id)
@@ -145,24 +174,78 @@ def test_the_same_id_enqueues_one_job() -> None:
     assert len(queued()) == 1
 
 
-def test_the_id_of_a_job_that_is_over_is_refused() -> None:
-    (id,) = make_archived()
-    assert refusal("tests.sample.add", "a=1", "--id", str(id)) == (
-        f"Job {id} is over already (failed), so its id cannot be enqueued again. "
-        "Replay it, or use a new id."
-    )
+@pytest.mark.parametrize("status", ["succeeded", "failed", "expired", "cancelled"])
+def test_the_id_of_a_job_that_is_over_is_printed(status: str) -> None:
+    (id,) = make_archived(status=status)
+    said = jobqueue("enqueue", "tests.sample.add", "a=1", "--id", str(id))
+    assert (said.out, said.err) == (f"{id}\n", "")
     assert ArchivedJob.objects.count() == 1
+    assert queued() == []
+    said = jobqueue(
+        *("enqueue", "tests.sample.add", "a=1", "--id", str(id), "--format", "json")
+    )
+    assert said.json["status"] == status
 
 
-@pytest.mark.parametrize("type_and_data", ["add_alone a=1", "index document=7"])
-def test_a_duplicate_of_a_unique_job_is_refused(type_and_data: str) -> None:
-    words = f"tests.sample.{type_and_data}".split()
-    jobqueue("enqueue", *words)
+def test_a_text_as_id_is_one_id_among_the_jobs_of_a_type() -> None:
+    day = "2026-11-21 ü"
+    said = [jobqueue("enqueue", "tests.sample.add", "a=1", "--id", day) for _ in "12"]
+    other = jobqueue("enqueue", "tests.sample.keep", "a=1", "--id", day)
+    assert said[0] == said[1]
+    assert len(queued()) == 2
+    namespace = UUID("f4949a55-c19e-55f5-a8fc-45a292001730")  # as it is documented
+    assert said[0].out == f"{uuid5(namespace, f'tests.sample.add:{day}')}\n"
+    assert other.out != said[0].out
+
+
+@pytest.mark.parametrize("spelling", ["{}", "job_{}", "{{{}}}", "urn:uuid:{}"])
+def test_a_uuid_as_id_is_taken_as_it_is(spelling: str) -> None:
+    id = uuid4()
+    said = jobqueue("enqueue", "tests.sample.add", "a=1", "--id", spelling.format(id))
+    assert said.out == f"{id}\n"
+
+
+@pytest.mark.parametrize("nothing", ["", "  "])
+def test_an_empty_id_is_a_slip(nothing: str) -> None:
+    assert refusal("tests.sample.add", "a=1", "--id", nothing) == (
+        "--id must not be empty."
+    )
+
+
+def test_the_id_of_a_job_of_another_type_is_refused() -> None:
+    (id,) = make_archived()
+    assert refusal("tests.sample.keep", "a=1", "--id", str(id)) == (
+        f"--id: job {id} is one of the type 'tests.sample.add'."
+    )
+
+
+def test_a_duplicate_is_refused_where_its_type_does_not_say_otherwise() -> None:
+    jobqueue("enqueue", "tests.sample.add_alone", "a=1")
     with pytest.raises(
         CommandError, match=r"^Job .* is queued already and has the same"
     ):
-        jobqueue("enqueue", *words)
+        jobqueue("enqueue", "tests.sample.add_alone", "a=1")
     assert len(queued()) == 1
+
+
+def test_two_hosts_whose_cron_enqueues_the_same_are_both_well() -> None:
+    """The type says on_duplicate="return"."""
+    first, second = (
+        jobqueue("enqueue", "tests.sample.index", "document=7") for _ in "12"
+    )
+    assert first == second
+    assert (first.out, first.err) == (f"{queued()[0].id}\n", "")
+    assert len(queued()) == 1
+
+
+def test_what_becomes_of_a_duplicate_can_be_said() -> None:
+    index = ("enqueue", "tests.sample.index", "document=7")
+    alone = ("enqueue", "tests.sample.add_alone", "a=1")
+    first = jobqueue(*alone)
+    assert jobqueue(*alone, "--on-duplicate", "return") == first
+    jobqueue(*index)
+    with pytest.raises(CommandError, match="is queued already"):
+        jobqueue(*index, "--on-duplicate", "raise")
 
 
 def test_an_unknown_type_is_answered_with_the_nearest() -> None:
@@ -188,8 +271,7 @@ def test_a_type_whose_handler_is_not_known_here_can_be_enqueued() -> None:
         (["a=1", "a=2"], "'a' is given twice."),
         (["{a: 1}"], "The data is not JSON: Expecting property name"),
         (["[1]"], "The data must be an object, not list. Give one JSON object"),
-        (['{"a": NaN}'], "data['a'] is nan, which JSON does not have."),
-        (["a=1", "--id", "7"], "'7' is no job id; it must be a UUID."),
+        (['{"a": NaN}'], "'a' must be int, not float."),
         (["a=1", "--queue", "a b"], "queue must have no space, comma or control"),
         (["a=1", "--priority", "101"], "must be a whole number from -100 to 100"),
         (["a=1", "--priority", "high"], "argument --priority: invalid int value"),
@@ -201,6 +283,12 @@ def test_what_makes_no_sense_is_refused_with_a_reason(
     words: list[str], message: str
 ) -> None:
     assert message in refusal("tests.sample.add", *words)
+
+
+def test_a_number_that_json_does_not_have_is_refused() -> None:
+    assert refusal("tests.sample.keep", '{"a": NaN}') == (
+        "data['a'] is nan, which JSON does not have."
+    )
 
 
 def test_data_nested_without_end_is_refused() -> None:

@@ -46,7 +46,7 @@ def refusal(*arguments: str) -> str:
 
 
 def test_each_line_becomes_a_job_with_the_same_options(lines: Path) -> None:
-    write(lines, 3, '\n  {"a": 3, "b": "ü"}')
+    write(lines, 3, '\n  {"a": 3, "b": 4}')
     said = jobqueue(
         *("enqueue", "tests.sample.add", "--lines", str(lines)),
         *("--queue", "mail", "--priority", "-7"),
@@ -56,12 +56,21 @@ def test_each_line_becomes_a_job_with_the_same_options(lines: Path) -> None:
         {"a": 0},
         {"a": 1},
         {"a": 2},
-        {"a": 3, "b": "ü"},
+        {"a": 3, "b": 4},
     ]
     user = f"command line ({getpass.getuser()})"
     assert {(job.queue, job.priority, job.enqueued_by) for job in queued()} == {
         ("mail", -7, user)
     }
+
+
+def test_lines_that_have_a_job_already_are_counted_apart(lines: Path) -> None:
+    lines.write_text('{"document": 1}\n{"document": 2}\n{"document": 1}\n')
+    said = jobqueue("enqueue", "tests.sample.index", "--lines", str(lines))
+    assert said.out == "2 jobs were enqueued; 1 line has a job already.\n"
+    said = jobqueue("enqueue", "tests.sample.index", "--lines", str(lines))
+    assert said.out == "0 jobs were enqueued; 3 lines have a job already.\n"
+    assert len(queued()) == 2
 
 
 def test_a_dash_is_the_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,10 @@ from django.db import connection
 from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS, Command
 from tests.commands.conftest import Manage, jobqueue
 
-NAMES = "status, enqueue, replay, cancel, pause, resume, prune, roles"
+NAMES = (
+    "status, show, types, workers, failures, enqueue, replay, cancel, pause, resume, "
+    "override, prune, roles"
+)
 
 
 def refusal(*arguments: str) -> str:

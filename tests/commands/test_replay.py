@@ -306,13 +306,13 @@ def test_a_job_type_s_own_row_is_enough() -> None:
     [
         (
             [],
-            "Name jobs by id, or choose them by --status, --type, --since, --until or "
-            "--error.",
+            "Name jobs by id, or choose them by --status, --type, --since, --until, "
+            "--error or --group.",
         ),
         (
             [str(uuid4()), "--type", "tests.sample.add"],
-            "Name jobs by id or choose them by --status, --type, --since, --until or "
-            "--error, not both.",
+            "Name jobs by id or choose them by --status, --type, --since, --until, "
+            "--error or --group, not both.",
         ),
         (
             [str(uuid4()), "--limit", "3"],

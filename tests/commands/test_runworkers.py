@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
 
 from django_jobqueue.conf import Conf, Count, Flag, Retention, Seconds, Setting, conf
 from django_jobqueue.management.commands.runworkers import Command
@@ -153,6 +155,39 @@ def test_with_verbosity_0_it_says_nothing(runworkers: Start) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_it_says_by_itself_what_it_does(runworkers: Start) -> None:
-    told = runworkers("--drain")
+    told = runworkers(
+        *("--drain", "--processes", "2", "--threads", "1", "--queues", "mail,slow"),
+        *("--release", "2026.11"),
+    )
     assert told.wait() == 0
-    assert told.output.splitlines()[-1].endswith(" INFO Stopped")
+    first, *_, last = told.output.splitlines()
+    settings = connection.settings_dict
+    assert re.search(
+        r" INFO django_jobqueue \S+ starts 2 worker processes with 1 thread and 100 "
+        r"async slots; queues: mail, slow; \d+ handlers; database 'default', which is "
+        rf"'{settings['NAME']}' at {re.escape(settings['HOST'])}\S*; release 2026.11$",
+        first,
+    )
+    assert last.endswith(" INFO Stopped")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_slip_in_the_modules_is_a_warning_at_the_start(runworkers: Start) -> None:
+    told = runworkers("--drain", "--modules", "job")
+    assert told.wait() == 0
+    assert (
+        "WARNING JOBQUEUE['MODULES'] names 'job', which no installed app has"
+    ) in told.output
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("verbosity", "is_told"), [("1", False), ("3", True)])
+def test_successes_are_logged_with_verbosity_3(
+    runworkers: Start, verbosity: str, is_told: bool
+) -> None:
+    made, later = jobs.add.enqueue(1), jobs.aadd.enqueue(1)
+    told = runworkers("--drain", "--verbosity", verbosity)
+    assert told.wait() == 0
+    for job in (made, later):
+        line = f"DEBUG Job {job.id} ({job.job_type}) attempt 1/5 succeeded after "
+        assert (line in told.output) is is_told

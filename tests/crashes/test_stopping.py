@@ -123,6 +123,38 @@ def test_the_second_signal_releases_at_once_and_writes_a_dump(
     assert list(tmp_path.glob("*.part")) == []
 
 
+def test_without_a_folder_the_log_lists_what_a_stop_cut_off(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--grace", "0.1", "--cancel-grace", "0.1")
+    run.started()
+    job = jobs.write.enqueue(journal, "stubborn", seconds=60)
+    eventually(lambda: starts(journal))
+    run.signal(signal.SIGTERM)
+
+    assert run.wait() == 0
+    assert f"1 unfinished jobs: {job.id} (tests.sample.write, ran " in run.output
+
+
+@pytest.mark.parametrize("folder", ["/dev/null", "/proc/self", "/not/there"])
+def test_deploys_with_a_folder_that_cannot_be_written_to_are_no_crashes(
+    runworkers: Run, journal: str, folder: str
+) -> None:
+    """As where the container is read-only: MAX_CRASHES is 3."""
+    flags = ("--grace", "0.1", "--cancel-grace", "0.1", "--dump-dir", folder)
+    jobs.write.enqueue(journal, "innocent", seconds=60)
+    for deploys in range(1, 4):
+        run = runworkers(*flags)
+        eventually(lambda done=deploys: starts(journal)["innocent"] == done)
+        run.signal(signal.SIGTERM)
+        assert run.wait() == 0, run.output
+        assert "jobqueue.W008" in run.output
+        assert "1 unfinished jobs: " in run.output
+        assert "Traceback" not in run.output
+    (job,) = queued()
+    assert (job.status, job.attempts, job.crashes) == ("queued", 0, 0)
+
+
 def test_drain_ends_when_nothing_can_be_run_now(runworkers: Run, journal: str) -> None:
     from datetime import timedelta
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from typing import Any
 
 from django.dispatch import Signal
 
@@ -11,12 +12,57 @@ import django_jobqueue
 from django_jobqueue import exceptions, signals, testing, triage
 from tests.docs.pages import ROOT, pages
 
+BACKPORT = "django-tasks"
+INDEXED = (
+    "https://github.com/django-jobqueue/django-jobqueue/blob/main/",
+    "https://raw.githubusercontent.com/django-jobqueue/django-jobqueue/main/",
+)
+
+
+def project() -> dict[str, Any]:
+    """What ``pyproject.toml`` says."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
 
 def test_links_between_files_lead_somewhere() -> None:
     for page, text in pages().items():
         for target in re.findall(r"\]\(([^)#\s]+)", text):
             if "://" not in target:
                 assert (ROOT / page).parent.joinpath(target).exists(), (page, target)
+
+
+def test_the_readme_reads_the_same_on_a_package_index() -> None:
+    """An index resolves no relative link, gives headings no anchors and shows no file
+    of the repository."""
+    hidden = r"^```.*?^```$|^<!--.*?-->$"
+    text = re.sub(hidden, "", pages()["README.md"], flags=re.M | re.S)
+    defined = dict(re.findall(r"^\[([^\]]+)\]: (\S+)$", text, re.M))
+    inline = re.findall(r"\]\(([^)\s]+)", text)
+    named = re.findall(r"\[([^\]`]+)\](?![\[(:])", re.sub(r"`[^`]*`", "", text))
+    unknown = {name for name in named if name.lower() not in defined}
+    assert unknown == set()
+    outside = [to for to in (*inline, *defined.values()) if not to.startswith(INDEXED)]
+    assert outside == []
+    for target in defined.values():
+        path = re.sub(r"^https://[^/]+/[^/]+/[^/]+/(?:blob/)?main/", "", target)
+        assert (ROOT / path).is_file(), target
+
+
+def test_the_package_says_where_its_source_documentation_and_issues_are() -> None:
+    urls = project()["project"]["urls"]
+    source = urls["Source"]
+    assert list(urls) == ["Source", "Documentation", "Issues", "Changelog"]
+    assert INDEXED[0].startswith(f"{source}/")
+    assert all(url == source or url.startswith(f"{source}/") for url in urls.values())
+
+
+def test_whoever_builds_the_documentation_has_what_it_imports() -> None:
+    """Where pip chooses Django 5.2, which has no tasks of its own, the reference of the
+    backend needs the backport."""
+    extras = project()["project"]["optional-dependencies"]
+    for name in ("docs", "test"):
+        markers = [line.partition(";")[2] for line in extras[name] if BACKPORT in line]
+        assert markers == [" python_version < '3.12'"], name
 
 
 def test_every_check_is_described() -> None:
@@ -60,8 +106,7 @@ def test_every_verb_of_operators_is_described() -> None:
 
 
 def test_the_drawing_of_the_rooms_is_the_contract_of_imports() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    contracts = project["tool"]["importlinter"]["contracts"]
+    contracts = project()["tool"]["importlinter"]["contracts"]
     (layers,) = (c["layers"] for c in contracts if c["type"] == "layers")
     rooms = pages()["docs/explanation/architecture.md"].partition("## The rooms")[2]
     drawing = rooms.partition("```text\n")[2].partition("\n```")[0]

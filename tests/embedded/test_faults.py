@@ -34,6 +34,31 @@ def give_up(own: OwnConnection) -> None:
     rescue.rescue(own, [lost], crashed=True, reason="its lease lapsed")
 
 
+@pytest.mark.parametrize(
+    "name", ["renewer", "keeper", "completer", "dispatcher", "listener"]
+)
+def test_a_worker_without_room_for_one_of_its_threads_is_started_again(
+    start: Start, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    begin, failed = threading.Thread.start, []
+
+    def without_room(thread: threading.Thread) -> None:
+        if thread.name == name and len(failed) < 2:
+            failed.append(thread)
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", without_room)
+    worker = start(threads=1)
+    job = jobs.add.enqueue(1, b=2)
+    eventually(lambda: archived(id=job.id))
+    worker.stop()
+    assert len(failed) == 2
+    assert {row.state for row in Worker.objects.all()} == {"stopped"}
+    assert {row.end for row in Worker.objects.all()} <= {"ended", "it could not start"}
+    assert not any(thread.name == name for thread in threading.enumerate())
+
+
 @pytest.mark.usefixtures("_short_lease")
 def test_a_worker_that_others_gave_up_stops_its_handlers_and_has_a_successor(
     start: Start, own: OwnConnection, gate: threading.Event

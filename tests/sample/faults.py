@@ -3,23 +3,91 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from django_jobqueue.signals import attempt_started
 from django_jobqueue.workers import identity, life
+from django_jobqueue.workers.keeper import Keeper
+from django_jobqueue.workers.renewer import Renewer
+from django_jobqueue.workers.rescuer import Rescuer
+from tests.sample import forks, inherited
+
+_open: list[int] = []  # descriptors that are there for their number
 
 
 def install() -> None:
     """Arrange for what the environment asks."""
     if word := os.environ.get("SAMPLE_KILL_BEFORE"):
-
-        def kill(context: Any, **kwargs: Any) -> None:
-            if context.data.get("word") == word:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        attempt_started.connect(kill, weak=False)
+        _kill_before(word)
     if looks := os.environ.get("SAMPLE_CALM_LOOKS"):
         life.CALM_LOOKS = float(looks)  # type: ignore[misc]
     if host := os.environ.get("SAMPLE_HOST"):
         identity.host = lambda: host
+    if fault := os.environ.get("SAMPLE_KEEPERS"):
+        _spoil_keepers(*fault.split())
+    if count := int(os.environ.get("SAMPLE_FORKS_FAIL", 0)):
+        _spoil_forks(count)
+    if os.environ.get("SAMPLE_FORKS"):
+        forks.connect_receivers()
+    if name := os.environ.get("SAMPLE_INHERITED"):
+        inherited.BEFORE_THE_FORK[name]()
+    if count := int(os.environ.get("SAMPLE_OPEN_FILES", 0)):
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (4 * count, most))
+        _open.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(count))
+
+
+def _kill_before(word: str) -> None:
+    """Kill the process that starts a job with this word."""
+
+    def kill(context: Any, **kwargs: Any) -> None:
+        if context.data.get("word") == word:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    attempt_started.connect(kill, weak=False)
+
+
+STEPS: dict[str, tuple[type, str]] = {
+    "getting_ready": (Keeper, "_get_ready"),
+    "renewing": (Renewer, "tick"),
+    "burying": (Rescuer, "report"),
+}
+
+
+def _spoil_keepers(how: str, step: str, first: str, last: str, file: str) -> None:
+    """Let the keepers with these numbers end at a step: "kill" or "raise". Each adds a
+    byte to the file."""
+
+    @cache
+    def number(pid: int) -> int:
+        with Path(file).open("ab") as counted:
+            counted.write(b".")
+        return Path(file).stat().st_size
+
+    where, name = STEPS[step]
+    original = getattr(where, name)
+
+    def spoilt(*args: Any) -> Any:
+        if int(first) <= number(os.getpid()) <= int(last):
+            if how == "raise":
+                raise RuntimeError("a keeper of the tests")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(*args)
+
+    setattr(where, name, spoilt)
+
+
+def _spoil_forks(count: int) -> None:
+    """Let so many forks fail for want of room."""
+    fork, left = os.fork, iter(range(count))
+
+    def spoilt() -> int:
+        if next(left, None) is not None:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return fork()
+
+    os.fork = spoilt

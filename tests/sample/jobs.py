@@ -12,6 +12,7 @@ import threading
 import time
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db import connection
@@ -37,10 +38,31 @@ def notes(journal: str | Path) -> list[list[str]]:
     return [line.split()[2:] for line in lines]
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process runs; one that nobody reaped does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
 @job
 def add(a: int, b: int = 0) -> int:
     """Return a sum."""
     return a + b
+
+
+@job
+def keep(a: Any, b: Any = None) -> None:
+    """Take anything."""
+
+
+@job
+def keep_typed(
+    text: str = "", perhaps: str | None = None, either: int | str = 0, number: int = 0
+) -> None:
+    """Take what fits."""
 
 
 @job
@@ -98,6 +120,27 @@ def write_atomic(journal: str, name: str, seconds: float = 0.0) -> str:
 def fail(message: str = "no") -> None:
     """Fail each time."""
     raise ValueError(message)
+
+
+@job(backoff=3_600)
+def fail_often(journal: str) -> None:
+    """Note it, and fail."""
+    note(journal, "failed")
+    raise ValueError("no")
+
+
+@job(backoff=3_600)
+async def afail_often(journal: str) -> None:
+    """The same without a thread."""
+    note(journal, "failed")
+    raise ValueError("no")
+
+
+@job(backoff=3_600, atomic=True)
+def fail_atomic(journal: str) -> None:
+    """The same in a transaction."""
+    note(journal, "failed")
+    raise ValueError("no")
 
 
 @job(max_attempts=3, backoff="immediate", permanent=(LookupError,))
@@ -333,6 +376,14 @@ async def aquery() -> int:
 def return_object() -> object:
     """Return something that JSON does not have."""
     return object()
+
+
+@job(atomic=True)
+def return_object_atomic(name: str) -> object:
+    """Write a row, and return something that JSON does not have."""
+    from django.contrib.auth.models import Group
+
+    return {"group": Group.objects.create(name=name)}
 
 
 @job

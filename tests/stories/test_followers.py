@@ -233,7 +233,8 @@ def wrong(status: str) -> None: ...
         (
             jobs.add,
             "must be a handler of (job, status), which it is called with: "
-            "tests.sample.jobs.add() has no parameter 'job'.",
+            "tests.sample.jobs.add() has no parameter 'job'. It has no parameter "
+            "'status'. It is missing 'a'.",
         ),
     ],
 )

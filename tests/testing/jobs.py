@@ -67,6 +67,12 @@ def hear(word: str) -> None:
     transaction.on_commit(partial(heard.append, f"{word} committed"))
 
 
+@job
+def hear_anything(word: Any) -> None:
+    """Note anything."""
+    heard.append(word)
+
+
 @job(on_complete="tests.testing.after")
 def before() -> None:
     """Something follows on this."""

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import async_to_sync
 
-from django_jobqueue import InvalidArguments, UnknownJobType
+from django_jobqueue import InvalidArguments, InvalidResult, UnknownJobType
 from django_jobqueue.testing import Verb, aperform, perform
 from tests.testing import jobs
 
@@ -77,10 +77,16 @@ def test_data_are_those_of_json_and_fit_the_handler() -> None:
         perform("tests.testing.ad")
 
 
+def test_an_attempt_that_would_not_be_made_is_refused() -> None:
+    with pytest.raises(InvalidArguments, match="say max_attempts=6"):
+        perform(jobs.greet, {"name": "anna"}, attempt=6)
+    assert perform(jobs.fail, attempt=6, max_attempts=6).verb is Verb.FAIL
+
+
 def test_a_result_that_is_no_json_fails() -> None:
     outcome = perform(jobs.odd)
     assert outcome.verb is Verb.FAIL
-    assert "not JSON serializable" in str(outcome.error)
+    assert isinstance(outcome.error, InvalidResult)
 
 
 def test_what_is_not_meant_for_the_queue_is_raised() -> None:

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue import Cancel, Fail, InvalidArguments, JobTimeout, Retry, Snooze
+from django_jobqueue import (
+    Cancel,
+    Fail,
+    InvalidArguments,
+    InvalidResult,
+    JobTimeout,
+    Retry,
+    Snooze,
+)
 from django_jobqueue.arguments import UnknownParameters
 from django_jobqueue.outcomes import AT_MOST_ONCE, Asked, Outcome, Verb, decide
 from django_jobqueue.policy import Policy
@@ -17,6 +25,7 @@ from django_jobqueue.states import AttemptEnd, Delivery
 
 HOUR = timedelta(hours=1)
 SIGNATURE = "the data does not fit the handler"
+NOT_JSON = "the result is not JSON"
 PERMANENT = "this exception is permanent"
 NOT_LISTED = "this exception is not in retry_for"
 ONCE = {"delivery": Delivery.AT_MOST_ONCE}
@@ -276,6 +285,14 @@ CASES = [
         failed(AT_MOST_ONCE),
     ),
     case("wrong data", InvalidArguments("no 'x'"), {}, failed(SIGNATURE)),
+    case("wrong result", InvalidResult("a set"), {}, failed(NOT_JSON)),
+    case("wrong result, once", InvalidResult("a set"), ONCE, failed(NOT_JSON)),
+    case(
+        "wrong result, to be retried",
+        InvalidResult("a set"),
+        {"retry_for": (TypeError,), "max_attempts": None},
+        failed(NOT_JSON),
+    ),
     case(
         "wrong data, listed in retry_for",
         InvalidArguments("no 'x'"),

@@ -16,7 +16,7 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.safestring import mark_safe
 
-from django_jobqueue import Context, InvalidArguments
+from django_jobqueue import Context, InvalidArguments, InvalidResult
 from django_jobqueue.arguments import (
     MAX_DEPTH,
     Parameters,
@@ -152,11 +152,17 @@ def test_a_handler_whose_arguments_have_no_names_is_refused(
     )
 
 
-@pytest.mark.parametrize("data", [None, [], "text", 5, [["a", 1]]])
+@pytest.mark.parametrize("data", [None, [], "text", 5])
 def test_data_that_is_no_object_does_not_fit_a_handler(data: Any) -> None:
     assert parameters(charge).problem(data) == (
         f"The data for {__name__}.charge() must be an object with a key for each "
         f"parameter, not {type(data).__name__}."
+    )
+
+
+def test_arguments_by_position_are_answered_with_their_names() -> None:
+    assert (parameters(charge).problem([5, "EUR"]) or "").endswith(
+        "not list. Write {'amount': …, 'currency': …}."
     )
 
 
@@ -168,7 +174,7 @@ def test_data_fits_if_every_needed_key_is_there_and_no_unknown_one() -> None:
 
 def test_keys_that_are_no_strings_are_refused_with_a_sentence() -> None:
     assert parameters(charge).problem({1: 1, "zzz": 2, "amount": 5}) == (
-        f"{__name__}.charge() has no parameter 1."
+        f"{__name__}.charge() has no parameter 1. It has no parameter 'zzz'."
     )
 
 
@@ -341,9 +347,46 @@ def test_a_result_is_kept_as_json_has_it(value: Any, text: str) -> None:
     ],
     ids=lambda value: repr(value)[:20] if not isinstance(value, list | int) else "",
 )
-def test_a_result_that_json_does_not_have_is_a_type_error(value: Any) -> None:
-    with pytest.raises(TypeError, match=r"^The result is not JSON serializable: "):
+def test_a_result_that_json_does_not_have_is_refused_with_its_place(value: Any) -> None:
+    with pytest.raises(InvalidResult, match=r"^(a key of )?result") as caught:
+        result_to_json({"rows": [0, value]}, limit=PLENTY)
+    assert str(caught.value).startswith("result['rows'][1]")
+    assert caught.value.__cause__ is None
+    assert len(str(caught.value)) < 400
+
+
+async def coroutine() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (
+            datetime(2026, 1, 1),
+            "result is a datetime, which JSON does not have. Re",
+        ),
+        ({"a": {"b": (1, {2})}}, "result['a']['b'][1] is a set, which JSON does not "),
+        (
+            (n for n in "ab"),
+            "result is a generator, which JSON does not have. R",
+        ),
+        ({(1, 2): 3}, "result has a key that is a tuple; JSON keys are strings."),
+        ({"a\x00": 3}, "a key of result has a NUL character, which PostgreSQL cannot"),
+        ([math.inf], "result[0] is inf, which JSON does not have."),
+        (circle(), "result[0][0][0]"),
+    ],
+)
+def test_a_refused_result_says_what_to_return(value: Any, problem: str) -> None:
+    with pytest.raises(InvalidResult) as caught:
         result_to_json(value, limit=PLENTY)
+    assert str(caught.value).startswith(problem)
+
+
+def test_a_result_that_nobody_awaits_says_so() -> None:
+    never = coroutine()
+    with pytest.raises(InvalidResult, match="Declare the handler with async def"):
+        result_to_json(never, limit=PLENTY)
+    never.close()
 
 
 @pytest.mark.parametrize("text", ["\\u0000", "\\\\u0000", "\\\\\\u0000"])
@@ -353,7 +396,7 @@ def test_a_result_with_an_escape_for_nul_in_its_text_is_kept(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["\\\x00", "\\u0000\x00", "\x00\\"])
 def test_a_nul_after_a_backslash_is_a_nul(text: str) -> None:
-    with pytest.raises(TypeError, match="it has a NUL character"):
+    with pytest.raises(TypeError, match="has a NUL character"):
         result_to_json(text, limit=PLENTY)
 
 

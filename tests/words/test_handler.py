@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -43,9 +42,9 @@ def test_a_handler_is_called_as_the_plain_function_that_it_is() -> None:
 
 def test_options_of_the_decorator_are_those_of_the_policy() -> None:
     with pytest.raises(ImproperlyConfigured) as caught:
-        job(name="words.one", retries=5)(nothing)  # type: ignore[call-overload]
+        job(name="words.one", colour=5)(nothing)  # type: ignore[call-overload]
     assert str(caught.value) == (
-        f"@job on {__name__}.nothing: there is no option 'retries'."
+        f"@job on {__name__}.nothing: there is no option 'colour'."
     )
     assert registry.get("words.one") is None
 
@@ -69,7 +68,7 @@ def test_an_async_handler_cannot_be_atomic() -> None:
     assert registry.get("words.two") is None
 
 
-@pytest.mark.parametrize("given", ["mail", 5, partial(nothing)])
+@pytest.mark.parametrize("given", ["mail", 5, ...])
 def test_what_is_no_function_is_refused_with_a_sentence(given: Any) -> None:
     with pytest.raises(ImproperlyConfigured) as caught:
         job(given)
@@ -155,7 +154,7 @@ def test_data_that_does_not_fit_is_refused_before_the_database_is_asked() -> Non
         "data['a'] is an object, which JSON does not have"
     )
     assert refused(lambda: enqueue("tests.sample.add", {"c": 1})) == (
-        "tests.sample.jobs.add() has no parameter 'c'."
+        "tests.sample.jobs.add() has no parameter 'c'. It is missing 'a'."
     )
     assert refused(lambda: enqueue("no.such.type", [1])) == (  # type: ignore[arg-type]
         "The data of a job must be an object, not list."

@@ -178,7 +178,7 @@ def test_nothing_is_lost_of_an_option_that_is_a_generator(
 
 
 def test_an_option_that_there_is_not_is_refused() -> None:
-    assert refused(retries=5) == "there is no option 'retries'."
+    assert refused(colour=5) == "there is no option 'colour'."
     assert refused(max_atempts=5) == (
         "there is no option 'max_atempts'. Did you mean 'max_attempts'?"
     )

@@ -112,11 +112,15 @@ def test_the_default_name_is_the_function_s_without_its_module_of_jobs(
     assert default_name(in_module(module)) == name
 
 
-def test_the_modules_of_jobs_are_a_setting() -> None:
-    with override_settings(JOBQUEUE={"MODULES": ["handlers", "cron"]}):
-        assert default_name(in_module("shop.handlers")) == "shop.send"
-        assert default_name(in_module("shop.cron")) == "shop.send"
-        assert default_name(in_module("shop.jobs")) == "shop.jobs.send"
+@pytest.mark.parametrize("module", ["shop.jobs", "shop.handlers", "shop.cron", "jobs"])
+@pytest.mark.parametrize("modules", [[], ["jobs"], ["handlers", "cron"], ["shop.jobs"]])
+def test_the_name_of_a_handler_is_the_same_in_processes_of_other_settings(
+    module: str, modules: list[str]
+) -> None:
+    function = in_module(module)
+    with override_settings(JOBQUEUE={"MODULES": modules}):
+        there = default_name(function)
+    assert there == default_name(function)
 
 
 def nested() -> Callable[..., None]:

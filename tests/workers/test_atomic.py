@@ -47,6 +47,17 @@ def test_a_failing_atomic_handler_leaves_no_effect(
     assert Group.objects.count() == 1
 
 
+def test_a_result_that_is_not_json_leaves_no_effect_and_is_not_retried(
+    worker: HandDriven,
+) -> None:
+    jobs.return_object_atomic.enqueue("one")
+    worker.work()
+    (job,) = archived()
+    assert (job.status, job.attempts) == ("failed", 1)
+    assert job.error_message.startswith("result['group'] is a Group, which JSON does")
+    assert not Group.objects.exists()
+
+
 def test_a_worker_that_lost_its_lease_commits_nothing(
     worker: HandDriven,
     own: OwnConnection,

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -124,11 +125,26 @@ def test_data_that_does_not_fit_the_handler_is_not_retried(
     assert problem in outcome.failure.message
 
 
-def test_a_result_that_is_not_json_fails_for_good() -> None:
-    outcome = run(attempt_of(object)).outcome
-    assert outcome.verb is Verb.FAIL
+async def later() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("handler", "kind"),
+    [(object, "an object"), (lambda: {"a": {1}}, "a set"), (later, "a coroutine")],
+)
+def test_a_result_that_is_not_json_fails_for_good(
+    handler: Callable[[], Any], kind: str
+) -> None:
+    attempt = attempt_of(lambda: handler())
+    outcome = run(attempt).outcome
+    assert (outcome.verb, outcome.reason) == (Verb.FAIL, "the result is not JSON")
     assert outcome.failure is not None
-    assert "is not JSON serializable" in outcome.failure.message
+    assert outcome.failure.error_class == "django_jobqueue.exceptions.InvalidResult"
+    assert f" is {kind}, which" in outcome.failure.message
+    assert outcome.failure.frames == []
+    assert outcome.failure.traceback.splitlines() == [
+        f"django_jobqueue.exceptions.InvalidResult: {outcome.failure.message}"
+    ]
 
 
 def test_a_job_that_expired_after_its_claim_is_not_started() -> None:

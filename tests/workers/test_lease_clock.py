@@ -26,19 +26,24 @@ from tests.workers.test_attempt import attempt_of
 
 
 class Children:
-    """A family of one, which is told to end instead of being killed."""
+    """A family of one, which is told to end instead of being killed, and which is its
+    own keeper."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.child = Child(os.getpid(), 0, 0, time.monotonic())
         self.killed: list[Child] = []
-        kill = self.killed.append
-        monkeypatch.setattr(Child, "kill", lambda child: kill(child))
+        self.keeper = self
+        monkeypatch.setattr(Child, "kill", self._kill)
 
     def __iter__(self) -> Iterator[Child]:
         return iter([self.child])
 
-    def end_paused_keeper(self, seconds: float) -> None:
-        """There is none."""
+    def end_if_paused(self, seconds: float) -> None:
+        """It is not."""
+
+    def _kill(self) -> None:
+        self.child.is_killed = True
+        self.killed.append(self.child)
 
 
 @pytest.fixture

@@ -162,6 +162,21 @@ def test_a_loop_that_is_hurried_during_its_round_has_another_one_at_once() -> No
     assert hurried.count == 2
 
 
+def test_a_loop_goes_on_after_whatever_its_round_raises() -> None:
+    class Leaving(Counter):
+        def tick(self) -> float:
+            if not self.count:
+                self.count += 1
+                raise SystemExit("of the project's own code")
+            return super().tick()
+
+    loop = Leaving()
+    loop.start()
+    loop.wake()
+    assert loop.ticked.wait(10)
+    assert loop.stop(10)
+
+
 def test_loops_in_a_group_have_rounds_of_their_own() -> None:
     often, seldom = Counter(0.0, 0.0, 0.0), Counter(100.0)
     group = LoopGroup("group", [often, seldom])

@@ -5,12 +5,14 @@ Each job once, whoever takes it and whatever goes wrong meanwhile.
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import product
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -395,3 +397,8 @@ def test_a_death_is_told_to_be_looked_after_also_if_the_next_look_fails(
     assert prospects.looked_at > looked_at
     made.tick()
     assert said == [1]
+
+
+def test_a_death_is_told_to_another_process_as_it_is() -> None:
+    death = Death(7, "host:1", True, KILLED, 3, True, (uuid4(), uuid4()), (uuid4(),))
+    assert Death.of_json(json.loads(json.dumps(death.to_json()))) == death

@@ -5,35 +5,21 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django.db.models import Count, Q
-from django.utils import timezone
+from django.db.models import Count
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts import display
+from django_jobqueue.figures.group_states import STATES as STATES
+from django_jobqueue.figures.group_states import state_now as state_now
 from django_jobqueue.models import FailureGroup
-from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.states import GroupState
 
 ALL: Final = "all"
 MOST_COUNTED: Final = 10_000  # groups
 
-_IGNORED_NOW = Q(state=GroupState.IGNORED) & (
-    Q(ignored_until=None) | Q(ignored_until__gt=ClockTimestamp())
-)
-# An ignored group whose time is over is open again; nothing has to be written for it.
-_OPEN_NOW = Q(state=GroupState.OPEN) | Q(
-    state=GroupState.IGNORED, ignored_until__lte=ClockTimestamp()
-)
-
-STATES: Final = {
-    "open": _OPEN_NOW,
-    "regressed": _OPEN_NOW & Q(regressed_at__isnull=False),
-    "resolved": Q(state=GroupState.RESOLVED),
-    "ignored": _IGNORED_NOW,
-}
 LABELS: Final = {
     "open": pgettext_lazy("failure groups", "Open"),
     "regressed": pgettext_lazy("failure groups", "Regressed"),
@@ -41,15 +27,6 @@ LABELS: Final = {
     "ignored": pgettext_lazy("failure groups", "Ignored"),
     ALL: pgettext_lazy("failure groups", "All"),
 }
-
-
-def state_now(group: FailureGroup) -> str:
-    """The state of a group at this moment."""
-    until = group.ignored_until
-    over = until is not None and until <= timezone.now()
-    if group.state == GroupState.OPEN or (group.state == GroupState.IGNORED and over):
-        return "regressed" if group.regressed_at is not None else "open"
-    return str(group.state)
 
 
 def pill(group: FailureGroup, *, with_assignee: bool = False) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.core.validators import MinValueValidator
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -19,6 +20,7 @@ from django_jobqueue.admin.verbs.verb import (
     VerbForm,
 )
 from django_jobqueue.conf import GREATEST
+from django_jobqueue.states import QueuedStatus
 
 
 class AttemptsForm(VerbForm):
@@ -30,6 +32,13 @@ class AttemptsForm(VerbForm):
         max_value=GREATEST,
         help_text=_("In all, with those that were made."),
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        made = [row.attempts for row in self.rows if row.status == QueuedStatus.QUEUED]
+        least, field = max(made, default=0) + 1, self.fields["max_attempts"]
+        field.validators.append(MinValueValidator(least))
+        field.widget.attrs["min"] = least
 
 
 class AllowAttempts(WaitingVerb):
@@ -48,12 +57,7 @@ class AllowAttempts(WaitingVerb):
             "How many attempts for %(count)d jobs?",
             len(rows),
         )
-        facts = [
-            gettext(
-                "A job that has made them all is tried once more, and then archived as "
-                "failed. To run it before its wait is over, let it run now."
-            )
-        ]
+        facts = [gettext("To run a job before its wait is over, let it run now.")]
         return Question(
             text % {"count": len(rows)},
             facts,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from django_jobqueue.redaction import mask_data, mask_text
+from django_jobqueue.redaction import mask_json
 
 STEP: Final = "  "
 
@@ -32,7 +32,7 @@ def parsed(text: str) -> Any:
 
 def masked(value: Any, sensitive: Iterable[str]) -> Any:
     """The same value without its secrets: by key, and by what texts look like."""
-    return _texts_masked(mask_data(value, sensitive))
+    return mask_json(value, sensitive)
 
 
 def written(value: Any) -> str:
@@ -45,18 +45,6 @@ def scalar(value: Any) -> str:
     if isinstance(value, Number):
         return str(value)
     return json.dumps(value, ensure_ascii=False)
-
-
-def _texts_masked(value: Any) -> Any:
-    if isinstance(value, Number):
-        return value
-    if isinstance(value, str):
-        return mask_text(value)
-    if isinstance(value, dict):
-        return {key: _texts_masked(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_texts_masked(item) for item in value]
-    return value
 
 
 def _written(value: Any, line: str) -> Iterator[str]:

@@ -15,11 +15,14 @@ from django_jobqueue.management.jobqueue.cancel import Cancel
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.database import using
 from django_jobqueue.management.jobqueue.enqueue import Enqueue
+from django_jobqueue.management.jobqueue.failures import Failures
+from django_jobqueue.management.jobqueue.override import Override
 from django_jobqueue.management.jobqueue.pause import Pause
 from django_jobqueue.management.jobqueue.prune import Prune
 from django_jobqueue.management.jobqueue.replay import Replay
 from django_jobqueue.management.jobqueue.resume import Resume
 from django_jobqueue.management.jobqueue.roles import Roles
+from django_jobqueue.management.jobqueue.show import Show
 from django_jobqueue.management.jobqueue.status import Status
 from django_jobqueue.management.jobqueue.subcommand import (
     HelpFormatter,
@@ -27,17 +30,24 @@ from django_jobqueue.management.jobqueue.subcommand import (
     Parser,
     Subcommand,
 )
+from django_jobqueue.management.jobqueue.types import Types
+from django_jobqueue.management.jobqueue.workers import Workers
 from django_jobqueue.store.errors import NEEDS_MIGRATE
 
 SUBCOMMANDS: Final[dict[str, Subcommand]] = {
     subcommand.name: subcommand
     for subcommand in (
         Status(),
+        Show(),
+        Types(),
+        Workers(),
+        Failures(),
         Enqueue(),
         Replay(),
         Cancel(),
         Pause(),
         Resume(),
+        Override(),
         Prune(),
         Roles(),
     )

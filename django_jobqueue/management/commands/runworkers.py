@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from django_jobqueue import checks
 from django_jobqueue.conf import (
     Conf,
     Count,
@@ -22,7 +26,10 @@ from django_jobqueue.management.jobqueue import database
 from django_jobqueue.management.reloader import Reloader, is_reloaded
 from django_jobqueue.registry import autodiscover
 from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.start_line import log_start
 from django_jobqueue.workers.supervisor import Supervisor
+
+logger = logging.getLogger("django_jobqueue.supervisor")
 
 LEVELS = {1: logging.INFO, 2: logging.INFO, 3: logging.DEBUG}
 
@@ -62,12 +69,24 @@ class Command(BaseCommand):
             )
 
     def handle(self, **options: Any) -> None:
-        """Run until stopped. Raises CommandError for a flag that makes no sense."""
+        """Run until stopped. Raises CommandError for a flag that makes no sense.
+
+        Code that calls this and goes on finds its process as it was.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            raise CommandError(
+                "runworkers listens to signals, so it must be called in the main "
+                "thread. In another one use django_jobqueue.worker()."
+            )
         flags = self._flags(options)
-        conf.override(flags)
-        if "MODULES" in flags:
-            autodiscover()
-        self._log(options["verbosity"])
+        with conf.override(flags), _logging(options["verbosity"]):
+            if "MODULES" in flags:
+                autodiscover()
+            code = self._run(flags, options)
+        if code:
+            sys.exit(code)
+
+    def _run(self, flags: dict[str, Any], options: dict[str, Any]) -> int:
         plan = Plan(
             queues=tuple(conf.queues) if conf.queues else None,
             threads=conf.threads,
@@ -75,16 +94,17 @@ class Command(BaseCommand):
             drain=options["drain"],
         )
         database.check(conf.database)
+        if "DUMP_DIR" in flags:  # else it was checked before
+            for message in checks.check_dump_folder(None):
+                logger.warning("%s (%s) %s", message.msg, message.id, message.hint)
         if not plan.threads and not plan.async_slots:
             raise CommandError("With --threads 0 and --async-slots 0 nothing can run.")
         if options["reload"] and plan.drain:
             raise CommandError("--reload goes on and --drain ends; choose one of them.")
         if options["reload"] and not is_reloaded():
-            code = Reloader().run()
-        else:
-            code = Supervisor(plan, conf.processes).run()
-        if code:
-            sys.exit(code)
+            return Reloader().run()
+        log_start(plan, conf.processes)
+        return Supervisor(plan, conf.processes).run()
 
     @staticmethod
     def _flags(options: dict[str, Any]) -> dict[str, Any]:
@@ -101,17 +121,25 @@ class Command(BaseCommand):
             flags[name] = value if kept is None else {**kept, **value}
         return flags
 
-    def _log(self, verbosity: int) -> None:
-        """Say what happens, unless the project's LOGGING has decided that already."""
-        logger = logging.getLogger("django_jobqueue")
-        if logger.hasHandlers() or verbosity == 0:
-            return
-        handler = logging.StreamHandler()
-        handler.setFormatter(
-            logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s")
-        )
-        logger.addHandler(handler)
-        logger.setLevel(LEVELS.get(verbosity, logging.INFO))
+
+@contextmanager
+def _logging(verbosity: int) -> Iterator[None]:
+    """Say what happens, unless the project's LOGGING has decided that already."""
+    logger = logging.getLogger("django_jobqueue")
+    if logger.hasHandlers() or verbosity == 0:
+        yield
+        return
+    handler, level = logging.StreamHandler(), logger.level
+    handler.setFormatter(
+        logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s")
+    )
+    logger.addHandler(handler)
+    logger.setLevel(LEVELS.get(verbosity, logging.INFO))
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def _parse(setting: Setting[Any], text: str) -> Any:

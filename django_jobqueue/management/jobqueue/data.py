@@ -8,11 +8,15 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError
 
+from django_jobqueue.annotations import Annotations
+
+UNKNOWN: Final = Annotations(None)  # of a handler that is not known here
 ACCEPTED: Final = "Give one JSON object, or key=value pairs."
 
 
-def data_of(words: list[str]) -> dict[str, Any]:
-    """The data that these words of the command line state. Raises CommandError."""
+def data_of(words: list[str], annotations: Annotations = UNKNOWN) -> dict[str, Any]:
+    """The data that these words of the command line state; ``annotations`` are those of
+    the handler, if it is known. Raises CommandError."""
     if words == ["-"]:
         return object_of(sys.stdin.read())
     if len(words) == 1 and words[0].lstrip()[:1] in ("{", "["):
@@ -24,7 +28,7 @@ def data_of(words: list[str]) -> dict[str, Any]:
             raise CommandError(f"{word!r} is no key=value pair. {ACCEPTED}")
         if key in data:
             raise CommandError(f"{key!r} is given twice.")
-        data[key] = _value(text)
+        data[key] = _value(key, text, annotations)
     return data
 
 
@@ -41,11 +45,14 @@ def object_of(text: str, accepted: str = ACCEPTED) -> dict[str, Any]:
     return data
 
 
-def _value(text: str) -> Any:
+def _value(key: str, text: str, annotations: Annotations) -> Any:
+    """The text as JSON, unless it is none, or unless the parameter wants a text."""
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         return text
+    wants_text = not annotations.misfits({key: text})
+    return text if wants_text and annotations.misfits({key: value}) else value
 
 
 def _no_constant(name: str) -> None:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
+from django_jobqueue.annotations import Annotations
 from django_jobqueue.enqueueing import enqueue
+from django_jobqueue.exceptions import AlreadyArchived, InvalidArguments
 from django_jobqueue.figures.clock import database_now
+from django_jobqueue.ids import as_id, id_of_text
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.data import data_of
+from django_jobqueue.management.jobqueue.data import UNKNOWN, data_of
 from django_jobqueue.management.jobqueue.enqueue_lines import EnqueueingLines
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.times import TIMES, moment
+from django_jobqueue.policy import ON_DUPLICATE
+from django_jobqueue.registry import registry
 from django_jobqueue.store.rows import Job
+from django_jobqueue.triage import get_job
 
 
 class Enqueue(Subcommand):
@@ -28,11 +35,13 @@ class Enqueue(Subcommand):
 Enqueue one job by the name of its type, and print its id.
 
 The data is one JSON object, or key=value pairs. A value that is JSON is taken
-as JSON (7, true, null, [1, 2]), any other as text; quote what must stay text.
+as JSON (7, true, null, [1, 2]), any other as text. It is text, too, where the
+handler's parameter is annotated as str; elsewhere quote what must stay text.
 
   jobqueue enqueue shop.send_receipt order_id=7 copy=true
   jobqueue enqueue shop.send_receipt '{{"order_id": 7, "copy": true}}'
   jobqueue enqueue shop.find code='"007"' --run-after 10m --queue mail
+  jobqueue enqueue shop.nightly --id "$(date +%F)"
 
 A lone - reads the JSON object from the standard input. --lines enqueues a job
 for each line of a file, and prints how many. All lines are read and checked
@@ -58,8 +67,10 @@ The data must fit the handler's parameters if the handler is known here."""
         _add_options(parser)
         parser.add_argument(
             "--id",
-            help="Its id, a UUID. If a job with this id waits or runs, nothing is "
-            "enqueued and the id is printed; if it is over, that is an error.",
+            metavar="ID",
+            help="Its id: a UUID, or any text, which stands for one UUID among the "
+            "jobs of this type. If there is a job with this id, queued, running or "
+            "over, nothing is enqueued and its id is printed.",
         )
         parser.add_argument(
             "--format",
@@ -76,20 +87,50 @@ The data must fit the handler's parameters if the handler is known here."""
             "priority": options["priority"],
             "queue": options["queue"],
             "enqueued_by": by(),
-            "on_duplicate": "raise",
+            "on_duplicate": options["on_duplicate"],
         }
         if options["lines"] is not None:
             if options["data"] or options["id"] or options["format"] == "json":
                 raise CommandError("DATA, --id and --format json are for a single job.")
             EnqueueingLines(console, options["job_type"], options["lines"], how).go()
             return
-        job = enqueue(
-            options["job_type"], data_of(options["data"]), id=options["id"], **how
-        )
+        job = _enqueue(options, how)
         if options["format"] == "json":
             console.print(json.dumps(_as_object(job), indent=2))
         else:
             console.print(str(job.id))
+
+
+def _enqueue(options: dict[str, Any], how: dict[str, Any]) -> Job:
+    """The job that there is now: a new one, or one that has this id already. Raises
+    CommandError."""
+    job_type = options["job_type"]
+    data = data_of(options["data"], _annotations(job_type))
+    id = None if options["id"] is None else _id(job_type, options["id"])
+    try:
+        job = enqueue(job_type, data, id=id, **how)
+    except AlreadyArchived as error:
+        job = get_job(error.id)
+    if job.job_type != job_type:
+        raise CommandError(f"--id: job {job.id} is one of the type {job.job_type!r}.")
+    return job
+
+
+def _id(job_type: str, text: str) -> UUID:
+    """The id that was given, or the one that this text stands for. Raises
+    CommandError."""
+    if not text.strip():
+        raise CommandError("--id must not be empty.")
+    try:
+        return as_id(text)
+    except InvalidArguments:
+        return id_of_text(job_type, text)
+
+
+def _annotations(job_type: str) -> Annotations:
+    """Those of the handler; they allow everything if it is not known here."""
+    declaration = registry.get(job_type)
+    return UNKNOWN if declaration is None else declaration.parameters.annotations
 
 
 def _add_options(parser: CommandParser) -> None:
@@ -110,6 +151,12 @@ def _add_options(parser: CommandParser) -> None:
         type=int,
         help="From -100 to 100, greater is sooner; instead of the job type's.",
     )
+    parser.add_argument(
+        "--on-duplicate",
+        choices=ON_DUPLICATE,
+        help="What becomes of a duplicate of a unique job: an error, or the id of the "
+        "job that is there is printed (default: what the job type says).",
+    )
 
 
 def _moment(flag: str, text: Any) -> Any:
@@ -126,4 +173,5 @@ def _as_object(job: Job) -> dict[str, Any]:
         "run_after": job.run_after.isoformat(),
         "expires_at": job.expires_at and job.expires_at.isoformat(),
         "created_at": job.created_at.isoformat(),
+        "tags": list(job.tags),
     }

@@ -6,17 +6,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TextIO
+from uuid import UUID
 
 from django.core.management.base import CommandError
 from django.db import transaction
 
+from django_jobqueue import signals
 from django_jobqueue.arguments import to_json
 from django_jobqueue.conf import conf
 from django_jobqueue.enqueueing import enqueue_many
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
-from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.data import object_of
 from django_jobqueue.management.jobqueue.progress import Progress
 from django_jobqueue.registry import registry
@@ -36,13 +38,21 @@ class EnqueueingLines:
         self._how = how
         # All of it, so that a mistake in the last line is found before the first job.
         self._data = list(self._read(path))
-        self._done = 0
+        self._done = 0  # lines
+        self._new = 0  # jobs; a duplicate has one already
 
     def go(self) -> None:
         """Enqueue a job for each line."""
         progress = Progress(self._console, "Enqueueing", len(self._data))
-        run_batches(self._steps(), progress, self._console, self._summary)
+        signals.jobs_enqueued.connect(self._count)
+        try:
+            run_batches(self._steps(), progress, self._console, self._summary)
+        finally:
+            signals.jobs_enqueued.disconnect(self._count)
         self._console.say(self._summary())
+
+    def _count(self, ids: list[UUID], **kwargs: Any) -> None:
+        self._new += len(ids)
 
     def _steps(self) -> Iterator[int]:
         for start in range(0, len(self._data), BATCH):
@@ -68,7 +78,7 @@ class EnqueueingLines:
             data = object_of(line, "Give one JSON object in each line.")
             to_json(data, limit=conf.max_data_bytes)
             if self._declaration is not None:
-                problem = self._declaration.parameters.problem(data)
+                problem = self._declaration.parameters.call_problem(data)
                 if problem:
                     raise InvalidArguments(problem)
         except (CommandError, InvalidArguments) as error:
@@ -78,7 +88,11 @@ class EnqueueingLines:
         return data
 
     def _summary(self) -> str:
-        text = bulk.were(self._done, "enqueued")
+        text = bulk.were(self._new, "enqueued")
+        if self._new < self._done:
+            there = self._done - self._new
+            has = "has" if there == 1 else "have"
+            text += f"; {counted(there, 'line')} {has} a job already"
         if 0 < self._done < len(self._data):
             last, _ = self._data[self._done - 1]
             text += f", for the lines up to {last}"

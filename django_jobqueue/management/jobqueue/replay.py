@@ -21,13 +21,14 @@ from django_jobqueue.figures.clock import database_now
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.failure_groups import key_of
 from django_jobqueue.management.jobqueue.replaying import EXPIRIES, Replaying
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
 from django_jobqueue.management.jobqueue.times import TIMES, moment
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.states import ArchivedStatus
 
-FILTERS: Final = ("--status", "--type", "--since", "--until", "--error")
+FILTERS: Final = ("--status", "--type", "--since", "--until", "--error", "--group")
 
 
 class Replay(Subcommand):
@@ -98,6 +99,11 @@ def _add_filter(group: Group) -> None:
         metavar="CLASS",
         help="Jobs archived with this exception; its module may be left out.",
     )
+    group.add_argument(
+        "--group",
+        metavar="GROUP",
+        help="Jobs of this failure group: its fingerprint, or the beginning of it.",
+    )
     group.add_argument("--limit", type=positive, metavar="N", help="At most so many.")
     group.add_argument(
         "--again", action="store_true", help="Also jobs that were replayed before."
@@ -142,6 +148,8 @@ def _matching(
         chosen &= Q(job_type=filters["type"])
     if error := filters.get("error"):
         chosen &= Q(error_class=error) | Q(error_class__endswith=f".{error}")
+    if group := filters.get("group"):
+        chosen &= Q(fingerprint=key_of(group))
     jobs = ArchivedJob.objects.using(conf.database).filter(chosen)
     if again:
         return jobs

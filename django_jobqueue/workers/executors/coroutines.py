@@ -11,13 +11,14 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
 from django.db import connections
 
-from django_jobqueue.workers import hygiene
+from django_jobqueue.workers import forking, hygiene
 from django_jobqueue.workers.attempt import Attempt, arun
 from django_jobqueue.workers.attempt_table import Row
 from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
+from django_jobqueue.workers.forking import GuardedThreads
 
 CLEAN_EVERY: Final = 1.0  # seconds
 TURN: Final = 0.002  # seconds of starting jobs after which tasks that wait have a turn
@@ -76,6 +77,8 @@ class Coroutines(Executor):
     def _serve(self) -> None:
         assert self._loop is not None
         self._native_id = threading.get_native_id()
+        forking.guard_this_thread(self._loop)
+        self._loop.set_default_executor(GuardedThreads("asyncio"))
         asyncio.set_event_loop(self._loop)
         self._loop.run_until_complete(self._live())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
@@ -84,6 +87,7 @@ class Coroutines(Executor):
     async def _live(self) -> None:
         thread = ThreadSensitiveContext()
         await thread.__aenter__()  # type: ignore[no-untyped-call]
+        SyncToAsync.context_to_thread_executor[thread] = GuardedThreads("jobs-sync", 1)
         self._context = contextvars.copy_context()
         self._fill()
         cleaning = asyncio.create_task(self._clean())
@@ -131,7 +135,9 @@ class Coroutines(Executor):
         try:
             finished = await arun(attempt)
         except BaseException:
+            forking.end_if_forked()
             finished = attempt.finish_broken()
+        forking.end_if_forked()
         row.leave()
         rows.append(row)
         self._ended += 1

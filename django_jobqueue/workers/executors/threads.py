@@ -11,7 +11,7 @@ from typing import Final
 from django.db import connections
 
 from django_jobqueue.store.finish import Finished
-from django_jobqueue.workers import hygiene
+from django_jobqueue.workers import forking, hygiene
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.attempt_table import Row
 from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
@@ -87,6 +87,7 @@ class Threads(Executor):
         return sum(thread.is_alive() for thread in self._threads)
 
     def _work(self) -> None:
+        forking.guard_this_thread()
         row = self._table.row(threading.get_native_id())
         while (attempt := self._next(row)) is not None:
             safely(hygiene.before_job)
@@ -95,7 +96,9 @@ class Threads(Executor):
                 # What a handler sets in context variables ends with it.
                 finished = copy_context().run(self._run, attempt)
             except BaseException:
+                forking.end_if_forked()
                 finished = attempt.finish_broken()
+            forking.end_if_forked()
             self._done(attempt, finished)  # first, since the cleaning may wait
             safely(hygiene.after_job)
             self._finished(attempt, finished)

@@ -1,0 +1,58 @@
+"""What is shown of one thing: facts with their names, and longer texts below them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final
+
+from django_jobqueue.figures.clock import aware
+from django_jobqueue.logs import one_line
+from django_jobqueue.management.jobqueue.console import Console, columns_of
+from django_jobqueue.management.jobqueue.times import local
+
+GAP: Final = "  "
+
+
+def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
+    """Print a line for each fact; one without a value is left out."""
+    found = [(name, text) for name, text in facts if text]
+    width = max((columns_of(name) for name, _ in found), default=0)
+    for name, text in found:
+        console.print(f"{name:{width}}{GAP}{one_line(text)}")
+
+
+def print_text(console: Console, title: str, text: str) -> None:
+    """Print a longer text below its title, if there is one; its lines stay."""
+    if not text:
+        return
+    console.print()
+    console.print(console.style.MIGRATE_HEADING(title))
+    for line in text.rstrip("\n").split("\n"):
+        console.print(one_line(line))
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON text that programs and people read; moments are in ISO 8601."""
+    return json.dumps(value, indent=2, ensure_ascii=False, default=_written)
+
+
+def moment_text(moment: datetime | None) -> str:
+    """A moment in the current time zone; empty for none."""
+    return "" if moment is None else local(moment)
+
+
+def listed(texts: Iterable[object]) -> str:
+    """Texts in one line."""
+    return ", ".join(map(str, texts))
+
+
+def lines_of(rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    """Rows of few texts, each in a line."""
+    for row in rows:
+        yield GAP.join(filter(None, map(str, row)))
+
+
+def _written(value: object) -> Any:
+    return aware(value).isoformat() if isinstance(value, datetime) else str(value)

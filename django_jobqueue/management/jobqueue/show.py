@@ -1,0 +1,162 @@
+"""``jobqueue show``: all there is to know of one job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from django_jobqueue.management.jobqueue import shown_job
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.facts import (
+    as_json,
+    lines_of,
+    listed,
+    moment_text,
+    print_facts,
+    print_text,
+)
+from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.times import span
+from django_jobqueue.management.jobqueue.verbs import add_format
+
+
+class Show(Subcommand):
+    """Shows one job, wherever it is."""
+
+    name = "show"
+    summary = "Show one job: its state, data, attempts and lines."
+    description = """\
+Show one job, queued or archived: when, where and how it ran, its data, metadata
+and result, how far it is, every attempt that did not succeed with its error,
+the last traceback, and the lines that it logged. Secrets are masked.
+
+  jobqueue show 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11
+  jobqueue show 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11 --format json"""
+    epilog = """\
+--format json prints one object. Durations are in seconds, times in ISO 8601,
+and what is unknown is null:
+
+  id, job_type, handler, status, queue, priority, attempts, max_attempts (the
+  limit in force; null is unlimited), crashes, tags, worker, created_at,
+  run_after, expires_at, started_at, finished_at, enqueued_by, on_complete,
+  root_id, bulk_operation_id, alone, cancel_requested_at, wait_ms, run_ms,
+  release, data, metadata, result, error_class, error_message, fingerprint,
+  replay_of, replays (ids of jobs that repeat it)
+
+  progress    {done, total, percent, note, updated_at}
+  failures    list of {attempt, end, reason, started_at, finished_at, worker,
+              release, error_class, error_message, traceback, fingerprint}
+  lines       list of {attempt, at, level, text}"""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the id, and --format."""
+        parser.add_argument("id", metavar="ID", help="The id of the job.")
+        add_format(parser)
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Show it. Raises JobNotFound, InvalidArguments."""
+        job = shown_job.read(options["id"])
+        if options["format"] == "json":
+            console.print(as_json(job))
+            return
+        print_facts(console, _facts(job))
+        for name in ("data", "metadata", "result"):
+            if job[name] is not None:
+                print_text(console, name.capitalize(), as_json(job[name]))
+        print_text(console, "Attempts that did not succeed", _failures(job))
+        with_traceback = [one for one in job["failures"] if one["traceback"]]
+        for last in with_traceback[-1:]:
+            title = f"Traceback of attempt {last['attempt']}"
+            print_text(console, title, last["traceback"])
+        print_text(console, "Lines", _lines(job))
+
+
+def _facts(job: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "Job", str(job["id"])
+    yield "Job type", job["job_type"]
+    yield "Handler", job["handler"]
+    yield "Status", _status(job)
+    yield "Attempts", f"{job['attempts']} of {job['max_attempts'] or 'unlimited'}"
+    yield "Crashes", str(job["crashes"] or "")
+    yield "Error", _error(job)
+    yield "Progress", _progress(job["progress"])
+    yield "Queue", job["queue"]
+    yield "Priority", str(job["priority"])
+    yield "Tags", listed(job["tags"])
+    yield "Enqueued", moment_text(job["created_at"])
+    yield "Enqueued by", job["enqueued_by"] or ""
+    yield "Run after", moment_text(job["run_after"])
+    yield "Expires", moment_text(job["expires_at"])
+    yield "Started", moment_text(job["started_at"])
+    yield "Finished", moment_text(job["finished_at"])
+    yield "Ran", _milliseconds(job["run_ms"])
+    yield "Waited", _milliseconds(job["wait_ms"])
+    yield "Worker", job["worker"]
+    yield "Release", job["release"] or ""
+    yield "Followed by", job["on_complete"] or ""
+    yield "Replay of", str(job["replay_of"] or "")
+    yield "Replayed as", listed(job["replays"])
+    yield "Bulk operation", str(job["bulk_operation_id"] or "")
+    yield "Failure group", str(job["fingerprint"] or "")
+
+
+def _status(job: dict[str, Any]) -> str:
+    said = [job["status"]]
+    if job["cancel_requested_at"]:
+        said.append("it was asked to stop")
+    if job["alone"]:
+        said.append("it runs in a process of its own, because its workers died")
+    return "; ".join(said)
+
+
+def _error(job: dict[str, Any]) -> str:
+    return ": ".join(filter(None, (job["error_class"], job["error_message"])))
+
+
+def _progress(progress: dict[str, Any] | None) -> str:
+    if progress is None:
+        return ""
+    percent = progress["percent"]
+    parts = [
+        "" if percent is None else f"{percent} %",
+        _share(progress["done"], progress["total"]),
+        progress["note"],
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _share(done: float | None, total: float | None) -> str:
+    if done is None:
+        return ""
+    return f"{done:,.10g}" if total is None else f"{done:,.10g} of {total:,.10g}"
+
+
+def _milliseconds(value: int | None) -> str:
+    return "" if value is None else span(value / 1_000)
+
+
+def _failures(job: dict[str, Any]) -> str:
+    return "\n".join(
+        lines_of(
+            (
+                f"{one['attempt']:>3}",
+                moment_text(one["finished_at"]),
+                one["end"].replace("_", " "),
+                one["worker"],
+                one["release"],
+                " ".join(_error(one).split()) or one["reason"],
+            )
+            for one in job["failures"]
+        )
+    )
+
+
+def _lines(job: dict[str, Any]) -> str:
+    return "\n".join(
+        lines_of(
+            (f"{one['attempt']:>3}", moment_text(one["at"]), one["level"], one["text"])
+            for one in job["lines"]
+        )
+    )

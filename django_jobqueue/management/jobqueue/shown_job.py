@@ -1,0 +1,163 @@
+"""All there is to know of one job, without its secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django_jobqueue import triage
+from django_jobqueue.conf import conf
+from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob, Report
+from django_jobqueue.policy import attempts_in_force
+from django_jobqueue.progress import progress_of
+from django_jobqueue.redaction import mask_json, mask_text, secrets_in
+from django_jobqueue.states import Delivery
+from django_jobqueue.store.rows import Job
+
+MOST_REPLAYS: Final = 20
+QUEUED: Final = ("alone", "cancel_requested_at")
+ARCHIVED: Final = ("wait_ms", "run_ms", "release")
+BOTH: Final = ("enqueued_by", "on_complete", "root_id", "bulk_operation_id")
+
+
+def read(id: UUID | str) -> dict[str, Any]:
+    """The job with this id; the keys are stable. Raises JobNotFound,
+    InvalidArguments."""
+    job = triage.get_job(id)
+    job_type = JobType.objects.using(conf.database).filter(pk=job.job_type).first()
+    sensitive = _names(job_type.sensitive if job_type else [])
+    masking = Masking(job, sensitive)
+    return {
+        **_identity(job, job_type),
+        **_times(job),
+        **_more(job),
+        "data": mask_json(job.data, sensitive),
+        "metadata": mask_json(job.metadata, sensitive),
+        "result": mask_json(job.result, sensitive),
+        "error_class": job.error_class,
+        "error_message": masking.text(job.error_message),
+        "fingerprint": job.fingerprint,
+        "progress": _progress(job, masking),
+        "replay_of": job.replay_of,
+        "replays": _replays(job.id),
+        "failures": list(_failures(job.id, masking)),
+        "lines": list(_lines(job.id, masking)),
+    }
+
+
+class Masking:
+    """Takes the secrets of one job out of texts about it."""
+
+    def __init__(self, job: Job, sensitive: list[str]) -> None:
+        self._secrets = secrets_in(job.data, sensitive)
+
+    def text(self, text: str) -> str:
+        """The text without them, and without what looks like one."""
+        return mask_text(text, self._secrets)
+
+
+def _identity(job: Job, job_type: JobType | None) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "job_type": job.job_type,
+        "handler": job_type.handler if job_type else "",
+        "status": job.status,
+        "queue": job.queue,
+        "priority": job.priority,
+        "attempts": job.attempts,
+        "max_attempts": _max_attempts(job, job_type),
+        "crashes": job.crashes,
+        "tags": list(job.tags),
+        "worker": job.worker,
+    }
+
+
+def _max_attempts(job: Job, job_type: JobType | None) -> int | None:
+    """The limit in force; of a job whose type is gone its own."""
+    if job_type is None:
+        return job.max_attempts
+    declared, said = job_type.max_attempts, job_type.max_attempts_override
+    delivery = Delivery(job_type.delivery)
+    return attempts_in_force(delivery, job.max_attempts, declared, said)
+
+
+def _times(job: Job) -> dict[str, datetime | None]:
+    names = ("created_at", "run_after", "expires_at", "started_at", "finished_at")
+    return {name: getattr(job, name) for name in names}
+
+
+def _more(job: Job) -> dict[str, Any]:
+    """The columns that a ``Job`` does not have."""
+    model: Any = ArchivedJob if job.is_over else QueuedJob
+    names = (*BOTH, *(ARCHIVED if job.is_over else QUEUED))
+    row = model.objects.using(conf.database).filter(pk=job.id).values(*names).first()
+    return {**dict.fromkeys((*BOTH, *QUEUED, *ARCHIVED)), **(row or {})}
+
+
+def _replays(id: UUID) -> list[UUID]:
+    """The newest jobs that repeat this one."""
+    found = [
+        pk
+        for model in (QueuedJob, ArchivedJob)
+        for pk in model.objects.using(conf.database)
+        .filter(replay_of=id)
+        .order_by("-pk")
+        .values_list("pk", flat=True)[:MOST_REPLAYS]
+    ]
+    return sorted(found)[-MOST_REPLAYS:]
+
+
+def _progress(job: Job, masking: Masking) -> dict[str, Any] | None:
+    found = progress_of(job.id)
+    if found.updated_at is None:
+        return None
+    return {
+        "done": found.done,
+        "total": found.total,
+        "percent": found.percent,
+        "note": masking.text(found.note),
+        "updated_at": found.updated_at,
+    }
+
+
+def _failures(id: UUID, masking: Masking) -> Iterator[dict[str, Any]]:
+    """The attempts that did not succeed, oldest first."""
+    rows = Failure.objects.using(conf.database).filter(job_id=id).order_by("pk")
+    for row in rows:
+        yield {
+            "attempt": row.number,
+            "end": row.end,
+            "reason": masking.text(row.reason),
+            "started_at": row.started_at,
+            "finished_at": row.finished_at,
+            "worker": row.worker,
+            "release": row.release,
+            "error_class": row.error_class,
+            "error_message": masking.text(row.error_message),
+            "traceback": masking.text(row.traceback),
+            "fingerprint": row.fingerprint,
+        }
+
+
+def _lines(id: UUID, masking: Masking) -> Iterator[dict[str, Any]]:
+    """What its attempts logged, oldest first."""
+    rows = Report.objects.using(conf.database).filter(job_id=id).order_by("fence")
+    for row in rows:
+        for line in row.lines if isinstance(row.lines, list) else ():
+            try:
+                at, level, text = line
+                moment = datetime.fromtimestamp(at, UTC)
+            except (TypeError, ValueError, OverflowError):  # written by plain SQL
+                continue
+            yield {
+                "attempt": row.number,
+                "at": moment,
+                "level": str(level),
+                "text": masking.text(str(text)),
+            }
+
+
+def _names(value: Any) -> list[str]:
+    return [str(name) for name in value] if isinstance(value, list) else []

@@ -1,0 +1,227 @@
+"""``jobqueue types``: the job types, their policies and what operators say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, Final
+
+from django.core.management.base import CommandError
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import UnknownJobType
+from django_jobqueue.figures.clock import database_now
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.facts import (
+    as_json,
+    listed,
+    moment_text,
+    print_facts,
+)
+from django_jobqueue.management.jobqueue.override import HELP as OVERRIDES
+from django_jobqueue.management.jobqueue.override import UNLIMITED, override_text
+from django_jobqueue.management.jobqueue.table import Column, Row, table
+from django_jobqueue.management.jobqueue.times import span
+from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs, no_words
+from django_jobqueue.models import JobType
+from django_jobqueue.policy import limit_in_force
+from django_jobqueue.registry import registry
+from django_jobqueue.states import Delivery
+from django_jobqueue.store import stats
+from django_jobqueue.store.connection import DjangoDatabase
+
+COLUMNS: Final = (
+    Column("Job type", least=18, cut="start"),
+    Column("Queue", least=8, cut="middle"),
+    *(Column(t, right=True) for t in ("Attempts", "Limit", "Waiting", "Running")),
+    Column("Note", least=10),
+)
+
+
+class Types(SubcommandWithVerbs):
+    """Lists job types, and shows one."""
+
+    name = "types"
+    summary = "List job types, or show one of them."
+    verbs = ("list", "show")
+    wanted = "TYPE"
+    description = """\
+List the job types that the database knows, or show one: what the code says,
+what operators override, what holds, and what waits and runs.
+
+  jobqueue types
+  jobqueue types show shop.send_receipt
+
+Attempts and limit (of jobs that run at once) are those that hold now, with a *
+where an operator overrides the code. Overrides are made by jobqueue override."""
+    epilog = """\
+--format json prints a list, and for "show" one object, of {name, handler,
+description, is_known (the handler is declared here), queue, delivery, atomic,
+backoff, max_crashes, expires_in, unique_by, on_complete, sensitive, paused,
+paused_by, paused_reason, resume_at, policy, waiting, running, declared_at}.
+Of priority, max_attempts, timeout, concurrency, keep_succeeded and
+keep_unsuccessful, policy has {code, override, value}: what the code says, what
+operators say (null is nothing), and what holds. Durations are in seconds; null
+is unlimited, or for the two of the archive what the settings say. No lane is
+counted above 10,000."""
+
+    def do(
+        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
+    ) -> None:
+        """List them, or show one. Raises CommandError, UnknownJobType."""
+        if verb == "list":
+            no_words(words)
+            _list(console, options)
+            return
+        if len(words) != 1:
+            raise CommandError("Say which job type to show.")
+        found = {one["name"]: one for one in as_objects()}
+        if words[0] not in found:
+            raise UnknownJobType(words[0], registry.near(words[0], list(found)))
+        one = found[words[0]]
+        if options["format"] == "json":
+            console.print(as_json(one))
+        else:
+            print_facts(console, _facts(one))
+
+
+def as_objects() -> list[dict[str, Any]]:
+    """All job types, by name; the keys are stable."""
+    counts: dict[str, list[int]] = {}
+    for depth in stats.depths(DjangoDatabase()):
+        found = counts.setdefault(depth.job_type, [0, 0])
+        found[0] += depth.ready + depth.later
+        found[1] += depth.running
+    rows = JobType.objects.using(conf.database).order_by("name")
+    return [_as_object(row, *counts.get(row.name, (0, 0))) for row in rows]
+
+
+def _as_object(row: JobType, waiting: int, running: int) -> dict[str, Any]:
+    now = database_now()
+    is_paused = row.paused and (row.resume_at is None or row.resume_at > now)
+    same = ("name", "handler", "description", "queue", "delivery", "atomic", "backoff")
+    return {
+        **{name: getattr(row, name) for name in same},
+        "is_known": registry.get(row.name) is not None,
+        "max_crashes": row.max_crashes,
+        "expires_in": _seconds(row.expires_in),
+        "unique_by": row.unique_by,
+        "on_complete": row.on_complete,
+        "sensitive": row.sensitive,
+        "paused": is_paused,
+        "paused_by": row.paused_by if is_paused else "",
+        "paused_reason": row.paused_reason if is_paused else "",
+        "resume_at": row.resume_at if is_paused else None,
+        "policy": {option: _policy(row, option) for option in OVERRIDES},
+        "waiting": waiting,
+        "running": running,
+        "declared_at": row.declared_at,
+    }
+
+
+def _policy(row: JobType, option: str) -> dict[str, Any]:
+    said = getattr(row, f"{option}_override")
+    code = getattr(row, option, None)  # of the archive the settings say
+    return {
+        "code": _seconds(code),
+        "override": _seconds(said),
+        "value": _seconds(_in_force(row, option, code, said)),
+    }
+
+
+def _in_force(row: JobType, option: str, code: Any, said: Any) -> Any:
+    match option:
+        case "max_attempts" if row.delivery == Delivery.AT_MOST_ONCE:
+            return 1
+        case "max_attempts" | "concurrency":
+            return limit_in_force(code, said)
+        case "timeout" if said == timedelta(0):
+            return None
+    return code if said is None else said
+
+
+def _list(console: Console, options: dict[str, Any]) -> None:
+    found = as_objects()
+    if options["format"] == "json":
+        console.print(as_json(found))
+        return
+    if not found:
+        console.print("No job types: run manage.py migrate where handlers are.")
+        return
+    bold = console.style.MIGRATE_LABEL
+    rows = [Row(_cells(one)) for one in found]
+    console.print("\n".join(table(COLUMNS, rows, width=console.width, heading=bold)))
+
+
+def _cells(one: dict[str, Any]) -> list[str]:
+    return [
+        one["name"],
+        one["queue"],
+        _short(one["policy"]["max_attempts"]),
+        _short(one["policy"]["concurrency"]),
+        f"{one['waiting']:,}",
+        f"{one['running']:,}",
+        _note(one),
+    ]
+
+
+def _short(policy: dict[str, Any]) -> str:
+    """What holds, marked if it is an override."""
+    value = "-" if policy["value"] is None else f"{policy['value']:,}"
+    return value if policy["override"] is None else f"{value}*"
+
+
+def _note(one: dict[str, Any]) -> str:
+    notes = []
+    if one["paused"]:
+        notes.append("paused")
+    if not one["is_known"]:
+        notes.append("no handler here")
+    return ", ".join(notes) or "-"
+
+
+def _facts(one: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "Job type", one["name"]
+    yield "Handler", one["handler"] + ("" if one["is_known"] else " (not known here)")
+    yield "Description", one["description"]
+    yield "Queue", one["queue"]
+    yield "Paused", _pause(one)
+    for option, policy in one["policy"].items():
+        yield option.replace("_", " ").capitalize(), _policy_text(option, policy)
+    yield "Backoff", one["backoff"]
+    yield "Delivery", one["delivery"].replace("_", " ")
+    yield "Atomic", "yes" if one["atomic"] else ""
+    yield "Max crashes", str(one["max_crashes"])
+    yield "Expires in", "" if one["expires_in"] is None else span(one["expires_in"])
+    yield "Unique by", one["unique_by"]
+    yield "Followed by", one["on_complete"]
+    yield "Sensitive", listed(one["sensitive"])
+    yield "Waiting", f"{one['waiting']:,}"
+    yield "Running", f"{one['running']:,}"
+    yield "Declared", moment_text(one["declared_at"])
+
+
+def _pause(one: dict[str, Any]) -> str:
+    if not one["paused"]:
+        return ""
+    until = moment_text(one["resume_at"])
+    parts = (f"until {until}" if until else "until it is resumed", one["paused_by"])
+    return ", ".join(filter(None, (*parts, one["paused_reason"])))
+
+
+def _policy_text(option: str, policy: dict[str, Any]) -> str:
+    is_kept = option.startswith("keep")
+    is_span = is_kept or option == "timeout"
+    code = policy["code"]
+    if code is None:
+        text = "as the settings say" if is_kept else UNLIMITED
+    else:
+        text = span(code) if is_span else f"{code:,}"
+    if policy["override"] is None:
+        return text
+    said = timedelta(seconds=policy["override"]) if is_span else policy["override"]
+    return f"{override_text(option, said)} (overridden; otherwise {text})"
+
+
+def _seconds(value: Any) -> Any:
+    return value.total_seconds() if isinstance(value, timedelta) else value

@@ -1,0 +1,192 @@
+"""``jobqueue workers``: who works, and what workers are asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from django.core.management.base import CommandError, CommandParser
+
+from django_jobqueue import triage
+from django_jobqueue.conf import conf
+from django_jobqueue.figures import present
+from django_jobqueue.figures.present import is_alive
+from django_jobqueue.guesses import did_you_mean
+from django_jobqueue.management.jobqueue import worker_stacks
+from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.facts import as_json
+from django_jobqueue.management.jobqueue.subcommand import by
+from django_jobqueue.management.jobqueue.table import Column, Row, table
+from django_jobqueue.management.jobqueue.times import duration, span
+from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs
+from django_jobqueue.models import Worker
+from django_jobqueue.states import ALIVE
+
+ASKED: Final = ("drain", "resume", "stop", "restart")
+CHOICES: Final = "--host, --release or --all"
+COLUMNS: Final = (
+    Column("Id", right=True),
+    Column("Worker", least=16, cut="middle"),
+    Column("State"),
+    Column("Asked to"),
+    *(Column(title, right=True) for title in ("Running", "Slots", "Memory", "Age")),
+    Column("Release", least=8),
+    Column("Queues", least=10),
+)
+
+
+class Workers(SubcommandWithVerbs):
+    """Lists workers, and asks them."""
+
+    name = "workers"
+    summary = "List workers; drain, stop or restart them."
+    verbs = ("list", *ASKED, "stacks")
+    wanted = "WORKER ..."
+    description = """\
+List the workers that are alive, or ask workers to do something:
+
+  drain    claim nothing more, finish what runs, and stay
+  resume   claim again
+  stop     finish what runs, and end; runworkers goes on with one process less
+  restart  finish what runs, and end; a successor starts at once
+  stacks   write down where their jobs and threads are, which is then shown
+
+A worker is named by its id or by its name (host:pid), as the list shows them;
+or workers are chosen by --host, --release or --all.
+
+  jobqueue workers
+  jobqueue workers drain web-3:4711
+  jobqueue workers restart --release 2026.10
+  jobqueue workers stacks --all --format json
+
+A worker does it within a second or two, or at its next heartbeat. To stop a
+whole runworkers, send it SIGTERM."""
+    epilog = """\
+--format json prints a list. Of "list" and of what workers were asked, each is
+{id, name, state, asked_to, running, threads, async_slots, memory (bytes), age
+(seconds), release, queues (null is every queue), lease (seconds left)}; of
+"stacks" {id, name, at, stacks, left_out}, where at is null if it did not
+answer."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add how workers are chosen."""
+        super().add_arguments(parser)
+        parser.add_argument("--host", help="Workers of this host.")
+        parser.add_argument("--release", help="Workers of this release.")
+        parser.add_argument("--all", action="store_true", help="All living workers.")
+        parser.add_argument(
+            "--wait",
+            metavar="DURATION",
+            help="How long to wait for stacks (default: 10s).",
+        )
+
+    only_with = {"wait": ("stacks",)}
+
+    def do(
+        self, verb: str, words: list[str], console: Console, options: dict[str, Any]
+    ) -> None:
+        """List them, or ask those that are named. Raises CommandError."""
+        chosen = _chosen(words, options, needs_choice=verb != "list")
+        if verb == "list":
+            _show(console, options, chosen)
+        elif verb == "stacks":
+            wait = duration("--wait", options["wait"] or "10s")
+            worker_stacks.show(console, options, chosen, wait.total_seconds())
+        else:
+            _ask(verb, console, options, chosen)
+
+
+def _chosen(
+    words: list[str], options: dict[str, Any], *, needs_choice: bool
+) -> list[int]:
+    """The ids of the living workers that are meant. Raises CommandError."""
+    filters = {name: options[name] for name in ("host", "release") if options[name]}
+    ways = sum(map(bool, (words, filters or options["all"])))
+    if ways > 1:
+        raise CommandError(f"Name workers or choose them by {CHOICES}, not both.")
+    if needs_choice and not ways:
+        raise CommandError(f"Name workers by id or name, or choose them by {CHOICES}.")
+    living = Worker.objects.using(conf.database).filter(state__in=ALIVE, **filters)
+    names = dict(living.order_by("pk").values_list("pk", "name"))
+    if words:
+        return [_named(word, names) for word in dict.fromkeys(words)]
+    if filters and not names:
+        said = " and ".join(f"--{name} {value}" for name, value in filters.items())
+        raise CommandError(f"No living worker has {said}.")
+    return list(names)
+
+
+def _named(word: str, names: dict[int, str]) -> int:
+    """The id of the worker with this id or name. Raises CommandError."""
+    found = [id for id, name in names.items() if word in (str(id), name)]
+    if not found:
+        hint = did_you_mean(word, [*names.values(), *map(str, names)])
+        raise CommandError(f"There is no living worker {word!r}.{hint}")
+    return found[-1]
+
+
+def _show(console: Console, options: dict[str, Any], ids: Iterable[int]) -> None:
+    wanted = set(ids)
+    found = [one for one in _as_objects() if one["id"] in wanted]
+    if options["format"] == "json":
+        console.print(as_json(found))
+    elif not found:
+        console.print("No worker is alive.")
+    else:
+        rows = [Row(_cells(one)) for one in found]
+        bold = console.style.MIGRATE_LABEL
+        lines = table(COLUMNS, rows, width=console.width, heading=bold)
+        console.print("\n".join(lines))
+
+
+def _ask(verb: str, console: Console, options: dict[str, Any], ids: list[int]) -> None:
+    asked = triage.ask_workers(ids, verb, by=by())
+    if options["format"] == "json":
+        _show(console, options, asked)
+    else:
+        were = "was" if len(asked) == 1 else "were"
+        console.say(f"{counted(len(asked), 'worker')} {were} asked to {verb}.")
+    if gone := sorted(set(ids) - set(asked)):
+        listed = ", ".join(map(str, gone))
+        raise CommandError(f"Of these, no longer alive: {listed}.")
+
+
+def _as_objects() -> Iterator[dict[str, Any]]:
+    rows = present.read().workers
+    living = [row for row in rows if row.state in ALIVE]
+    asked = dict(
+        Worker.objects.using(conf.database)
+        .filter(pk__in=[row.id for row in living])
+        .values_list("pk", "desired")
+    )
+    for row in living:
+        yield {
+            "id": row.id,
+            "name": row.name,
+            "state": row.state if is_alive(row) else "lapsed",
+            "asked_to": asked.get(row.id, ""),
+            "running": row.running,
+            "threads": row.threads,
+            "async_slots": row.async_slots,
+            "memory": row.rss,
+            "age": row.age,
+            "release": row.release,
+            "queues": row.queues,
+            "lease": row.lease,
+        }
+
+
+def _cells(one: dict[str, Any]) -> list[str]:
+    memory = one["memory"]
+    return [
+        str(one["id"]),
+        one["name"],
+        one["state"],
+        one["asked_to"] or "-",
+        f"{one['running']:,}",
+        f"{one['threads'] + one['async_slots']:,}",
+        f"{memory / 2**20:,.0f} MB" if memory else "-",
+        span(one["age"]),
+        one["release"] or "-",
+        "every" if one["queues"] is None else ", ".join(one["queues"]),
+    ]

@@ -1,0 +1,48 @@
+"""What a worker process may not do, since many processes and threads share a host."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tests.architecture.source import imports, modules, texts
+
+
+def calls(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """What is called, as it is written, and the line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node.lineno
+
+
+def test_nothing_waits_with_select_which_fails_above_descriptor_1023() -> None:
+    guilty = [
+        (module.path, line)
+        for module in modules()
+        for name, line in calls(module.tree)
+        if name in ("select.select", "selectors.SelectSelector")
+    ]
+    imported = [m.path for m in modules() if "select.select" in imports(m.tree)]
+    assert (guilty, imported) == ([], [])
+
+
+def test_one_place_forks_and_so_closes_what_a_child_must_not_have() -> None:
+    forks = {
+        module.path
+        for module in modules()
+        for name, _line in calls(module.tree)
+        if name in ("os.fork", "os.forkpty") or name.startswith("multiprocessing.")
+    }
+    assert forks == {"workers/child.py"}
+
+
+def test_one_place_reads_what_proc_says_of_others_and_knows_that_it_may_be_hidden() -> (
+    None
+):
+    readers = {
+        module.path
+        for module in modules()
+        for text, _line in texts(module.tree)
+        if text.startswith("/proc/")
+    }
+    assert readers == {"workers/identity.py"}

@@ -1,0 +1,202 @@
+"""``jobqueue failures``: groups, and what is decided about them."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from django_jobqueue.management.jobqueue.failures import Failures
+from django_jobqueue.models import ArchivedJob, Failure, FailureGroup
+from django_jobqueue.redaction import MASK
+from tests.commands.conftest import jobqueue, make_archived
+from tests.conftest import HandDriven, queued
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db
+ONE, TWO = UUID("5f1c9a04" + "0" * 24), UUID("5f1c9a04" + "1" * 24)
+OTHER = UUID("abcd" + "0" * 28)
+
+
+def group(key: UUID = ONE, **columns: Any) -> FailureGroup:
+    """Insert a failure group."""
+    values = {
+        "coarse": key,
+        "error_class": "ValueError",
+        "frame": "shop.jobs:send",
+        "template": "no stock of <n>",
+        **columns,
+    }
+    return FailureGroup.objects.create(fingerprint=key, **values)
+
+
+def refusal(*arguments: str) -> str:
+    """What the command says when it refuses; nothing may have been decided."""
+    with pytest.raises(CommandError) as refused:
+        jobqueue("failures", *arguments)
+    assert not FailureGroup.objects.filter(changed_at__isnull=False).exists()
+    return str(refused.value)
+
+
+def listed(*arguments: str) -> list[str]:
+    """The fingerprints that are listed, in order."""
+    found = jobqueue("failures", *arguments, "--format", "json").json
+    return [one["fingerprint"] for one in found]
+
+
+def test_there_are_none() -> None:
+    assert jobqueue("failures").out == "No failure groups.\n"
+    assert listed() == []
+
+
+def test_groups_are_listed_the_latest_first() -> None:
+    now = timezone.now()
+    group(ONE, last_seen=now - timedelta(hours=3))
+    late = now - timedelta(seconds=42)
+    group(OTHER, last_seen=late, error_class="shop.errors.OutOfStock")
+    make_archived(3, fingerprint=ONE)
+    heading, first, second = jobqueue("failures", "list").out.splitlines()
+    assert heading.split()[:4] == ["Group", "State", "Jobs", "Waiting"]
+    assert first.split()[:4] == ["abcd0000", "open", "0", "0"]
+    assert second.split()[:5] == ["5f1c9a04", "open", "3", "0", "3h"]
+    assert "no stock of <n>" in second
+
+
+NOW = timezone.now()
+STATES: dict[str, dict[str, Any]] = {
+    "open": {},
+    "regressed": {"regressed_at": NOW},
+    "resolved": {"state": "resolved", "resolved_in": "r7"},
+    "ignored": {"state": "ignored", "ignored_until": NOW + timedelta(days=9)},
+    "ignored for good": {"state": "ignored"},
+    "no longer ignored": {"state": "ignored", "ignored_until": NOW - timedelta(1)},
+}
+
+
+@pytest.mark.parametrize(
+    ("flags", "states"),
+    [
+        ([], {"open", "regressed", "no longer ignored"}),
+        (["--state", "open"], {"open", "regressed", "no longer ignored"}),
+        (["--state", "regressed"], {"regressed"}),
+        (["--state", "resolved"], {"resolved"}),
+        (["--state", "ignored"], {"ignored", "ignored for good"}),
+        (["--state", "all"], {*STATES}),
+    ],
+)
+def test_groups_are_listed_by_their_state_at_this_moment(
+    flags: list[str], states: set[str]
+) -> None:
+    keys = {name: UUID(int=number) for number, name in enumerate(STATES)}
+    for name, columns in STATES.items():
+        group(keys[name], **columns)
+    assert set(listed(*flags)) == {str(keys[name]) for name in states}
+    assert len(listed(*flags, "--limit", "1")) == 1
+
+
+def test_programs_are_told_the_documented_keys() -> None:
+    group()
+    words = set(re.findall(r"\w+", Failures.epilog))
+    (one,) = jobqueue("failures", "--format", "json").json
+    assert set(one) <= words
+    shown = jobqueue("failures", "show", str(ONE), "--format", "json").json
+    assert set(one) < set(shown) <= words
+    assert shown["newest"] is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_group_is_shown_with_its_newest_failure(worker: HandDriven) -> None:
+    jobs.fail_with.enqueue("lookup")
+    jobs.fail.using(queue="mail").enqueue("password=hunter2")
+    worker.work()
+    found = FailureGroup.objects.get(error_class="ValueError")
+    text = jobqueue("failures", "show", found.pk.hex[:8]).out
+    assert text.startswith(f"Failure group  {found.pk}\nState          open\n")
+    assert "Archived jobs  1\n" in text
+    assert "Job types      tests.sample.fail\n" in text
+    assert "    3  tests.sample.fail  mail  " in text
+    assert f"ValueError: password={MASK}" in text
+    Failure.objects.update(traceback="Bearer abcdefghijkl\n\x1b[31m")
+    text = jobqueue("failures", "show", str(found.pk)).out
+    assert "abcdefghijkl" not in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("name", [str(ONE), ONE.hex, "5f1c9a040", "5F1C9A04-00"])
+def test_a_group_is_named_by_the_beginning_of_its_fingerprint(name: str) -> None:
+    group(ONE)
+    group(TWO)
+    said = jobqueue("failures", "resolve", name)
+    assert said.out == "1 failure group was resolved.\n"
+    assert FailureGroup.objects.get(state="resolved").pk == ONE
+
+
+DECISIONS: dict[str, tuple[list[str], str, dict[str, Any]]] = {
+    "resolve": (["--in-release", "r7"], "open", {"resolved_in": "r7"}),
+    "ignore": (["--until", "2h"], "open", {"ignored_until__isnull": False}),
+    "reopen": ([], "resolved", {"state": "open"}),
+}
+
+
+@pytest.mark.parametrize("verb", DECISIONS)
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_decision_is_written_and_told(
+    operated: list[dict[str, Any]], verb: str, count: int
+) -> None:
+    flags, before, after = DECISIONS[verb]
+    for key in (ONE, OTHER):
+        group(key, state=before)
+    names = [str(ONE), "abcd", "ABCD"][:count] + [str(ONE)]
+    done = {"resolve": "resolved", "ignore": "ignored", "reopen": "reopened"}[verb]
+    were = "group was" if count == 1 else "groups were"
+    said = jobqueue("failures", *flags, verb, *names)
+    assert said.out == f"{count} failure {were} {done}.\n"
+    assert FailureGroup.objects.filter(**after).count() == count
+    (one,) = operated
+    assert (one["verb"], one["count"]) == (f"{verb} failures", count)
+    found = jobqueue("failures", verb, *flags, str(ONE), "--format", "json").json
+    assert [entry["fingerprint"] for entry in found] == [str(ONE)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["resolv", "5f1c"], "failures has no verb 'resolv'. Did you mean 'resolve'?"),
+        (["5f1c9a04"], "failures has no verb '5f1c9a04'. Its verbs are list, show, re"),
+        (["list", "5f1c9a04"], "list takes no name. Did you mean 'show 5f1c9a04'?"),
+        (["resolve"], "Name the groups to resolve by their fingerprints."),
+        (["show", "5f1c9a04", "abcd"], "Several failure groups begin with '5f1c9a04',"),
+        (["show", str(ONE), "abcd"], "show shows one failure group."),
+        (["resolve", "5f1"], "'5f1' is no fingerprint: give it, or its first 4 or mor"),
+        (["resolve", "xyz12"], "'xyz12' is no fingerprint"),
+        (["resolve", "0" * 33], f"'{'0' * 33}' is no fingerprint"),
+        (["resolve", "ffff"], "There is no failure group 'ffff'."),
+        (["resolve", str(ONE), "ffff"], "There is no failure group 'ffff'."),
+        (["ignore", "abcd", "--until", "2020-01-01"], "--until: this moment is past."),
+        (["ignore", "abcd", "--until", "soon"], "--until: 'soon' is no time. Write a "),
+        (["ignore", "abcd", "--in-release", "r"], "--in-release goes with resolve al"),
+        (["resolve", "abcd", "--limit", "1"], "--limit goes with list alone."),
+        (["resolve", "abcd", "--in-release", "r" * 101], "in_release must not be long"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_decides_nothing(
+    arguments: list[str], message: str
+) -> None:
+    for key in (ONE, TWO, OTHER):
+        group(key)
+    assert refusal(*arguments).startswith(message)
+
+
+def test_the_jobs_of_a_group_are_replayed() -> None:
+    group()
+    chosen = make_archived(2, fingerprint=ONE)
+    make_archived(3, fingerprint=OTHER)
+    said = jobqueue("replay", "--group", "5f1c9a04")
+    assert said.out == "2 jobs were replayed.\n"
+    assert {job.replay_of for job in queued()} == set(chosen)
+    assert ArchivedJob.objects.count() == 5

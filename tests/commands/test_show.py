@@ -1,0 +1,203 @@
+"""``jobqueue show``: one job, with all that is known of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+from django.db import connection
+
+from django_jobqueue import triage
+from django_jobqueue.management.jobqueue.show import Show
+from django_jobqueue.models import Failure, QueuedJob, Report
+from django_jobqueue.redaction import MASK
+from django_jobqueue.store.rows import Job
+from tests.commands.conftest import jobqueue
+from tests.conftest import HandDriven
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SECRET = "hunter2secret"
+Make = Callable[[HandDriven], Job]
+
+
+def made_many_things(worker: HandDriven) -> Job:
+    options: Any = {
+        "tags": ["a", "ü"],
+        "metadata": {"trace": 7, "api_key": SECRET},
+        "enqueued_by": "anna",
+        "on_complete": jobs.report,
+        "max_attempts": 7,
+    }
+    return jobs.tell.using(**options).enqueue(2, retry=True, secret=SECRET)
+
+
+def waiting(worker: HandDriven) -> Job:
+    return made_many_things(worker)
+
+
+def running(worker: HandDriven) -> Job:
+    made = made_many_things(worker)
+    worker.claim()
+    return made
+
+
+def over(worker: HandDriven) -> Job:
+    made = made_many_things(worker)
+    worker.work()
+    return made
+
+
+def failed(worker: HandDriven) -> Job:
+    made = jobs.fail_with.enqueue("lookup")
+    worker.work()
+    return made
+
+
+def cancelled(worker: HandDriven) -> Job:
+    made = waiting(worker)
+    triage.cancel(made.id, reason="why not")
+    return made
+
+
+def replayed(worker: HandDriven) -> Job:
+    return triage.replay(failed(worker).id)
+
+
+STATES: dict[str, tuple[Make, str]] = {
+    "waiting": (waiting, "queued"),
+    "running": (running, "running"),
+    "over": (over, "succeeded"),
+    "failed": (failed, "failed"),
+    "cancelled": (cancelled, "cancelled"),
+    "replayed": (replayed, "queued"),
+}
+
+
+def facts(text: str) -> dict[str, str]:
+    """The first lines of what is shown, each a name and a value."""
+    lines = text.partition("\n\n")[0].splitlines()
+    return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in lines)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_job_is_shown_in_every_state(worker: HandDriven, state: str) -> None:
+    make, status = STATES[state]
+    id = str(make(worker).id)
+    text, as_json = jobqueue("show", id), jobqueue("show", f"job_{id}", "--format=json")
+    assert text.err == as_json.err == ""
+    assert facts(text.out)["Job"] == id
+    assert (as_json.json["id"], as_json.json["status"]) == (id, status)
+    assert facts(text.out)["Status"] == status
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_keys_are_the_same_in_every_state(worker: HandDriven, state: str) -> None:
+    make, _ = STATES[state]
+    found = jobqueue("show", str(make(worker).id), "--format", "json").json
+    words = set(re.findall(r"\w+", Show.epilog))
+    assert set(found) <= words
+    assert len(found) == 36
+
+
+def test_what_was_said_and_what_came_of_it_is_shown(worker: HandDriven) -> None:
+    found = jobqueue("show", str(over(worker).id), "--format", "json").json
+    assert found["tags"] == ["a", "ü"]
+    assert found["enqueued_by"] == "anna"
+    assert found["on_complete"] == "tests.sample.report"
+    assert (found["attempts"], found["max_attempts"]) == (2, 7)
+    assert found["progress"]["percent"] == 100
+    assert found["progress"]["note"] == "done"
+    (failure,) = found["failures"]
+    assert (failure["attempt"], failure["end"]) == (1, "failed")
+    assert failure["error_message"] == "not yet"
+    assert failure["traceback"].endswith("ValueError: not yet\n")
+    assert [line["text"] for line in found["lines"]][:2] == ["line 0", "line 1"]
+
+
+def test_the_text_has_the_same(worker: HandDriven) -> None:
+    text = jobqueue("show", str(over(worker).id)).out
+    for part in (
+        "a, ü",
+        "anna",
+        "tests.sample.report",
+        "2 of 7",
+        "ValueError: not yet",
+    ):
+        assert part in text
+    assert "Traceback of attempt 1" in text
+    assert "info  line 1" in text
+
+
+@pytest.mark.parametrize("state", ["waiting", "running", "over", "cancelled"])
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_secrets_are_masked_wherever_they_are(
+    worker: HandDriven, state: str, form: str
+) -> None:
+    make, _ = STATES[state]
+    id = make(worker).id
+    Failure.objects.filter(job_id=id).update(
+        error_message=f"no {SECRET}", traceback=f"…{SECRET}\n", reason=SECRET
+    )
+    Report.objects.filter(job_id=id).update(note=f"with {SECRET}")
+    shown = jobqueue("show", str(id), "--format", form).out
+    assert SECRET not in shown
+    assert MASK in shown
+
+
+def test_nothing_can_talk_to_the_terminal(worker: HandDriven) -> None:
+    made = jobs.fail.enqueue("\x1b[31mred\n\x1b]0;title\x07")
+    worker.work()
+    text = jobqueue("show", str(made.id)).out
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+def test_a_job_whose_type_is_gone_is_shown(worker: HandDriven) -> None:
+    made = over(worker)
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM jobqueue_jobtype WHERE name = 'tests.sample.tell'")
+    found = jobqueue("show", str(made.id), "--format", "json").json
+    assert (found["handler"], found["max_attempts"]) == ("", 7)
+
+
+def test_what_plain_sql_wrote_is_shown(worker: HandDriven) -> None:
+    made = over(worker)
+    lines = json.dumps([["x"], [1e300, "info", "y"], 5, [0, 1, 2]])
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE jobqueue_report SET lines = %s::jsonb", [lines])
+    found = jobqueue("show", str(made.id), "--format", "json").json
+    assert {line["text"] for line in found["lines"]} == {"2"}
+
+
+def test_an_override_shows_in_the_limit() -> None:
+    made = jobs.add.enqueue(1)
+    triage.override("tests.sample.add", max_attempts=9)
+    assert " of 9\n" in jobqueue("show", str(made.id)).out
+    triage.override("tests.sample.add", max_attempts=-1)
+    assert " of unlimited\n" in jobqueue("show", str(made.id)).out
+    triage.override("tests.sample.add", max_attempts=None)
+
+
+def test_replays_know_each_other(worker: HandDriven) -> None:
+    made = replayed(worker)
+    old = str(QueuedJob.objects.get().replay_of)
+    assert str(made.id) in jobqueue("show", old).out
+    assert old in jobqueue("show", str(made.id)).out
+
+
+@pytest.mark.parametrize(
+    ("id", "message"),
+    [
+        ("019aa2f0-0000-7000-8000-000000000001", "There is no job "),
+        ("7", "'7' is no job id; it must be a UUID."),
+    ],
+)
+def test_what_is_no_job_is_refused(id: str, message: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        jobqueue("show", id)
+    assert str(refused.value).startswith(message)

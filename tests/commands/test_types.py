@@ -1,0 +1,136 @@
+"""``jobqueue types``: job types, their policies and overrides."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+
+from django_jobqueue import triage
+from django_jobqueue.management.jobqueue.types import Types
+from django_jobqueue.models import JobType
+from tests.commands.conftest import jobqueue
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db
+ADD, ONCE, LIMITED = (
+    f"tests.sample.{name}" for name in ("add", "write_once", "write_limited")
+)
+
+
+def line_of(name: str) -> list[str]:
+    """The words of a job type's line in the list."""
+    (line,) = (
+        line.split()
+        for line in jobqueue("types").out.splitlines()
+        if line.startswith(f"{name} ")
+    )
+    return line
+
+
+def facts(name: str) -> dict[str, str]:
+    """What is shown of one job type."""
+    lines = jobqueue("types", "show", name).out.splitlines()
+    return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in lines)  # type: ignore[misc]
+
+
+def shown(name: str) -> dict[str, Any]:
+    """The same for programs."""
+    found: dict[str, Any] = jobqueue("types", "show", name, "--format", "json").json
+    return found
+
+
+def test_job_types_are_listed_with_what_holds() -> None:
+    jobs.add.enqueue_many([{"a": 1}] * 3)
+    assert line_of(ADD)[1:] == ["default", "5", "-", "3", "0", "-"]
+    assert line_of(ONCE)[2] == "1"
+    assert line_of(LIMITED)[3] == "2"
+
+
+def test_an_override_is_marked() -> None:
+    triage.override(ADD, max_attempts=-1, concurrency=7, timeout=timedelta(0))
+    triage.pause(ADD, reason="why", by="anna")
+    JobType.objects.create(name="elsewhere.report")
+    assert line_of(ADD)[2:4] == ["-*", "7*"]
+    assert line_of(ADD)[-1] == "paused"
+    assert line_of("elsewhere.report")[-3:] == ["no", "handler", "here"]
+
+
+def test_one_job_type_is_shown_with_where_each_value_comes_from() -> None:
+    triage.override(ADD, max_attempts=9, keep_succeeded=timedelta(days=30))
+    triage.pause(ADD, reason="the bank is closed", by="anna")
+    found = facts(ADD)
+    assert found["Job type"] == ADD
+    assert found["Handler"] == "tests.sample.jobs:add"
+    assert found["Max attempts"] == "9 (overridden; otherwise 5)"
+    assert found["Timeout"] == "1h"
+    assert found["Concurrency"] == "unlimited"
+    assert found["Keep succeeded"] == "30d (overridden; otherwise as the settings say)"
+    assert found["Keep unsuccessful"] == "as the settings say"
+    assert found["Paused"] == "until it is resumed, anna, the bank is closed"
+
+
+def test_a_handler_that_is_not_known_here_is_said() -> None:
+    JobType.objects.create(name="elsewhere.report", handler="elsewhere.jobs:report")
+    assert facts("elsewhere.report")["Handler"] == (
+        "elsewhere.jobs:report (not known here)"
+    )
+
+
+def test_programs_are_told_the_documented_keys() -> None:
+    words = set(re.findall(r"\w+", Types.epilog))
+    one = shown(ADD)
+    assert set(one) <= words
+    assert set(one["policy"]) <= words
+    listed = jobqueue("types", "list", "--format", "json").json
+    assert one in listed
+    assert len(listed) == JobType.objects.count()
+
+
+@pytest.mark.parametrize(
+    ("override", "option", "policy"),
+    [
+        ({}, "max_attempts", (5, None, 5)),
+        ({"max_attempts": 9}, "max_attempts", (5, 9, 9)),
+        ({"max_attempts": -1}, "max_attempts", (5, -1, None)),
+        ({"concurrency": 0}, "concurrency", (None, 0, 0)),
+        ({"concurrency": -1}, "concurrency", (None, -1, None)),
+        ({"timeout": timedelta(seconds=5)}, "timeout", (3600.0, 5.0, 5.0)),
+        ({"timeout": timedelta(0)}, "timeout", (3600.0, 0.0, None)),
+        ({"priority": -1}, "priority", (0, -1, -1)),
+        ({"keep_succeeded": timedelta(1)}, "keep_succeeded", (None, 86400.0, 86400.0)),
+    ],
+)
+def test_programs_are_told_code_override_and_what_holds(
+    override: dict[str, Any], option: str, policy: tuple[Any, Any, Any]
+) -> None:
+    triage.override(ADD, **override)
+    assert tuple(shown(ADD)["policy"][option].values()) == policy
+
+
+def test_a_job_type_that_is_never_started_twice_has_one_attempt() -> None:
+    triage.override(ONCE, max_attempts=7)
+    assert shown(ONCE)["policy"]["max_attempts"]["value"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["shwo", ADD], "types has no verb 'shwo'. Did you mean 'show'? Its verbs are"),
+        ([ADD], f"types has no verb '{ADD}'. Its verbs are list, show."),
+        (["list", ADD], f"list takes no name. Did you mean 'show {ADD}'?"),
+        (["show"], "Say which job type to show."),
+        (["show", ADD, ONCE], "Say which job type to show."),
+        (
+            ["show", "tests.sample.ad"],
+            "There is no job type 'tests.sample.ad'. Did you",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: list[str], message: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        jobqueue("types", *arguments)
+    assert str(refused.value).startswith(message)

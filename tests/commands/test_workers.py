@@ -1,0 +1,196 @@
+"""``jobqueue workers``: a list, and what workers are asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management.base import CommandError
+
+from django_jobqueue import triage
+from django_jobqueue.management.jobqueue import worker_stacks
+from django_jobqueue.management.jobqueue.workers import Workers
+from django_jobqueue.models import Worker
+from tests.commands.conftest import jobqueue
+from tests.conftest import RunWorkers, eventually
+from tests.figures.rows import worker
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db
+
+
+def refusal(*arguments: str) -> str:
+    """What the command says when it refuses; nobody may have been asked."""
+    with pytest.raises(CommandError) as refused:
+        jobqueue("workers", *arguments)
+    assert set(Worker.objects.values_list("desired", flat=True)) <= {""}
+    return str(refused.value)
+
+
+def asked() -> dict[str, str]:
+    """What each worker is asked to do."""
+    return dict(Worker.objects.exclude(desired="").values_list("name", "desired"))
+
+
+def test_nobody_works() -> None:
+    assert jobqueue("workers").out == "No worker is alive.\n"
+    assert jobqueue("workers", "list", "--format", "json").json == []
+
+
+def test_workers_are_listed_with_what_they_are_asked() -> None:
+    one = worker("web-1:1", release="r1", queues=["mail", "sms"], desired="drain")
+    worker("web-2:2", running=3, threads=4, async_slots=100)
+    worker("web-3:3", state="stopped")
+    heading, *lines = jobqueue("workers").out.splitlines()
+    assert heading.split() == [
+        *("Id", "Worker", "State", "Asked", "to", "Running", "Slots", "Memory", "Age"),
+        *("Release", "Queues"),
+    ]
+    assert lines[0].split()[:4] == [str(one.pk), "web-1:1", "running", "drain"]
+    assert lines[0].endswith("r1       mail, sms")
+    assert "web-2:2" in lines[1]
+    assert len(lines) == 2
+
+
+def test_programs_are_told_the_documented_keys() -> None:
+    worker("web-1:1")
+    (one,) = jobqueue("workers", "--format", "json").json
+    assert all(key in Workers.epilog for key in one)
+    assert (one["name"], one["queues"], one["asked_to"]) == ("web-1:1", None, "")
+
+
+VERBS = ["drain", "resume", "stop", "restart"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_worker_is_asked_by_its_name_or_its_id(verb: str) -> None:
+    one, two = worker("web-1:1"), worker("web-2:2")
+    worker("web-3:3")
+    said = jobqueue("workers", verb, "web-1:1", str(two.pk), "web-1:1")
+    assert said.out == f"2 workers were asked to {verb}.\n"
+    assert asked() == {one.name: verb, two.name: verb}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    ("flags", "names"),
+    [
+        (["--all"], {"a:1", "a:2", "b:3"}),
+        (["--host", "a"], {"a:1", "a:2"}),
+        (["--release", "r1"], {"a:1"}),
+        (["--host", "a", "--release", "r2"], {"a:2"}),
+    ],
+)
+def test_workers_are_chosen_by_flags(
+    verb: str, flags: list[str], names: set[str]
+) -> None:
+    worker("a:1", host="a", release="r1")
+    worker("a:2", host="a", release="r2")
+    worker("b:3", host="b", release="r2")
+    worker("a:4", host="a", release="r1", state="lost")
+    found = jobqueue("workers", *flags, verb, "--format", "json").json
+    assert {one["name"] for one in found} == names
+    assert {one["asked_to"] for one in found} == {verb}
+    assert asked() == dict.fromkeys(names, verb)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["drian", "a:1"], "workers has no verb 'drian'. Did you mean 'drain'? Its "),
+        (["drain"], "Name workers by id or name, or choose them by --host, --release "),
+        (["drain", "a:1", "--all"], "Name workers or choose them by --host, --releas"),
+        (["drain", "a:11"], "There is no living worker 'a:11'. Did you mean 'a:1'?"),
+        (["drain", "a:1", "b:9"], "There is no living worker 'b:9'."),
+        (["drain", "gone:1"], "There is no living worker 'gone:1'."),
+        (["stop", "--host", "c"], "No living worker has --host c."),
+        (["drain", "a:1", "--wait", "3s"], "--wait goes with stacks alone."),
+        (["stacks", "a:1", "--wait", "x"], "--wait: 'x' is no duration. Write 30s"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_asks_nobody(
+    arguments: list[str], message: str
+) -> None:
+    worker("a:1", host="a")
+    worker("gone:1", state="stopped")
+    assert refusal(*arguments).startswith(message)
+
+
+def test_a_worker_that_ends_meanwhile_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = worker("a:1"), worker("a:2")
+    ask = triage.ask_workers
+
+    def ask_when_one_is_gone(*arguments: Any, **kwargs: Any) -> list[int]:
+        Worker.objects.filter(pk=one.pk).update(state="stopped")
+        return ask(*arguments, **kwargs)
+
+    monkeypatch.setattr(triage, "ask_workers", ask_when_one_is_gone)
+    with pytest.raises(CommandError) as refused:
+        jobqueue("workers", "drain", "--all")
+    assert str(refused.value) == f"Of these, no longer alive: {one.pk}."
+    assert asked() == {two.name: "drain"}
+
+
+def test_a_worker_that_does_not_answer_is_waited_for_no_longer_than_is_said() -> None:
+    one = worker("a:1")
+    said = jobqueue("workers", "stacks", "a:1", "--wait", "0")
+    assert "Worker a:1\nIt did not answer in time." in said.out
+    found = jobqueue("workers", "stacks", "a:1", "--wait", "0", "--format", "json").json
+    assert found == [
+        {"id": one.pk, "name": "a:1", "at": None, "stacks": [], "left_out": 0}
+    ]
+
+
+def test_the_answer_of_now_is_shown_and_not_an_older_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = worker("a:1", answer={"inquiry": 5, "at": "2020-01-01", "stacks": []})
+
+    def answer(seconds: float) -> None:
+        row = Worker.objects.get(pk=one.pk)
+        stacks = [
+            {"job_id": "j", "job_type": "t", "seconds": 2, "stack": "  in handler\n"},
+            {"thread": "dispatcher", "stack": "  in wait\x1b\n"},
+        ]
+        row.answer = {
+            "inquiry": row.request["inquiry"],
+            "at": "2026-01-01T00:00:00+00:00",
+            "stacks": stacks,
+            "left_out": 1,
+        }
+        row.save()
+
+    monkeypatch.setattr(worker_stacks, "rest", answer)
+    assert jobqueue("workers", "stacks", "a:1").out.splitlines() == [
+        "",
+        "Worker a:1",
+        "Job j (t), for 2.0 s:",
+        "  in handler",
+        "",
+        "Thread dispatcher:",
+        "  in wait\\x1b",
+        "",
+        "1 more had no room.",
+    ]
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+def test_a_real_worker_obeys(
+    runworkers: Callable[..., RunWorkers], journal: str
+) -> None:
+    jobs.write.enqueue(journal, seconds=3)
+    started = runworkers()
+    started.started()
+    eventually(lambda: jobs.notes(journal))
+    stacks = jobqueue("workers", "stacks", "--all", "--format", "json").json
+    text = json.dumps(stacks)
+    assert "tests.sample.write" in text
+    assert "time.sleep(seconds)" in text
+    jobqueue("workers", "drain", "--all")
+    eventually(lambda: Worker.objects.filter(state="draining").exists())
+    jobqueue("workers", "resume", "--all")
+    eventually(lambda: Worker.objects.filter(state="running").exists())
+    assert started.stop() == 0

@@ -1,0 +1,146 @@
+"""A limit of attempts that is lowered while a job waits for its next one: the handler
+is not called again, however it was lowered and whatever it is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from django_jobqueue import Handler, InvalidArguments, triage
+from django_jobqueue.models import Failure, QueuedJob
+from django_jobqueue.registry import registry
+from django_jobqueue.states import Delivery
+from django_jobqueue.store.rows import Job
+from tests.conftest import HandDriven, archived, queued
+from tests.sample import jobs
+
+HANDLERS: dict[str, Handler[..., Any]] = {
+    "sync": jobs.fail_often,
+    "async": jobs.afail_often,
+    "atomic": jobs.fail_atomic,
+}
+
+
+@contextmanager
+def declared(handler: Handler[..., Any], **policy: Any) -> Iterator[None]:
+    """The handler as another release declares it."""
+    before = handler.declaration
+    registry.add(replace(before, policy=replace(before.policy, **policy)))
+    try:
+        yield
+    finally:
+        registry.add(before)
+
+
+@contextmanager
+def by_override(handler: Handler[..., Any], job: Job) -> Iterator[None]:
+    triage.override(handler.name, max_attempts=1)
+    yield
+
+
+@contextmanager
+def by_plain_sql(handler: Handler[..., Any], job: Job) -> Iterator[None]:
+    QueuedJob.objects.update(max_attempts=1)
+    yield
+
+
+@contextmanager
+def by_a_release(handler: Handler[..., Any], job: Job) -> Iterator[None]:
+    with declared(handler, max_attempts=1):
+        yield
+
+
+@contextmanager
+def by_a_promise(handler: Handler[..., Any], job: Job) -> Iterator[None]:
+    with declared(handler, delivery=Delivery.AT_MOST_ONCE):
+        yield
+
+
+@contextmanager
+def by_the_setting(handler: Handler[..., Any], job: Job) -> Iterator[None]:
+    with override_settings(JOBQUEUE={"MAX_ATTEMPTS": 1}):
+        yield
+
+
+WAYS = [by_override, by_plain_sql, by_a_release, by_a_promise, by_the_setting]
+
+
+@pytest.mark.parametrize(("kind", "lowered"), [*product(HANDLERS, WAYS)])
+def test_a_job_that_has_no_attempt_left_is_not_started(
+    make_worker: Callable[..., HandDriven],
+    caplog: pytest.LogCaptureFixture,
+    journal: str,
+    kind: str,
+    lowered: Callable[..., Any],
+) -> None:
+    handler = HANDLERS[kind]
+    job = handler.enqueue(journal)
+    make_worker().work()
+    triage.run_now(job.id)
+    make_worker().work()
+    assert (queued()[0].attempts, jobs.notes(journal)) == (2, [["failed"]] * 2)
+    triage.run_now(job.id)
+    with lowered(handler, job), caplog.at_level(logging.ERROR, "django_jobqueue"):
+        make_worker().work()
+    (over,) = archived()
+    assert (over.status, over.attempts) == ("failed", 2)
+    assert over.error_message == "no attempt is left: 2 made, 1 allowed"
+    assert jobs.notes(journal) == [["failed"]] * 2
+    assert Failure.objects.filter(job_id=job.id).count() == 2
+    errors = [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR]
+    assert errors == [
+        f"Job {job.id} ({handler.name}) failed for good (no attempt is left: 2 made, "
+        "1 allowed)"
+    ]
+
+
+def waiting(worker: HandDriven, journal: str, attempts: int) -> Job:
+    """A job that has made so many attempts, and waits."""
+    job = jobs.fail_often.using(max_attempts=9).enqueue(journal)
+    for _ in range(attempts):
+        triage.run_now(job.id)
+        worker.claim()
+        worker.run()
+        worker.finish()
+    return triage.get_job(job.id)
+
+
+@pytest.mark.parametrize(("made", "number"), [(1, 1), (2, 1), (2, 2)])
+def test_a_number_that_leaves_no_attempt_is_refused(
+    worker: HandDriven, journal: str, made: int, number: int
+) -> None:
+    job, fresh = waiting(worker, journal, made), waiting(worker, journal, 0)
+    were = "attempt was" if made == 1 else "attempts were"
+    with pytest.raises(InvalidArguments) as caught:
+        triage.allow_attempts([fresh.id, job.id], number)
+    assert str(caught.value) == (
+        f"max_attempts must be at least {made + 1}, not {number}: {made} {were} made "
+        f"of job {job.id}. triage.fail ends a job without another attempt."
+    )
+    assert {row.max_attempts for row in queued()} == {9}
+
+
+def test_a_number_that_leaves_one_is_allowed(worker: HandDriven, journal: str) -> None:
+    job = waiting(worker, journal, 1)
+    assert triage.allow_attempts([job.id], 2) == [job.id]
+    triage.run_now(job.id)
+    worker.work()
+    (over,) = archived()
+    assert (over.status, over.attempts) == ("failed", 2)
+
+
+def test_a_job_that_makes_its_attempt_meanwhile_is_left_alone(
+    worker: HandDriven, journal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look and the change."""
+    job = waiting(worker, journal, 1)
+    monkeypatch.setattr(triage.ending.store_attempts, "spent", lambda *_: None)
+    assert triage.allow_attempts([job.id], 1) == []
+    assert [row.max_attempts for row in queued()] == [9]

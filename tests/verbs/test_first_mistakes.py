@@ -1,0 +1,93 @@
+"""What somebody meets who uses the job queue for the first time: in async code, without
+the app, without its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.exceptions import SynchronousOnlyOperation
+from django.db import ProgrammingError, connection
+from django.test import modify_settings
+
+from django_jobqueue import enqueue, enqueue_many, triage
+from django_jobqueue.ids import new_id
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("call", "instead"),
+    [
+        (lambda: jobs.add.enqueue(1), "aenqueue"),
+        (lambda: jobs.add_alone.enqueue(1), "aenqueue"),
+        (lambda: jobs.add.using(id=new_id()).enqueue(1), "aenqueue"),
+        (lambda: enqueue("tests.sample.add", {"a": 1}), "aenqueue"),
+        (lambda: jobs.add.enqueue_many([{"a": 1}]), "aenqueue_many"),
+        (lambda: jobs.add_alone.enqueue_many([{"a": 1}]), "aenqueue_many"),
+        (lambda: enqueue_many("tests.sample.add", [{"a": 1}]), "aenqueue_many"),
+    ],
+)
+def test_in_async_code_the_async_twin_is_named(
+    call: Callable[[], Any], instead: str
+) -> None:
+    async def view() -> None:
+        call()
+
+    with pytest.raises(SynchronousOnlyOperation) as caught:
+        async_to_sync(view)()
+    assert str(caught.value) == (
+        f"{instead[1:]}() cannot be called in async code, such as an async view. Write "
+        f"await {instead}(…), which takes the same arguments."
+    )
+
+
+VERBS: dict[str, Callable[[], Any]] = {
+    "enqueue": lambda: jobs.add.enqueue(1),
+    "enqueue once": lambda: jobs.add.using(id=new_id()).enqueue(1),
+    "enqueue unique": lambda: jobs.add_alone.enqueue(1),
+    "enqueue many": lambda: jobs.add.enqueue_many([{"a": 1}]),
+    "get_job": lambda: triage.get_job(new_id()),
+    "cancel": lambda: triage.cancel(new_id()),
+    "replay": lambda: triage.replay_many(new_id()),
+    "prune": lambda: triage.prune_jobs(new_id()),
+}
+TABLES = ("jobqueue_queuedjob", "jobqueue_archivedjob")
+
+
+def without_tables(call: Callable[[], Any]) -> str:
+    """What a call says when the tables have other names."""
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(f"ALTER TABLE {table} RENAME TO elsewhere_{table}")
+    with pytest.raises(ProgrammingError) as caught:
+        call()
+    assert caught.value.__cause__.sqlstate == "42P01"  # type: ignore[union-attr]
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_without_its_tables_every_verb_says_to_migrate(verb: str) -> None:
+    assert without_tables(VERBS[verb]).startswith(
+        "The tables of the job queue are missing or not up to date in the database "
+        "'default': run manage.py migrate. (relation"
+    )
+
+
+@modify_settings(INSTALLED_APPS={"remove": ["django_jobqueue"]})
+def test_without_the_app_it_says_to_install_it() -> None:
+    assert (
+        "in the database 'default': add 'django_jobqueue' to INSTALLED_APPS, and run "
+        "manage.py migrate. (relation"
+    ) in without_tables(VERBS["enqueue"])
+
+
+def test_other_errors_of_the_database_are_as_they_are() -> None:
+    from django_jobqueue.store.connection import DjangoDatabase
+
+    with pytest.raises(ProgrammingError) as caught:
+        DjangoDatabase().fetch("SELECT FROM WHERE")
+    assert str(caught.value).startswith("syntax error")

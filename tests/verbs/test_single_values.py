@@ -1,0 +1,121 @@
+"""A function that takes several takes one as well, or says that it wants several.
+
+A text is an iterable: ``pause("shop.send")`` would pause the job types "s", "h", "o" …
+So would a single id be no iterable at all.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+import django_jobqueue
+from django_jobqueue import InvalidArguments, progress, testing, triage
+from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.store.prune import Rule
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db
+
+ID = uuid4()
+SINGLES: dict[str, list[Any]] = {
+    "ids": [ID, str(ID), f"job_{ID}"],
+    "fingerprints": [ID, str(ID)],
+    "names": ["tests.sample.add", jobs.add],
+    "rules": [Rule(status=ArchivedStatus.FAILED, keep=1e9)],
+    "queue": ["mail"],
+}
+OF_WORKERS = ("ask_workers", "ask_where")
+ARGUMENTS: dict[str, dict[str, Any]] = {  # besides the several
+    "allow_attempts": {"max_attempts": 9},
+    "ask_workers": {"what": "drain"},
+    "assign": {"assignee": "anna"},
+    "fail": {"reason": "why"},
+    "note": {"text": "why"},
+}
+REFUSES = {"enqueue_many", "worker"}  # tried below
+SEVERAL = ("Iterable", "Sequence", "Collection", "Ids", "Names", "Fingerprints")
+
+
+def public() -> Iterator[Callable[..., Any]]:
+    """Every public function, but for async twins, which call theirs."""
+    for room in (django_jobqueue, triage, triage.bulk, testing, progress):
+        for name in getattr(room, "__all__", dir(room)):
+            found = getattr(room, name)
+            is_own = hasattr(room, "__all__") or (
+                getattr(found, "__module__", "") == room.__name__
+            )
+            if is_own and inspect.isfunction(found) and name[0] != "_":
+                yield found
+
+
+def several_of(function: Callable[..., Any]) -> Iterator[str]:
+    """The names of the parameters that take several."""
+    for parameter in inspect.signature(function).parameters.values():
+        annotation = str(parameter.annotation)
+        if any(word in annotation for word in SEVERAL):
+            yield parameter.name
+
+
+TAKES_SEVERAL: dict[str, tuple[Callable[..., Any], str]] = {
+    function.__name__: (function, name)
+    for function in public()
+    if not inspect.iscoroutinefunction(function)
+    for name in several_of(function)
+}
+
+
+def outcome(function: Callable[..., Any], **arguments: Any) -> Any:
+    """What the call returns, or raises."""
+    try:
+        found = function(**arguments)
+        return list(found) if inspect.isgenerator(found) else found
+    except Exception as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", sorted({*TAKES_SEVERAL} - REFUSES))
+def test_one_is_taken_as_one_of_several(name: str) -> None:
+    function, parameter = TAKES_SEVERAL[name]
+    singles = [7] if name in OF_WORKERS else SINGLES[parameter]
+    for single in singles:
+        besides = ARGUMENTS.get(name, {})
+        alone = outcome(function, **{parameter: single}, **besides)
+        among = outcome(function, **{parameter: [single]}, **besides)
+        assert repr(alone) == repr(among), name
+
+
+def test_the_functions_that_take_several_are_known() -> None:
+    assert {
+        *("cancel", "run_now", "reschedule", "release", "fail", "allow_attempts"),
+        *("replay_many", "prune_jobs", "prune", "pause", "resume"),
+        *("resolve", "ignore", "reopen", "assign", "note"),
+        *("ask_workers", "ask_where", "progress_of_many", "drain"),
+        *REFUSES,
+    } <= {*TAKES_SEVERAL}
+
+
+def test_those_that_take_one_refuse_several() -> None:
+    for call in (triage.get_job, triage.replay, progress.progress_of):
+        with pytest.raises(InvalidArguments, match="no job id"):
+            call([ID])  # type: ignore[operator]
+    with pytest.raises(InvalidArguments, match="A name must be a string"):
+        triage.override(["a", "b"], priority=1)  # type: ignore[arg-type]
+
+
+def test_a_job_is_no_id_of_one_and_its_data_are_not_said() -> None:
+    made = jobs.leak.enqueue(token="hunter2")
+    with pytest.raises(InvalidArguments) as caught:
+        triage.cancel(made)  # type: ignore[arg-type]
+    assert str(caught.value) == "A Job is no job id; pass its id."
+
+
+def test_those_that_want_a_list_say_so() -> None:
+    with pytest.raises(TypeError, match=r"queues=\['mail'\]"):
+        django_jobqueue.worker(queues="mail")
+    with pytest.raises(TypeError, match=r"tags=\['urgent'\]"):
+        testing.assert_enqueued(jobs.add, tags="urgent")

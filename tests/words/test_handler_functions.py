@@ -1,0 +1,150 @@
+"""Which functions can be handlers: whatever would fail in every attempt is refused
+where it is declared, with what to write instead."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from asgiref.sync import markcoroutinefunction
+from django.core.exceptions import ImproperlyConfigured
+
+from django_jobqueue import job
+from django_jobqueue.handler_functions import handler_problem
+from django_jobqueue.registry import registry
+
+
+def send(order_id: int) -> None: ...
+
+
+async def asend(order_id: int) -> None: ...
+
+
+def steps(count: int) -> Iterator[int]:
+    yield from range(count)
+
+
+async def asteps(count: int) -> AsyncIterator[int]:
+    yield count
+
+
+class Sender:
+    """A class whose objects have a method."""
+
+    def __init__(self, order_id: int) -> None: ...
+
+    def send(self) -> None: ...
+
+    @classmethod
+    def send_all(cls) -> None: ...
+
+    @staticmethod
+    def send_one(order_id: int) -> None: ...
+
+    def __call__(self) -> None: ...
+
+
+FUNCTION = "Write a function"
+REFUSED: dict[str, tuple[Any, str, str]] = {
+    "a class": (Sender, "a class cannot be a handler", FUNCTION),
+    "a class of something": (list[int], "a class cannot be a handler", FUNCTION),
+    "a generator": (steps, "a generator function cannot be", "without yield"),
+    "an async generator": (asteps, "an async generator function", "without yield"),
+    "a staticmethod": (
+        vars(Sender)["send_one"],
+        "a staticmethod cannot be a handler",
+        FUNCTION,
+    ),
+    "a classmethod": (
+        vars(Sender)["send_all"],
+        "a classmethod cannot be a handler",
+        FUNCTION,
+    ),
+    "a partial": (functools.partial(send, 7), "the arguments of a partial", FUNCTION),
+    "a partial of a generator": (functools.partial(steps, 7), "of a partial", FUNCTION),
+    "a method of a class": (Sender.send, "a method cannot be a handler", FUNCTION),
+    "a bound method": (Sender(7).send, "a method cannot be a handler", FUNCTION),
+    "a bound classmethod": (Sender.send_all, "a method cannot be", FUNCTION),
+    "a lambda": (lambda order_id: None, "a lambda has no name", FUNCTION),
+    "a builtin": (print, "what is built in cannot be a handler", FUNCTION),
+    "a builtin's method": (str.upper, "what is built in cannot be", FUNCTION),
+    "a method of a value": ("a".upper, "what is built in cannot be", FUNCTION),
+    "a builtin's classmethod": (dict.fromkeys, "what is built in", FUNCTION),
+    "its descriptor": (vars(dict)["fromkeys"], "what is built in", FUNCTION),
+    "a slot": (object.__init__, "what is built in cannot be", FUNCTION),
+    "a slot of a value": ((5).__add__, "what is built in cannot be", FUNCTION),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.parametrize("options", [{}, {"name": "words.refused"}], ids=str)
+def test_what_fails_in_every_attempt_is_refused_with_what_to_write(
+    kind: str, options: dict[str, Any]
+) -> None:
+    function, problem, instead = REFUSED[kind]
+    with pytest.raises(ImproperlyConfigured) as caught:
+        job(**options)(function)
+    text = str(caught.value)
+    assert text.startswith("@job on ")
+    assert problem in text
+    assert instead in text
+    assert registry.get("words.refused") is None
+
+
+def test_a_handler_is_declared_once() -> None:
+    handler = job(name="words.once")(send)
+    try:
+        with pytest.raises(ImproperlyConfigured) as caught:
+            job(name="words.twice")(handler)
+        assert str(caught.value) == (
+            f"@job on {__name__}.send: it is the handler of 'words.once' already. "
+            "Declare it once; using(…) gives its jobs other options."
+        )
+    finally:
+        registry.remove("words.once")
+
+
+@functools.cache
+def remembered(order_id: int) -> None: ...
+
+
+@functools.wraps(send)
+def wrapped(*args: Any, **kwargs: Any) -> None:
+    send(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [send, asend, remembered, wrapped, Sender.send_one],
+    ids=["sync", "async", "remembered", "wrapped", "static"],
+)
+def test_what_can_be_called_by_name_can_be_a_handler(function: Any) -> None:
+    assert handler_problem(function) is None
+
+
+def test_every_kind_of_callable_that_python_names_is_in_the_table() -> None:
+    """A kind that Python has, and nobody thought of, would be missed here."""
+    kinds = [
+        kind
+        for name in types.__all__
+        if isinstance(kind := getattr(types, name), type) and "__call__" in vars(kind)
+    ]
+    allowed = (send, asend, remembered)
+    for kind in kinds:
+        given = [function for function, _, _ in REFUSED.values()]
+        assert any(isinstance(one, kind) for one in (*given, *allowed)), kind
+
+
+def test_a_function_that_is_marked_as_a_coroutine_function_is_an_async_handler() -> (
+    None
+):
+    def later(order_id: int) -> Any: ...
+
+    handler = job(name="words.marked")(markcoroutinefunction(later))
+    try:
+        assert handler.declaration.is_async
+    finally:
+        registry.remove("words.marked")

@@ -1,0 +1,96 @@
+"""A process may have more than a thousand files and sockets open."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.db import connections
+
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.notify import News, notify
+from django_jobqueue.workers import hygiene
+from django_jobqueue.workers.bell import Bell
+from django_jobqueue.workers.listener import Listener
+from django_jobqueue.workers.readable import readable
+from tests.conftest import RunWorkers, archived, eventually
+from tests.sample import jobs
+
+MANY = 1_100
+PATIENCE = 20.0  # seconds
+
+
+@pytest.fixture
+def _many_open() -> Iterator[None]:
+    """Whatever is opened next has a number above that of ``select.select()``."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4 * MANY), hard))
+    opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(MANY)]
+    yield
+    for descriptor in opened:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("_many_open")
+def test_a_bell_with_a_high_number_is_heard() -> None:
+    bell = Bell()
+    assert bell.writer > 1_023
+    reader, writer = os.pipe()
+    os.write(writer, b"!")
+    bell.ring()
+    assert bell.wait(PATIENCE, reader) == (True, [reader])
+    for end in (reader, writer):
+        os.close(end)
+
+
+@pytest.mark.usefixtures("_many_open")
+def test_a_listener_with_a_high_number_hears(own: OwnConnection) -> None:
+    heard: list[tuple[News, str]] = []
+    listener = Listener(OwnConnection("listener"), lambda *news: heard.append(news))
+    listener.wake()
+    listener.tick()
+    notify(own, News.JOBS, "mail")
+    while len(heard) < 2:
+        listener.tick()
+    assert heard[-1] == (News.JOBS, "mail")
+    listener.close()
+
+
+@pytest.mark.usefixtures("_many_open")
+def test_a_connection_with_a_high_number_is_kept_until_the_server_closes_it(
+    own: OwnConnection,
+) -> None:
+    wrapper = connections["default"]
+    wrapper.close()
+    with wrapper.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (backend,) = cursor.fetchone()
+    assert wrapper.connection.fileno() > 1_023
+    assert not hygiene._is_cut(wrapper)
+    own.run("SELECT pg_terminate_backend(%(pid)s)", {"pid": backend})
+    eventually(lambda: hygiene._is_cut(wrapper))
+    wrapper.close()
+
+
+def test_a_pipe_whose_other_end_is_closed_can_be_read() -> None:
+    reader, writer = os.pipe()
+    assert readable(reader, within=0) == []
+    os.close(writer)
+    assert readable(reader, within=PATIENCE) == [reader]
+    os.close(reader)
+
+
+@pytest.mark.processes
+def test_workers_run_jobs_with_many_files_open(
+    runworkers: Callable[..., RunWorkers],
+) -> None:
+    run = runworkers(SAMPLE_OPEN_FILES=str(MANY))
+    run.started()
+    jobs.add.enqueue(1, b=2)
+    jobs.aadd.enqueue(1, b=2)
+    eventually(lambda: len(archived(status="succeeded")) == 2, what=run.output)
+    assert run.stop() == 0
+    assert "ERROR" not in run.output

@@ -1,0 +1,74 @@
+"""When a process that died is started again, and how often that is told."""
+
+from __future__ import annotations
+
+from django_jobqueue.workers.restarts import (
+    LONGEST_REST,
+    SHORT_LIFE,
+    TOLD_EVERY,
+    Restarts,
+)
+
+
+def rests(*lives: float) -> list[float]:
+    """The rest after each of these deaths, in seconds."""
+    restarts, now, found = Restarts(), 1_000.0, []
+    for lived in lives:
+        restarts.died(lived=lived, now=now)
+        found.append(round(max(0.0, restarts.next_at - now), 3))
+        now = max(now, restarts.next_at)
+    return found
+
+
+def test_who_dies_young_again_and_again_is_replaced_later_and_later() -> None:
+    assert rests(*[0.0] * 8) == [0.0, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
+    assert rests(*[0.0] * 50)[-1] == LONGEST_REST
+
+
+def test_who_lived_for_long_is_replaced_at_once() -> None:
+    assert rests(0, 0, 0, SHORT_LIFE + 1, 0) == [0.0, 0.4, 0.8, 0.0, 0.0]
+    assert rests(0, 0, SHORT_LIFE) == [0.0, 0.4, 0.8]
+
+
+def test_an_orderly_end_is_no_death() -> None:
+    restarts = Restarts()
+    for _ in range(5):
+        restarts.died(lived=0.0, now=10.0)
+    assert not restarts.is_due(11.0)
+    assert restarts.is_due(15.0)
+    restarts.begin_anew()
+    assert restarts.is_due(11.0)
+    assert (restarts.in_row, restarts.how_often) == (0, "")
+
+
+def told(restarts: Restarts, cause: str, now: float) -> bool:
+    """Whether a death of this cause is told."""
+    restarts.died(lived=0.0, now=now)
+    return restarts.is_news(cause, now)
+
+
+def test_the_same_trouble_is_told_once_a_minute_with_a_count() -> None:
+    restarts = Restarts()
+    assert told(restarts, "signal 9", 0.0)
+    assert restarts.how_often == ""
+    assert not told(restarts, "signal 9", 1.0)
+    assert not told(restarts, "signal 9", TOLD_EVERY - 1)
+    assert told(restarts, "signal 9", TOLD_EVERY + 1)
+    assert restarts.how_often == ", 4 times in a row"
+    assert not told(restarts, "signal 9", TOLD_EVERY + 2)
+
+
+def test_another_trouble_is_told_at_once() -> None:
+    restarts = Restarts()
+    assert told(restarts, "signal 9", 0.0)
+    assert told(restarts, "code 1", 1.0)
+    assert not told(restarts, "code 1", 2.0)
+    assert told(restarts, "signal 9", 3.0)
+
+
+def test_the_first_two_and_one_a_minute_tell_at_length_why_they_fail() -> None:
+    restarts, loud = Restarts(), []
+    for now in (0.0, 1.0, 2.0, 3.0, TOLD_EVERY + 4, TOLD_EVERY + 5):
+        loud.append(restarts.speaks_up(now))
+        told(restarts, "code 1", now + 0.5)
+    assert loud == [True, True, False, False, True, False]
