@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from django_jobqueue.registry import registry
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.loop import LoopGroup
@@ -22,12 +21,11 @@ class Chores(LoopGroup):
         queues: Sequence[str] | None,
         *,
         pooled: bool,
-        alone: Callable[[bool], None],
+        alone: Callable[[float], None],
         buried: Callable[[int], None] = lambda number: None,
     ) -> None:
         connection = OwnConnection("keeper", pooled=pooled)
-        names = [declaration.name for declaration in registry]
-        prospects = Prospects(connection, job_types=names, queues=queues)
+        prospects = Prospects(connection, queues=queues)
         self.rescuer = Rescuer(connection, prospects, alone=alone, buried=buried)
         loops = [
             self.rescuer,
