@@ -167,11 +167,18 @@ class NoCurrentJob(JobQueueError, LookupError):
 
 
 class StoreUnavailable(JobQueueError):
-    """The database cannot be used just now. Try again in ``retry_in`` seconds."""
+    """The database cannot be used just now. Try again in ``retry_in`` seconds.
 
-    def __init__(self, message: str, *, retry_in: float) -> None:
+    ``is_outage`` is false where the database answers, but not to this statement: it
+    waited for a lock, or took too long.
+    """
+
+    def __init__(
+        self, message: str, *, retry_in: float, is_outage: bool = True
+    ) -> None:
         super().__init__(message)
         self.retry_in = retry_in
+        self.is_outage = is_outage
 
 
 class NotDone(JobQueueError):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import Final
 
 from django_jobqueue.registry import registry
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.chores import Chores
 from django_jobqueue.workers.keeper import find_dead, find_out_listen
+from django_jobqueue.workers.lease_clock import lease_time
 from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import Death
 from django_jobqueue.workers.roster import Roster
 
 logger = logging.getLogger("django_jobqueue.keeper")
@@ -29,7 +29,7 @@ class EmbeddedKeeper:
         self._queues = queues
         self.has_started = False
         self._calls: list[int] = []
-        self._alone_since: float | None = None
+        self.alone_since = 0.0  # time.monotonic(); since then each look found a job
 
     def start(self) -> None:
         """Do what must come before the first claim, then begin. Raises
@@ -60,15 +60,6 @@ class EmbeddedKeeper:
         self._rescuer.report(death)
         self._chores.hurry(self._rescuer)
 
-    def alone_waits(self, seconds: float) -> bool:
-        """Whether a job that must run alone has waited for so long."""
-        since = self._alone_since
-        return since is not None and time.monotonic() - since >= seconds
-
-    def forget_alone(self) -> None:
-        """It is looked after."""
-        self._alone_since = None
-
     def stop(self) -> None:
         """Deal with the last deaths; end the loops and close their connections."""
         if not self.has_started:
@@ -89,11 +80,12 @@ class EmbeddedKeeper:
         finally:
             first.close()
             second.close()
-        self._roster.renewed_at = time.monotonic()
+        self._roster.renewed_at = lease_time()
         return predecessors
 
-    def _say_alone(self, waiting: bool) -> None:
-        if not waiting:
-            self._alone_since = None
-        elif self._alone_since is None:
-            self._alone_since = time.monotonic()
+    def _say_alone(self, seen_at: float) -> None:
+        self._roster.alone_seen_at = seen_at
+        if not seen_at:
+            self.alone_since = 0.0
+        elif not self.alone_since:
+            self.alone_since = seen_at

@@ -9,8 +9,10 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.embedded.threaded_worker import ThreadedWorker
+from django_jobqueue.workers.burial import Death
+from django_jobqueue.workers.lease_clock import lease_time
+from django_jobqueue.workers.presence import Presence
 from django_jobqueue.workers.process import Plan
-from django_jobqueue.workers.rescuer import Death
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat
 from django_jobqueue.workers.stopping import Step, Stopping
 
@@ -31,6 +33,7 @@ class EmbeddedLife:
         self.has_failed = False  # at its start
         self._roster = roster
         self._number = seat
+        self._presence = Presence(self.worker, roster, seat)
         self._grace = grace
         self._stopping: Stopping | None = None
         self._until = 0.0  # time.monotonic() at which the grace is over
@@ -40,10 +43,11 @@ class EmbeddedLife:
 
     def begin(self) -> None:
         """Register, and begin. Raises StoreUnavailable."""
-        began = int(time.monotonic() * 1_000)
+        began = int(lease_time() * 1_000)
         worker = self.worker.register()
         self._roster.clear(self._number)
         self._write(pid=os.getpid(), registered=began, worker=worker, renewable=1)
+        self.worker.stir.wakes(self._presence.claimed)
         self.worker.build()
         try:
             self.worker.start()
@@ -60,6 +64,11 @@ class EmbeddedLife:
         return bool(self._seat.paused)
 
     @property
+    def has_claimed(self) -> bool:
+        """Whether it has had a job."""
+        return bool(self._seat.claimed)
+
+    @property
     def is_empty(self) -> bool:
         """Whether it claims nothing more, and has nothing."""
         closed_at = self._closed_at
@@ -74,7 +83,7 @@ class EmbeddedLife:
     def look(self) -> None:
         """Say how it is, do what was asked, take the next step of its end."""
         worker, seat = self.worker, self._seat
-        self._write(running=worker.running, held=len(worker.held), calls=worker.calls)
+        self._presence.say()
         worker.answerer.ask(seat.inquiry)
         if not self.is_leaving:
             self._fence(seat)
@@ -127,12 +136,12 @@ class EmbeddedLife:
 
     def _is_leased(self) -> bool:
         seat, renewed_at = self._seat, self._roster.renewed_at
-        overdue = seat.is_overdue(renewed_at, time.monotonic(), conf.lease)
+        overdue = seat.is_overdue(renewed_at, lease_time(), conf.lease)
         return not seat.lost and not overdue
 
     def _fence(self, seat: Seat) -> None:
         """Stop what may no longer run: others may start its jobs any moment."""
-        cut_off = seat.is_cut_off(self._roster.renewed_at, time.monotonic(), conf.lease)
+        cut_off = seat.is_cut_off(self._roster.renewed_at, lease_time(), conf.lease)
         if seat.lost or cut_off:
             why = "was given up" if seat.lost else "could not be renewed in time"
             logger.error(

@@ -16,6 +16,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.workers import hygiene, identity
 from django_jobqueue.workers.loop import Loop
 from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.quarantine import Quarantine
 from django_jobqueue.workers.restarts import Restarts
 from django_jobqueue.workers.roster import Roster
 
@@ -45,6 +46,7 @@ class EmbeddedSupervisor(Loop):
         self._fill_at = 0.0
         self._is_closing = False
         self._told: deque[float | None] = deque()  # graces, as others said them
+        self._quarantine = Quarantine()
         self._has_made_room = False  # for a job that must run alone
 
     @property
@@ -120,17 +122,23 @@ class EmbeddedSupervisor(Loop):
         for it."""
         if any(other.plan.alone for other in self.lives):
             return
-        if self._keeper.alone_waits(ALONE_AFTER):
+        if self._wants_alone():
             self._has_made_room = True
             life.close_doors()
             if life.is_empty:
-                self._keeper.forget_alone()
                 plan = replace(self._plan, alone=True, drain=True, listen=False)
                 self._spawn(replace(plan, threads=1, async_slots=1))
         elif self._has_made_room:
             self._has_made_room = False
             if not life.is_paused:
                 life.open_doors()
+
+    def _wants_alone(self) -> bool:
+        """Whether a job that must run alone has been left to others for long enough."""
+        now, since = time.monotonic(), self._keeper.alone_since
+        if not since or now - since < ALONE_AFTER:
+            return False
+        return self._quarantine.wants_worker(self.roster.alone_seen_at, now)
 
     def _spawn(self, plan: Plan) -> None:
         """Start a worker. Raises StoreUnavailable."""
@@ -153,5 +161,8 @@ class EmbeddedSupervisor(Loop):
     def _clear(self) -> None:
         """Bury those who are done."""
         for life in [life for life in self.lives if life.is_done]:
+            has_claimed = life.has_claimed
             self._keeper.bury(life.end())
             self.lives.remove(life)
+            if life.plan.alone:
+                self._quarantine.ended(time.monotonic(), has_claimed=has_claimed)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from typing import ClassVar, Final
 
+from django_jobqueue.conf import conf
 from django_jobqueue.registry import registry
 from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.hangs import MARGIN
 from django_jobqueue.workers.policies import Policies
 from django_jobqueue.workers.process import Plan, Worker
+from django_jobqueue.workers.timer import waits_for_another
 
 logger = logging.getLogger("django_jobqueue.worker")
+
+NAMED: Final = 5  # jobs in a line of the log
 
 
 class LeasedPolicies(Policies):
@@ -28,10 +34,18 @@ class LeasedPolicies(Policies):
 class ThreadedWorker(Worker):
     """Where a worker process would end, this one has to clear up after itself."""
 
+    _has_told_of_lock: ClassVar = False  # that a job held the interpreter's, to the log
+
     def __init__(self, plan: Plan, *, is_leased: Callable[[], bool]) -> None:
         super().__init__(plan)
         self.policies = policies = LeasedPolicies(registry)
         policies.is_leased = is_leased
+        self._looked_at = time.monotonic()
+
+    def build(self) -> None:
+        """Make the parts; nothing runs yet."""
+        super().build()
+        self.timer.looked = self._see_lock
 
     def end(self, timeout: float) -> None:
         """End the loops and the threads; close every connection.
@@ -57,9 +71,29 @@ class ThreadedWorker(Worker):
                     attempt.job.job_type,
                 )
 
+    def _see_lock(self) -> None:
+        """Tell once that a job has kept all other threads, this timer's among them,
+        from running."""
+        now, last = time.monotonic(), self._looked_at
+        self._looked_at = now
+        started = [attempt for attempt in list(self.held) if attempt.started]
+        since = max(last, min((attempt.started for attempt in started), default=now))
+        if now - since <= conf.cancel_grace + MARGIN or self._has_told_of_lock:
+            return
+        ThreadedWorker._has_told_of_lock = True
+        logger.error(
+            "For %.1f s no other thread of this process ran: a job holds the "
+            "interpreter's lock. Its timeout cannot be enforced here, nor can the "
+            "lease be renewed meanwhile: run such jobs with runworkers. Running: %s",
+            now - since,
+            ", ".join(f"{a.job.id} ({a.job.job_type})" for a in started[:NAMED]),
+        )
+
     def _give_up(self, hung: list[Attempt]) -> None:
         """Record them as timed out. Their slots are free when they do end."""
         for attempt in hung:
+            if waits_for_another(attempt):
+                continue
             logger.error(
                 "Job %s (%s) does not stop; it is recorded as timed out, and its slot "
                 "is lost until it ends. Restart this process to be rid of it",

@@ -55,6 +55,12 @@ SELECT id FROM jobqueue_queuedjob
  WHERE id = ANY (%(ids)s::uuid[]) AND cancel_requested_at IS NOT NULL
 """
 
+REQUESTED_LONG_AGO: Final = """
+SELECT id FROM jobqueue_queuedjob
+ WHERE id = ANY (%(ids)s::uuid[])
+   AND cancel_requested_at < clock_timestamp() - %(seconds)s * interval '1 second'
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
@@ -76,3 +82,9 @@ def cancel(db: Database, ids: Sequence[UUID], *, reason: str) -> Cancelled:
 def requested(db: Database, ids: Sequence[UUID]) -> list[UUID]:
     """Those of these running jobs that somebody asked to cancel."""
     return [row[0] for row in db.fetch(REQUESTED, {"ids": list(ids)})]
+
+
+def requested_long_ago(db: Database, ids: Sequence[UUID], seconds: float) -> list[UUID]:
+    """Those that somebody asked to cancel more than so many seconds ago."""
+    params = {"ids": list(ids), "seconds": seconds}
+    return [row[0] for row in db.fetch(REQUESTED_LONG_AGO, params)]

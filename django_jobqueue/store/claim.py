@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 from django_jobqueue.store import marks
 from django_jobqueue.store.connection import Database
@@ -99,6 +99,9 @@ _WITHIN_LIMIT = """
                      WHERE other.status = 'running' AND other.job_type = type.name)))
           FROM jobqueue_jobtype AS type WHERE type.name = %(job_type)s)
 """
+_ROOM_FOR_ONE = _WITHIN_LIMIT.replace("%(limit)s", "1").replace(
+    "%(job_type)s", "lane.job_type"
+)
 CLAIM_LIMITED: Final = _CLAIM.format(
     pick=_PICK.format(condition=_OPEN, limit=_WITHIN_LIMIT)
 )
@@ -113,6 +116,33 @@ SELECT DISTINCT job.job_type
    AND job.job_type = ANY (%(job_types)s)
    AND (%(queues)s::text[] IS NULL OR job.queue = ANY (%(queues)s))
 """
+
+# When a claim of one of these would find something: by the claim's own conditions, so
+# that no process is forked for a job that is paused or at the limit of its type. What
+# holds such a job back may end any moment.
+NEXT_ALONE: Final = f"""
+SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
+       coalesce(bool_or(is_due AND NOT may_run), false)
+  FROM (SELECT date_part('epoch', lane.run_after - statement_timestamp()) AS due_in,
+               lane.run_after <= statement_timestamp() AS is_due,
+               {_OPEN} AND {_ROOM_FOR_ONE} > 0 AS may_run
+          FROM (SELECT job.queue, job.job_type, min(job.run_after) AS run_after
+                  FROM jobqueue_queuedjob AS job
+                 WHERE job.status = 'queued' AND job.alone
+                   AND job.job_type = ANY (%(job_types)s)
+                   AND (job.expires_at IS NULL
+                        OR job.expires_at > greatest(job.run_after,
+                                                     statement_timestamp()))
+                   AND (%(queues)s::text[] IS NULL OR job.queue = ANY (%(queues)s))
+                 GROUP BY job.queue, job.job_type) AS lane) AS waiting
+"""
+
+
+class NextAlone(NamedTuple):
+    """When a job that must run alone may be claimed."""
+
+    due_in: float | None  # seconds; 0 is now, None is never, as far as can be seen
+    is_held_back: bool  # one is due, but paused, or its type is at its limit
 
 
 def claim(
@@ -147,11 +177,25 @@ def claim_alone(
     queues: Sequence[str] | None,
 ) -> list[ClaimedJob]:
     """Claim one job that must run in a process of its own."""
-    among = None if queues is None else list(queues)
-    wanted: Mapping[str, Any] = {"job_types": list(job_types), "queues": among}
+    wanted = alone_params(job_types, queues)
     for (job_type,) in db.fetch(ALONE_TYPES, wanted):
-        params = {"worker": worker, "limit": 1, "job_type": job_type, "queues": among}
+        params = {**wanted, "worker": worker, "limit": 1, "job_type": job_type}
         rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_ALONE, params)])[1]
         if rows:
             return claimed_jobs(rows)
     return []
+
+
+def next_alone(
+    db: Database, job_types: Sequence[str], queues: Sequence[str] | None
+) -> NextAlone:
+    """When ``claim_alone`` with these job types and queues may find a job."""
+    return NextAlone(*db.fetch(NEXT_ALONE, alone_params(job_types, queues))[0])
+
+
+def alone_params(
+    job_types: Sequence[str], queues: Sequence[str] | None
+) -> dict[str, Any]:
+    """Parameters of NEXT_ALONE and of ALONE_TYPES."""
+    among = None if queues is None else list(queues)
+    return {"job_types": list(job_types), "queues": among}

@@ -33,6 +33,7 @@ from django_jobqueue.store.errors import (
     is_passing,
 )
 from django_jobqueue.store.hot import HotStatement
+from django_jobqueue.store.transactions import OpenTransaction, read_committed
 
 logger = logging.getLogger(__name__)
 
@@ -163,7 +164,7 @@ class DjangoDatabase:
                 return work()
 
         def begin() -> T:
-            with _read_committed(wrapper), transaction.atomic(using=self.alias):
+            with read_committed(wrapper), transaction.atomic(using=self.alias):
                 return work()
 
         return self._again(begin)
@@ -201,22 +202,6 @@ class _UTCLoader(TimestamptzLoader):
     def load(self, data: Any) -> datetime:
         """The time that PostgreSQL wrote like this."""
         return super().load(data).astimezone(UTC)
-
-
-@contextmanager
-def _read_committed(wrapper: Any) -> Iterator[None]:
-    """Transactions of this connection, which has none open, are so meanwhile."""
-    wrapper.ensure_connection()
-    raw = wrapper.connection
-    before, raw.isolation_level = (
-        raw.isolation_level,
-        psycopg.IsolationLevel.READ_COMMITTED,
-    )
-    try:
-        yield
-    finally:
-        if raw is wrapper.connection and not raw.closed:
-            raw.isolation_level = before
 
 
 class OwnConnection:
@@ -263,6 +248,15 @@ class OwnConnection:
                     for statement, params in statements
                 ]
             return [cursor.fetchall() for cursor in cursors]
+
+    @contextmanager
+    def transaction(self) -> Iterator[Database]:
+        """Statements in one transaction, which is committed at the end of the block;
+        so what they return is known even if the answer of the commit is lost."""
+        with self._sorted() as connection, connection.transaction():
+            if self.pooled:
+                self._pin(connection)
+            yield OpenTransaction(connection)
 
     @contextmanager
     def raw(self) -> Iterator[BoundedConnection]:
@@ -366,7 +360,11 @@ class OwnConnection:
         if self._failures == 1 or now - self._logged_at > 60:
             self._logged_at = now
             logger.warning("%s: database trouble, trying again: %s", self.purpose, text)
-        return StoreUnavailable(text, retry_in=longest * random.uniform(0.5, 1))
+        return StoreUnavailable(
+            text,
+            retry_in=longest * random.uniform(0.5, 1),
+            is_outage=code not in ROLLED_BACK,
+        )
 
     def _recovered(self) -> None:
         seconds = time.monotonic() - self._since

@@ -3,6 +3,7 @@ already."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -20,6 +21,7 @@ EXPIRE: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT id FROM jobqueue_queuedjob
    WHERE status = 'queued' AND expires_at <= statement_timestamp()
+     AND (%(only)s::uuid[] IS NULL OR id = ANY (%(only)s))
    ORDER BY expires_at
    LIMIT %(batch)s
      FOR UPDATE SKIP LOCKED
@@ -39,6 +41,14 @@ WITH held AS MATERIALIZED (
 SELECT id, job_type FROM gone
 """
 
+DUE: Final = """
+SELECT id FROM jobqueue_queuedjob
+ WHERE status = 'queued' AND expires_at <= statement_timestamp()
+   AND id <> ALL (%(without)s::uuid[])
+ ORDER BY expires_at
+ LIMIT %(batch)s
+"""
+
 NEXT_EXPIRY: Final = """
 SELECT extract(epoch FROM min(expires_at) - clock_timestamp())::float8
   FROM jobqueue_queuedjob
@@ -53,9 +63,16 @@ class Expired(NamedTuple):
     job_type: str
 
 
-def expire(db: Database) -> list[Expired]:
-    """Archive a batch of expired jobs; return them."""
-    return [Expired(*row) for row in db.fetch(EXPIRE, {"batch": BATCH})]
+def expire(db: Database, only: Sequence[UUID] | None = None) -> list[Expired]:
+    """Archive a batch of expired jobs, or ``only`` these; return them."""
+    params = {"batch": BATCH, "only": None if only is None else list(only)}
+    return [Expired(*row) for row in db.fetch(EXPIRE, params)]
+
+
+def due(db: Database, without: Collection[UUID] = ()) -> list[UUID]:
+    """A batch of jobs that have expired, ``without`` these."""
+    params = {"batch": BATCH, "without": list(without)}
+    return [id for (id,) in db.fetch(DUE, params)]
 
 
 def next_expiry(db: Database) -> float | None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from django_jobqueue.store.claim import NEXT_ALONE, alone_params
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.expire import NEXT_EXPIRY
-from django_jobqueue.store.workers import OUTLOOK
+from django_jobqueue.store.workers import NEXT_LAPSE
 
 LOOK: Final = f"""
-SELECT lapse, alone, expiry
-  FROM ({OUTLOOK}) AS outlook (lapse, alone), ({NEXT_EXPIRY}) AS next (expiry)
+SELECT lapse, alone, expiry, is_held_back, was_set_back, clock
+  FROM ({NEXT_LAPSE}) AS next_lapse (lapse, was_set_back, clock),
+       ({NEXT_ALONE}) AS next_alone (alone, is_held_back),
+       ({NEXT_EXPIRY}) AS next_expiry (expiry)
 """
 
 
@@ -19,14 +22,28 @@ class Prospect(NamedTuple):
     """Seconds until something is to be done; None if nothing of that kind is."""
 
     lapse: float | None = None  # until the first lease lapses unless it is renewed
-    alone: float | None = None  # until the first job that must run alone is due
+    alone: float | None = None  # until a job that must run alone may be claimed
     expiry: float | None = None  # until the next job expires
+    is_held_back: bool = False  # a job that must run alone is due, and may not run yet
+    was_set_back: bool = False  # the database's clock, since a lease was granted
+    clock: float = 0.0  # the database's, in seconds since 1970
+
+    def after(self, seconds: float) -> Prospect:
+        """The same, as it is so much later."""
+
+        def later(ahead: float | None) -> float | None:
+            return None if ahead is None else ahead - seconds
+
+        return self._replace(
+            lapse=later(self.lapse),
+            alone=later(self.alone),
+            expiry=later(self.expiry),
+            clock=self.clock + seconds,
+        )
 
 
 def look(
     db: Database, job_types: Sequence[str], queues: Sequence[str] | None
 ) -> Prospect:
-    """Look ahead; of jobs that must run alone only at those of these types and
-    queues."""
-    params = {"job_types": list(job_types), "queues": queues and list(queues)}
-    return Prospect(*db.fetch(LOOK, params)[0])
+    """Look ahead; of jobs that must run alone at those of these types and queues."""
+    return Prospect(*db.fetch(LOOK, alone_params(job_types, queues))[0])

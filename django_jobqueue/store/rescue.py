@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.failures import Failure
 from django_jobqueue.fingerprints import Fingerprint
-from django_jobqueue.states import QueuedStatus
-from django_jobqueue.store import failure_rollup
+from django_jobqueue.states import ArchivedStatus, QueuedStatus
+from django_jobqueue.store import failure_rollup, rollup
 from django_jobqueue.store.columns import (
     EFFECTIVE_MAX_ATTEMPTS,
     MOVED,
@@ -20,6 +20,7 @@ from django_jobqueue.store.columns import (
 )
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.failure_rollup import FailureCount
+from django_jobqueue.store.rollup import Count
 
 BATCH: Final = 500
 
@@ -39,19 +40,24 @@ _LOST: Final = """job.id = ANY (%(ids)s::uuid[])
      AND NOT coalesce(worker.state IN ('running', 'draining')
                       AND worker.lease_until >= statement_timestamp(), false)"""
 
-# A crash spends no attempt, and is counted. Archived as failed: at-most-once jobs,
-# since nobody knows how far they came, and those that reached their cap. The last crash
-# that a job is allowed happens alone, in a process of its own, so that it names the
-# culprit. SKIP LOCKED: an atomic job may be committing this very moment; the next round
-# tells.
+# A crash spends no attempt, and is counted. A release is no failure: it belongs to no
+# failure group. Archived as failed: at-most-once jobs, since nobody knows how far they
+# came, and those that reached their cap. The last crash that a job is allowed happens
+# alone, in a process of its own, so that it names the culprit. SKIP LOCKED: an atomic
+# job may be committing this very moment; the next round tells.
 RESCUE: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT job.id, job.job_type, job.queue, job.attempts,
+         job.crashes + (%(crashed)s::boolean)::integer AS crashes,
+         extract(epoch FROM statement_timestamp() - job.started_at) AS ran,
+         greatest(0, extract(epoch FROM job.started_at - job.run_after)) AS waited,
          CASE WHEN type.delivery = 'at_most_once' THEN 'failed'
               WHEN job.cancel_requested_at IS NOT NULL THEN 'cancelled'
               WHEN %(crashed)s AND job.crashes + 1 >= type.max_crashes THEN 'failed'
          END AS status,
-         type.delivery, type.max_crashes, mark.fingerprint, mark.coarse,
+         type.delivery, type.max_crashes, mark.coarse,
+         CASE WHEN %(crashed)s OR type.delivery = 'at_most_once'
+              THEN mark.fingerprint END AS fingerprint,
          coalesce(worker.name, '') AS worker, coalesce(worker.release, '') AS release
     FROM jobqueue_queuedjob AS job
     JOIN jobqueue_jobtype AS type ON type.name = job.job_type
@@ -60,6 +66,7 @@ WITH held AS MATERIALIZED (
          AS mark (job_type text, fingerprint uuid, coarse uuid)
          ON mark.job_type = job.job_type
    WHERE job.status = 'running' AND {_OF_WORKERS}
+     AND (%(only)s::uuid[] IS NULL OR job.id = ANY (%(only)s))
    LIMIT %(batch)s
      FOR UPDATE OF job SKIP LOCKED
 ), gone AS (
@@ -67,8 +74,9 @@ WITH held AS MATERIALIZED (
    USING held
    WHERE job.id = held.id AND held.status IS NOT NULL
   RETURNING {MOVED_OF_JOB}, job.attempts,
-            job.crashes + %(crashed)s::integer AS crashes, job.started_at,
-            job.cancel_reason, held.status, held.delivery, held.fingerprint,
+            job.crashes + (%(crashed)s::boolean)::integer AS crashes, job.started_at,
+            job.cancel_reason, held.status, held.waited, held.ran, held.delivery,
+            held.fingerprint,
             held.worker, held.release
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
@@ -76,9 +84,7 @@ WITH held AS MATERIALIZED (
          worker, release, error_class, error_message, fingerprint,
          effective_max_attempts)
   SELECT {MOVED}, attempts, crashes, status, started_at, statement_timestamp(),
-         greatest(0, extract(epoch FROM started_at - run_after)) * 1000,
-         extract(epoch FROM statement_timestamp() - started_at) * 1000,
-         worker, release, %(error_class)s,
+         waited * 1000, ran * 1000, worker, release, %(error_class)s,
          CASE WHEN delivery = 'at_most_once' THEN 'outcome unknown: ' ELSE '' END
          || coalesce(CASE WHEN status = 'cancelled' THEN cancel_reason END,
                      %(reason)s::text),
@@ -89,16 +95,18 @@ WITH held AS MATERIALIZED (
 ), back AS (
   UPDATE jobqueue_queuedjob AS job
      SET status = 'queued', worker_id = NULL, started_at = NULL,
-         attempts = job.attempts - 1, crashes = job.crashes + %(crashed)s::integer,
-         alone = job.alone OR (%(crashed)s AND job.crashes + 2 >= held.max_crashes)
+         attempts = job.attempts - 1, crashes = held.crashes,
+         alone = job.alone OR (%(crashed)s AND held.crashes + 1 >= held.max_crashes)
     FROM held
    WHERE job.id = held.id AND held.status IS NULL
 ), failure AS (
   INSERT INTO jobqueue_failure (
          job_id, job_type, number, "end", reason, finished_at, worker, release,
          error_class, error_message, fingerprint)
-  SELECT id, job_type, attempts, %(ended)s, %(reason)s, statement_timestamp(), worker,
-         release, %(error_class)s, %(reason)s, fingerprint
+  SELECT id, job_type, attempts,
+         CASE WHEN %(crashed)s THEN 'crashed' ELSE coalesce(status, 'released') END,
+         %(reason)s, statement_timestamp(), worker, release, %(error_class)s,
+         %(reason)s, fingerprint
     FROM held
 ), failure_group AS (
   INSERT INTO jobqueue_failuregroup (fingerprint, coarse, error_class, frame, template)
@@ -117,13 +125,21 @@ WITH held AS MATERIALIZED (
   SELECT count(pg_notify('jobqueue', 'b:' || queue)) AS sent
     FROM (SELECT DISTINCT queue FROM held WHERE status IS NULL) AS queues
 )
-SELECT held.id, held.job_type, coalesce(held.status, 'queued')
+SELECT held.id, held.job_type, coalesce(held.status, 'queued'), held.queue,
+       held.attempts, held.crashes, held.max_crashes, coalesce(held.ran, 0)::float8,
+       held.waited::float8, %(crashed)s, held.fingerprint IS NOT NULL
   FROM held
   LEFT JOIN notified ON true
 """
 
 # The same for chosen jobs, unless the worker that has one is alive.
 TAKE_OVER: Final = RESCUE.replace(_OF_WORKERS, _LOST)
+
+HELD: Final = """
+SELECT id FROM jobqueue_queuedjob
+ WHERE status = 'running' AND worker_id = ANY (%(workers)s::bigint[])
+   AND (%(only)s::uuid[] IS NULL OR id = ANY (%(only)s))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +149,14 @@ class Rescued:
     id: UUID
     job_type: str
     status: str  # queued, failed or cancelled
+    queue: str = field(default="", compare=False)
+    attempt: int = field(default=0, compare=False)  # the number of the one that ended
+    crashes: int = field(default=0, compare=False)  # with this one
+    max_crashes: int = field(default=0, compare=False)
+    ran: float = field(default=0.0, compare=False)  # seconds since it was claimed
+    waited: float = field(default=0.0, compare=False)  # seconds from due to claimed
+    crashed: bool = field(default=True, compare=False)  # else its worker was stopped
+    is_failure: bool = field(default=True, compare=False)  # belongs to a failure group
 
 
 def rescue(
@@ -143,13 +167,46 @@ def rescue(
     ``crashed`` counts against the jobs; without it the workers were stopped on purpose.
     ``reason`` is for people: "killed by signal 9 (SIGKILL)".
     """
-    return _rescue(db, HELD_TYPES, RESCUE, crashed, reason, workers=list(workers))
+    rescued: list[Rescued] = []
+    while True:
+        batch = rescue_some(db, workers, crashed=crashed, reason=reason)
+        rescued += batch
+        if len(batch) < BATCH:
+            return rescued
+
+
+def rescue_some(
+    db: Database,
+    workers: Sequence[int],
+    *,
+    crashed: bool,
+    reason: str,
+    only: Sequence[UUID] | None = None,
+) -> list[Rescued]:
+    """The same for one batch of the jobs, of ``only`` these if that is given; less than
+    a batch is all that is left. In a transaction that counts them, too."""
+    which = {"workers": list(workers), "only": None if only is None else list(only)}
+    return _rescue(db, HELD_TYPES, RESCUE, crashed, reason, which)
 
 
 def take_over(db: Database, ids: Sequence[UUID], *, reason: str) -> list[Rescued]:
     """Take these running jobs from workers that are gone, or whose lease lapsed; what
     a living worker has is left alone. This counts as a crash."""
-    return _rescue(db, TYPES_OF, TAKE_OVER, True, reason, ids=list(ids))
+    taken: list[Rescued] = []
+    while True:
+        which = {"ids": list(ids), "only": None}
+        batch = _rescue(db, TYPES_OF, TAKE_OVER, True, reason, which)
+        taken += batch
+        if len(batch) < BATCH:
+            return taken
+
+
+def held(
+    db: Database, workers: Sequence[int], only: Sequence[UUID] | None = None
+) -> list[UUID]:
+    """Which jobs these workers hold, of ``only`` these if that is given."""
+    params = {"workers": list(workers), "only": None if only is None else list(only)}
+    return [id for (id,) in db.fetch(HELD, params)]
 
 
 def _rescue(
@@ -158,30 +215,31 @@ def _rescue(
     statement: str,
     crashed: bool,
     reason: str,
-    **which: list[Any],
+    which: dict[str, Any],
 ) -> list[Rescued]:
-    error_class = "WorkerLost" if crashed else "WorkerStopped"
-    rescued: list[Rescued] = []
-    while True:
-        types = [row[0] for row in db.fetch(types_of, which)]
-        if not types:
-            return rescued
-        marks = {type: _mark(error_class, type) for type in types}
-        params: dict[str, Any] = {
-            **which,
-            "crashed": crashed,
-            "ended": "crashed" if crashed else "released",
-            "reason": reason,
-            "error_class": f"jobqueue.{error_class}",
-            "marks": json.dumps([_row(type, mark) for type, mark in marks.items()]),
-            "batch": BATCH,
-        }
-        batch = [Rescued(*row) for row in db.fetch(statement, params)]
-        rescued += batch
-        if batch:
-            failure_rollup.add(db, _counts(batch, marks))
-        if len(batch) < BATCH:
-            return rescued
+    types = [row[0] for row in db.fetch(types_of, which)]
+    if not types:
+        return []
+    error_class = error_class_of(crashed)
+    marks = {type: _mark(error_class, type) for type in types}
+    params: dict[str, Any] = {
+        **which,
+        "crashed": crashed,
+        "reason": reason,
+        "error_class": f"jobqueue.{error_class}",
+        "marks": json.dumps([_row(type, mark) for type, mark in marks.items()]),
+        "batch": BATCH,
+    }
+    batch = [Rescued(*row) for row in db.fetch(statement, params)]
+    if batch:
+        rollup.add(db, list(_counts(batch)))
+        failure_rollup.add(db, _failure_counts(batch, marks))
+    return batch
+
+
+def error_class_of(crashed: bool) -> str:
+    """Of an attempt whose worker died, or was stopped on purpose."""
+    return "WorkerLost" if crashed else "WorkerStopped"
 
 
 def _mark(error_class: str, job_type: str) -> Fingerprint:
@@ -196,13 +254,30 @@ def _row(job_type: str, mark: Fingerprint) -> dict[str, str]:
     }
 
 
-def _counts(
+def _counts(rescued: Iterable[Rescued]) -> Iterable[Count]:
+    """For the roll-ups of attempts."""
+    counts: dict[tuple[str, str], Count] = {}
+    for job in rescued:
+        key = (job.job_type, job.queue)
+        count = counts.setdefault(key, Count(*key))
+        if job.status == ArchivedStatus.FAILED:
+            count.failed += 1
+        elif job.crashed and job.status == QueuedStatus.QUEUED:
+            count.retried += 1
+        else:
+            count.other += 1
+        count.attempt(ran=job.ran, waited=job.waited)
+    return counts.values()
+
+
+def _failure_counts(
     rescued: Iterable[Rescued], marks: dict[str, Fingerprint]
 ) -> Iterable[FailureCount]:
+    """For the roll-ups of failures."""
     counts: dict[str, FailureCount] = {}
     for job in rescued:
         mark = marks.get(job.job_type)
-        if mark is None:  # claimed since the types were looked up
+        if mark is None or not job.is_failure:  # claimed since the types were looked up
             continue
         count = counts.setdefault(job.job_type, FailureCount.of(mark))
         if job.status == QueuedStatus.QUEUED:

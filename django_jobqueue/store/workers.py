@@ -51,23 +51,32 @@ UPDATE jobqueue_worker
 """
 
 # The lease is looked at again under the row's lock, so a renewal that comes first wins.
+# Not by the clock of this moment: it may have been set since somebody looked at it.
 GIVE_UP: Final = """
 UPDATE jobqueue_worker
    SET state = 'lost', stopped_at = clock_timestamp(), listening = false, running = 0,
        "end" = 'its lease lapsed'
- WHERE state IN ('running', 'draining') AND lease_until < clock_timestamp()
+ WHERE state IN ('running', 'draining')
+   AND lease_until < least(to_timestamp(%(seen)s::float8), clock_timestamp())
 RETURNING id, name
 """
 
-OUTLOOK: Final = """
-SELECT (SELECT extract(epoch FROM min(lease_until) - clock_timestamp())::float8
-          FROM jobqueue_worker
-         WHERE state IN ('running', 'draining')),
-       (SELECT extract(epoch FROM min(run_after) - clock_timestamp())::float8
-          FROM jobqueue_queuedjob
-         WHERE status = 'queued' AND alone
-           AND job_type = ANY (%(job_types)s)
-           AND (%(queues)s::text[] IS NULL OR queue = ANY (%(queues)s)))
+NEXT_LAPSE: Final = """
+SELECT extract(epoch FROM min(lease_until) - clock_timestamp())::float8,
+       coalesce(bool_or(renewed_at > clock_timestamp() + interval '1 second'), false),
+       extract(epoch FROM clock_timestamp())::float8
+  FROM jobqueue_worker
+ WHERE state IN ('running', 'draining')
+"""
+
+# Leases that were granted before the clock was set back hold as long as they were to.
+# Whoever is alive renews its own anyway.
+SHORTEN: Final = """
+UPDATE jobqueue_worker
+   SET renewed_at = clock_timestamp(),
+       lease_until = clock_timestamp() + (lease_until - renewed_at)
+ WHERE state IN ('running', 'draining')
+   AND renewed_at > clock_timestamp() + interval '1 second'
 """
 
 # Running jobs of workers that are not alive: what a rescue was interrupted at, and
@@ -154,6 +163,14 @@ class Beat:
     draining: bool
 
 
+class NextLapse(NamedTuple):
+    """When the first lease lapses, by the database's clock."""
+
+    due_in: float | None  # seconds, unless it is renewed; None if there is no lease
+    was_set_back: bool  # some lease was granted at a moment that is still to come
+    clock: float  # seconds since 1970
+
+
 class Asked(NamedTuple):
     """What operators ask of a worker."""
 
@@ -206,20 +223,23 @@ def record_rescued(db: Database, worker: int, counts: Mapping[str, int]) -> None
     db.run(RESCUED, {"id": worker, "counts": json.dumps(dict(counts))})
 
 
-def give_up(db: Database) -> dict[int, str]:
-    """Give up the workers whose lease lapsed; return their ids and names."""
-    return dict(db.fetch(GIVE_UP))
+def give_up(db: Database, seen: float | None = None) -> dict[int, str]:
+    """Give up the workers whose lease lapsed; return their ids and names.
+
+    ``seen`` is the database's clock, in seconds since 1970, as somebody saw it who
+    judged it; without it, it is that of this moment.
+    """
+    return dict(db.fetch(GIVE_UP, {"seen": seen}))
 
 
-def outlook(
-    db: Database, job_types: Sequence[str], queues: Sequence[str] | None
-) -> tuple[float | None, float | None]:
-    """Seconds until the first lease lapses unless it is renewed, and until the first
-    job of these types and queues is due that must run alone; None where there is
-    none."""
-    params = {"job_types": list(job_types), "queues": queues and list(queues)}
-    lapse, alone = db.fetch(OUTLOOK, params)[0]
-    return lapse, alone
+def next_lapse(db: Database) -> NextLapse:
+    """When the first lease of a living worker lapses."""
+    return NextLapse(*db.fetch(NEXT_LAPSE)[0])
+
+
+def shorten(db: Database) -> None:
+    """Let leases from before the clock was set back count from now."""
+    db.run(SHORTEN)
 
 
 def strays(db: Database) -> list[int]:

@@ -71,7 +71,6 @@ class InlineWorker:
         self.db = DjangoDatabase()
         self._queues = queues
         self._policies = Policies(registry)
-        self._names = set(self._policies.names)
         self._holder: Holder | None = None  # there is a row of this worker
         self._name = identity.name_of(os.getpid())
         self._reporter = Reporter(self._name, OwnConnection("drain"))
@@ -126,8 +125,8 @@ class InlineWorker:
 
     def next_in(self) -> float | None:
         """Seconds until something happens by itself; None if nothing will."""
-        names = self._policies.names
-        lapse, alone = workers.outlook(self.db, names, self._queues)
+        alone = claim.next_alone(self.db, self._policies.names, self._queues).due_in
+        lapse = workers.next_lapse(self.db).due_in
         expiry = expire.next_expiry(self.db)
         found = [*self._look().values(), lapse, alone, expiry]
         return min((s for s in found if s is not None and s > 0), default=None)
@@ -152,7 +151,7 @@ class InlineWorker:
     def _runs(self, lane: Lane) -> bool:
         if self._queues is not None and lane.queue not in self._queues:
             return False
-        return lane.job_type in self._names
+        return self._policies.knows(lane.job_type)
 
     def _due(self) -> list[Lane]:
         """The lanes that have a job to run now, in the order of their first ones."""
@@ -163,8 +162,7 @@ class InlineWorker:
     def _claim_alone(self) -> Attempt | None:
         """Take a job that a worker would run in a process of its own."""
         names = self._policies.names
-        _, alone = workers.outlook(self.db, names, self._queues)
-        if alone is None or alone > 0:
+        if claim.next_alone(self.db, names, self._queues).due_in != 0:
             return None
         jobs = claim.claim_alone(self.db, self._registered(), names, self._queues)
         return self._make(jobs[0]) if jobs else None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from django.db import transaction
+
+from django_jobqueue import signals
 from django_jobqueue.ids import Ids, keys_of
+from django_jobqueue.lost_attempts import tell_lost
 from django_jobqueue.store import rescue as store_rescue
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rescue import Rescued
@@ -18,6 +22,9 @@ def release(ids: Ids, *, using: str | None = None, by: str = "") -> list[Rescued
     stop. Jobs that a living worker has are left out: cancel those.
     """
     reason = "its worker is gone" + (f"; released by {by}" if by else "")
-    found = store_rescue.take_over(DjangoDatabase(using), keys_of(ids), reason=reason)
+    db = DjangoDatabase(using)
+    with transaction.atomic(using=db.alias):
+        found = store_rescue.take_over(db, keys_of(ids), reason=reason)
+    tell_lost(found, reason, signals.send)
     tell("release", by, len(found), {})
     return found

@@ -7,13 +7,14 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from django.db import connections
 from django.dispatch import Signal
 
 from django_jobqueue import signals
+from django_jobqueue.lost_attempts import Tell, tell_lost
 from django_jobqueue.outcomes import Verb
 from django_jobqueue.registry import registry
 from django_jobqueue.store.expire import Expired
@@ -102,8 +103,6 @@ def _start_anew() -> None:
 
 os.register_at_fork(after_in_child=_start_anew)
 
-Tell = Callable[..., None]  # signal, sender, and the arguments
-
 
 def anybody_hears_ends() -> bool:
     """Whether any of the signals about what attempts came to has a receiver."""
@@ -112,32 +111,31 @@ def anybody_hears_ends() -> bool:
 
 def tell_end(attempt: Attempt, finished: Finished, tell: Tell = announcer.tell) -> None:
     """What an attempt came to is written."""
+    tell_outcome(finished, attempt.job.job_type, attempt.job.attempts, tell)
+
+
+def tell_outcome(
+    finished: Finished, job_type: str, attempt: int, tell: Tell = announcer.tell
+) -> None:
+    """The same by the number of the attempt, where there is no more of it."""
     signal = _OF_VERBS[finished.outcome.verb]
     if not signal.receivers:
         return
-    arguments: dict[str, Any] = {"job_type": attempt.job.job_type, "id": finished.id}
+    arguments: dict[str, Any] = {"job_type": job_type, "id": finished.id}
     if signal is not signals.job_expired:
         arguments |= {
-            "attempt": attempt.job.attempts,
+            "attempt": attempt,
             "seconds": finished.ran,
             "outcome": finished.outcome,
         }
-    tell(signal, attempt.sender, **arguments)
+    tell(signal, registry.sender(job_type), **arguments)
 
 
 def tell_rescued(
-    rescued: Iterable[Rescued], reason: str, tell: Tell = announcer.tell
+    rescued: Sequence[Rescued], reason: str, tell: Tell = announcer.tell
 ) -> None:
-    """Jobs of a dead worker were taken from it."""
-    for job in rescued:
-        tell(
-            signals.job_rescued,
-            registry.sender(job.job_type),
-            job_type=job.job_type,
-            id=job.id,
-            status=job.status,
-            reason=reason,
-        )
+    """Jobs of a worker that is gone were taken from it."""
+    tell_lost(rescued, reason, tell)
 
 
 def tell_expired(expired: Iterable[Expired], tell: Tell = announcer.tell) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django_jobqueue.workers import forking
+from django_jobqueue.workers.hangs import Hang
 from django_jobqueue.workers.life import ENDED, RELEASED, REPLACE
 
 logger = logging.getLogger("django_jobqueue.supervisor")
@@ -35,6 +36,7 @@ class Child:
     fenced: bool = False  # killed because its lease could not be renewed
     is_killed: bool = False
     replaced: bool = False  # its successor runs already
+    hang: Hang | None = None  # killed because a handler holds the interpreter's lock
 
     def tell(self, order: bytes) -> None:
         """Say something through the pipe."""

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from django_jobqueue.registry import registry
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.loop import LoopGroup
+from django_jobqueue.workers.notification_room import NotificationRoom
 from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.pruner import Pruner
 from django_jobqueue.workers.rescuer import Rescuer
 
 
 class Chores(LoopGroup):
-    """Rescue, expiry and pruning, in one thread and on one connection."""
+    """Rescue, expiry, pruning, room for notifications: one thread, one connection."""
 
     def __init__(
         self,
         queues: Sequence[str] | None,
         *,
         pooled: bool,
-        alone: Callable[[bool], None],
+        alone: Callable[[float], None],
         buried: Callable[[int], None] = lambda number: None,
     ) -> None:
         connection = OwnConnection("keeper", pooled=pooled)
-        names = [declaration.name for declaration in registry]
-        prospects = Prospects(connection, job_types=names, queues=queues)
+        prospects = Prospects(connection, queues=queues)
         self.rescuer = Rescuer(connection, prospects, alone=alone, buried=buried)
-        loops = [self.rescuer, Expirer(connection, prospects), Pruner(connection)]
+        loops = [
+            self.rescuer,
+            Expirer(connection, prospects),
+            Pruner(connection),
+            NotificationRoom(connection),
+        ]
         super().__init__("keeper", loops)

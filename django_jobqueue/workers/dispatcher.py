@@ -10,7 +10,6 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.registry import registry
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.cancelled import Cancelled
@@ -54,7 +53,7 @@ class Dispatcher(Loop):
         self._claimer = claimer
         self._choice = claimer.choice
         self._lookout = Lookout(connection, claimer.choice.lanes)
-        self._reader = PolicyReader(worker, connection, policies, registry)
+        self._reader = PolicyReader(worker, connection, policies)
         self._cancelled = cancelled
         self._heard = heard  # whether notifications arrive
         self.rounds = 0  # how many have begun

@@ -11,8 +11,10 @@ from dataclasses import replace
 
 from django_jobqueue.workers import identity
 from django_jobqueue.workers.bell import Bell
+from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.child import ENDS, LAST_BREATH, Child, exit_code, fork
 from django_jobqueue.workers.dump import Dump
+from django_jobqueue.workers.hangs import Hang
 from django_jobqueue.workers.keeper_child import KeeperChild
 from django_jobqueue.workers.life import ENDED, Life
 from django_jobqueue.workers.process import Plan
@@ -73,6 +75,7 @@ class Family:
             ).live()
 
         roster.clear(seat)
+        roster.attempts(seat).clear()
         child = self._fork(seat, live, self.restarts)
         if child is None:
             return
@@ -102,9 +105,20 @@ class Family:
 
         ``stopping``: because the whole host stops; its unfinished jobs are listed.
         """
-        if seat.worker:  # else it ended before it had a row
-            name = identity.name_of(child.pid)
-            self.keeper.bury(seat.worker, name, crashed, reason, stopping)
+        if not seat.worker:
+            return  # it ended before it had a row
+        hang = child.hang or Hang()
+        self.keeper.bury(
+            Death(
+                seat.worker,
+                identity.name_of(child.pid),
+                crashed,
+                reason,
+                stopping=stopping,
+                timed_out=tuple(hang.timed_out),
+                suspects=tuple(hang.suspects),
+            )
+        )
 
     def close(self) -> None:
         """End at once whoever is left: nobody would look after them."""

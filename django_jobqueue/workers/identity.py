@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 STATE: Final = 0  # fields of /proc/…/stat after the name
+USED: Final = slice(11, 13)  # in clock ticks, by itself and by the kernel for it
 STARTED: Final = 19  # in clock ticks since the machine's start
 
 
@@ -68,6 +69,15 @@ def rss(pid: int) -> int:
         return 0
 
 
+def cpu_seconds(pid: int, thread: int) -> float | None:
+    """The CPU that a thread of a process has used; None where /proc does not tell."""
+    try:
+        used = map(int, _stat(f"{pid}/task/{thread}")[USED])
+        return sum(used) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return None
+
+
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
     """Versions of what matters when something behaves oddly."""
@@ -80,8 +90,9 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _stat(pid: int) -> list[str]:
-    """What /proc says of a process, from its state on; see proc_pid_stat(5)."""
+def _stat(pid: int | str) -> list[str]:
+    """What /proc says of a process, or a thread of one, from its state on; see
+    proc_pid_stat(5)."""
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
 
 

@@ -21,6 +21,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers import identity
 from django_jobqueue.workers.announcer import announcer
 from django_jobqueue.workers.bell import Bell
+from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.chores import Chores
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.forking import ORPHANED
@@ -28,7 +29,6 @@ from django_jobqueue.workers.life import ENDED
 from django_jobqueue.workers.listener import can_listen
 from django_jobqueue.workers.loop import FOREVER
 from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import Death
 from django_jobqueue.workers.roster import Roster
 
 logger = logging.getLogger("django_jobqueue.keeper")
@@ -123,9 +123,9 @@ class Keeper:
     def _seated(self) -> set[int]:
         return {seat.worker for seat in self._roster if seat.worker}
 
-    def _say_alone(self, waiting: bool) -> None:
-        if waiting != self._roster.alone_waiting:
-            self._roster.alone_waiting = waiting
+    def _say_alone(self, seen_at: float) -> None:
+        if seen_at != self._roster.alone_seen_at:
+            self._roster.alone_seen_at = seen_at
             self._roster.call_supervisor()
 
     def _say_buried(self, number: int) -> None:
@@ -152,7 +152,7 @@ class Keeper:
             if order.pop("do") == "stop":
                 stop = True
             else:
-                self._deaths.append(Death(**order))
+                self._deaths.append(Death.of_json(order))
         return stop
 
     def _report_deaths(self) -> None:

@@ -7,10 +7,11 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any, Final
 
 from django_jobqueue.workers.bell import Bell
+from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.child import (
     LAST_BREATH,
     NOT_KNOWN,
@@ -20,7 +21,6 @@ from django_jobqueue.workers.child import (
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.keeper import Keeper
 from django_jobqueue.workers.life import ENDED
-from django_jobqueue.workers.rescuer import Death
 from django_jobqueue.workers.restarts import Restarts
 from django_jobqueue.workers.roster import Roster
 
@@ -64,16 +64,14 @@ class KeeperChild:
         if self.child is None and self.restarts.is_due(time.monotonic()):
             self._start()
 
-    def bury(
-        self, worker: int, name: str, crashed: bool, reason: str, stopping: bool
-    ) -> None:
+    def bury(self, death: Death) -> None:
         """Have it look after the jobs of a worker that ended."""
         self._deaths += 1
-        death = Death(worker, name, crashed, reason, self._deaths, stopping)
+        death = replace(death, number=self._deaths)
         self._forget_buried()
         self._unburied[self._deaths] = death
         if self.child is not None:
-            _tell(self.child, {"do": "bury", **asdict(death)})
+            _tell(self.child, {"do": "bury", **death.to_json()})
 
     def ended(self, code: int) -> None:
         """It has ended, and nobody told it to."""

@@ -17,6 +17,8 @@ from django_jobqueue.workers import forking, hygiene
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.bell import Bell
 from django_jobqueue.workers.dump import Dump
+from django_jobqueue.workers.lease_clock import lease_time
+from django_jobqueue.workers.presence import Presence
 from django_jobqueue.workers.process import Plan, Worker
 from django_jobqueue.workers.roster import Roster
 
@@ -69,7 +71,6 @@ class Life:
         self._hung_since: float | None = None
         self._bell = Bell()
         self._rests = False
-        self._stirred_at = 0.0  # time.monotonic(), as others were told
 
     def live(self) -> int:
         """Register, work, stop; returns the exit code."""
@@ -77,18 +78,21 @@ class Life:
         hygiene.keep_connections()
         sys.setswitchinterval(SWITCH)
         collect_seldom()
-        worker = Worker(self._plan)
+        worker = Worker(self._plan, self._roster.attempts(self._seat))
         if not self._register(worker):
             self._roster.write(self._seat, orderly=1)
             return ENDED
+        presence = Presence(worker, self._roster, self._seat)
+        worker.stir.wakes(presence.claimed)
         worker.stir.wakes(self._rouse)
         worker.build()
+        worker.timer.looked = presence.watched
         worker.start()
         logger.info("Worker %s started", worker.name)
         while True:
             self._read(self._pause(worker))
             code = self._obey(worker)
-            self._say(worker)
+            presence.say()
             worker.answerer.ask(self._roster.seat(self._seat).inquiry)
             if code is None:
                 code = self._ending(worker)
@@ -113,7 +117,7 @@ class Life:
     def _register(self, worker: Worker) -> bool:
         """Write the worker's row, however long it takes; False if told to stop."""
         while True:
-            began = int(time.monotonic() * 1_000)
+            began = int(lease_time() * 1_000)
             try:
                 self._roster.write(
                     self._seat, registered=began, worker=worker.register()
@@ -144,20 +148,6 @@ class Life:
         if self._rests:
             self._rests = False
             self._bell.ring()
-
-    def _say(self, worker: Worker) -> None:
-        """Let the other processes know how it is."""
-        self._roster.write(
-            self._seat,
-            running=worker.running,
-            held=len(worker.held),
-            calls=worker.calls,
-        )
-        if worker.held:
-            worker.stir()
-        if worker.stir.last > self._stirred_at:
-            self._stirred_at = worker.stir.last
-            self._roster.stir(time.monotonic(), conf.lease)
 
     def _read(self, seconds: float) -> None:
         _, ready = self._bell.wait(seconds, self._control)

@@ -91,16 +91,25 @@ class Lookout:
 
     def look(self) -> list[Lane]:
         """The lanes that have a job to run now. Raises StoreUnavailable."""
-        began = time.monotonic()
-        sweep = self._sweeps.may_begin()
-        if sweep:
-            self._sweeps.wanted = False
-        heads = lanes.look(self._connection, self._known.marks(sweep=sweep))
+        heads = self._sweep() if self._sweeps.may_begin() else self._read(sweep=False)
         self._known.looked(heads)
-        now = time.monotonic()
-        self.next_at = now + EVERY
-        if sweep:
-            self._sweeps.took(now - began)
+        self.next_at = time.monotonic() + EVERY
         later = (head.due_in for head in heads if head.due_in and not head.is_due)
         self._due_in = max(0.001, min(later, default=math.inf))
         return [head.lane for head in heads if head.is_due]
+
+    def _sweep(self) -> list[lanes.Head]:
+        """Look from the left ends. One that fails has taken its time as well, and is
+        still wanted: one that the server cut off after 15 s must not follow another."""
+        began = time.monotonic()
+        self._sweeps.wanted = False  # first: it may be asked for meanwhile
+        try:
+            return self._read(sweep=True)
+        except BaseException:
+            self._sweeps.wanted = True
+            raise
+        finally:
+            self._sweeps.took(time.monotonic() - began)
+
+    def _read(self, *, sweep: bool) -> list[lanes.Head]:
+        return lanes.look(self._connection, self._known.marks(sweep=sweep))

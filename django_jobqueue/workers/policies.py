@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django_jobqueue.policy import attempts_in_force
-from django_jobqueue.registry import Declaration
+from django_jobqueue.registry import Declaration, Registry
 from django_jobqueue.states import Delivery
 from django_jobqueue.store.rows import ClaimedJob, Overrides
 
@@ -31,10 +32,15 @@ class Terms:
 
 
 class Policies:
-    """The job types that this worker runs, with their effective policies."""
+    """The job types that this worker runs, with their effective policies.
 
-    def __init__(self, declarations: Iterable[Declaration]) -> None:
-        self._declared = {d.name: d for d in declarations}
+    The registry is asked each time: a module that declares some may be imported long
+    after the worker started, by a handler or because a row names a task.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._declared: dict[str, Declaration] = {}
         self._overrides: Mapping[str, Overrides] = {}
         self._terms: dict[str, Terms] = {}
         self.held_back: frozenset[str] = frozenset()  # types that are not claimed now
@@ -42,23 +48,34 @@ class Policies:
     @property
     def names(self) -> list[str]:
         """The job types that have a handler here."""
-        return sorted(self._declared)
+        return sorted(d.name for d in self._registry if self.knows(d.name))
 
     def update(self, overrides: Mapping[str, Overrides]) -> None:
         """Take what operators say now."""
         self._overrides = overrides
         self._terms = {}
 
-    def learn(self, declaration: Declaration) -> None:
-        """Run jobs of this type, too."""
-        self._declared[declaration.name] = declaration
-        self._terms = {}
-
     def runs(self, job_type: str, *, is_async: bool) -> bool:
         """Whether this job type has a handler here, of this kind."""
-        if job_type not in self._declared or job_type in self.held_back:
-            return False
-        return self.terms(job_type).is_async is is_async
+        return (
+            job_type not in self.held_back
+            and self.knows(job_type)
+            and self.terms(job_type).is_async is is_async
+        )
+
+    def knows(self, job_type: str) -> bool:
+        """Whether this job type has a handler here."""
+        return self._find(job_type) is not None
+
+    def _find(self, job_type: str) -> Declaration | None:
+        """Its declaration, once the module of the handler is there as a whole."""
+        found = self._declared.get(job_type)
+        if found is None:
+            found = self._registry.get(job_type)
+            if found is None or _is_being_imported(found):
+                return None
+            self._declared[job_type] = found
+        return found
 
     def is_limited(self, job_type: str) -> bool:
         """Whether only so many of these may run at once in the whole cluster."""
@@ -92,3 +109,8 @@ class Policies:
             (allowed and allowed.total_seconds()) or None,
             declaration.is_async,
         )
+
+
+def _is_being_imported(declaration: Declaration) -> bool:
+    module = sys.modules.get(declaration.function.__module__)
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))

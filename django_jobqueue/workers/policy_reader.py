@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from django_jobqueue.registry import Registry
 from django_jobqueue.store import job_types, workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.policies import Policies
 
 
 class PolicyReader:
-    """Keeps the policies of a worker up to date."""
+    """Keeps the policies of a worker up to date, and what its row says of them."""
 
     def __init__(
-        self,
-        worker: int,
-        connection: OwnConnection,
-        policies: Policies,
-        registry: Registry,
+        self, worker: int, connection: OwnConnection, policies: Policies
     ) -> None:
         self._worker = worker
         self._connection = connection
         self._policies = policies
-        self._registry = registry
+        self._written = policies.names  # in the worker's row
 
     def read(self) -> None:
-        """Read the overrides of all job types, and learn of types whose module was
-        imported meanwhile."""
-        overrides = job_types.overrides(self._connection)
-        self._policies.update(overrides)
-        self._meet(overrides.keys() - set(self._policies.names))
-
-    def _meet(self, strangers: Iterable[str]) -> None:
-        found = [d for d in map(self._registry.get, sorted(strangers)) if d is not None]
-        for declaration in found:
-            self._policies.learn(declaration)
-        if found:
-            workers.learnt(self._connection, self._worker, self._policies.names)
+        """Read the overrides of all job types, and write which ones are run here if a
+        module was imported meanwhile. Raises StoreUnavailable."""
+        self._policies.update(job_types.overrides(self._connection))
+        names = self._policies.names
+        if names != self._written:
+            workers.learnt(self._connection, self._worker, names)
+            self._written = names

@@ -25,6 +25,7 @@ from django_jobqueue.workers.announcer import announcer
 from django_jobqueue.workers.answerer import Answerer
 from django_jobqueue.workers.atomic import run_atomically
 from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.attempt_table import AttemptTable
 from django_jobqueue.workers.cancelled import Cancelled
 from django_jobqueue.workers.claimer import Claimer
 from django_jobqueue.workers.completer import Completer
@@ -38,7 +39,7 @@ from django_jobqueue.workers.metadata import save_metadata
 from django_jobqueue.workers.policies import Policies
 from django_jobqueue.workers.reporter import Reporter
 from django_jobqueue.workers.stir import Stir
-from django_jobqueue.workers.timer import Timer
+from django_jobqueue.workers.timer import Timer, waits_for_another
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -60,8 +61,9 @@ class Plan:
 class Worker:
     """Claims jobs and runs them, until it is told to stop."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, table: AttemptTable | None = None) -> None:
         self.plan = plan
+        self._table = table or AttemptTable(0)
         self.id = 0
         self.name = plan.name or identity.name_of(os.getpid())
         self.stir = Stir()
@@ -167,7 +169,7 @@ class Worker:
     def record_hung(self) -> None:
         """Record the attempts that hang as timed out; this process is about to end."""
         for attempt in self.hung:
-            if not attempt.over:
+            if not attempt.over and not waits_for_another(attempt):
                 self.completer.add(attempt, attempt.finish_hopeless())
 
     # How the parts speak with each other.
@@ -188,11 +190,7 @@ class Worker:
         for attempt in hung:
             if attempt not in self.hung:
                 self.hung.append(attempt)
-                logger.error(
-                    "Job %s (%s) does not stop; this worker will be replaced",
-                    attempt.job.id,
-                    attempt.job.job_type,
-                )
+                _log_hung(attempt)
         self.drain()
 
     def _hear(self, news: News, about: str) -> None:
@@ -258,11 +256,21 @@ class Worker:
             done=self.completer.add,
             wanting=self.dispatcher.slot_free,
             unwritten=lambda: self.completer.waiting,
+            table=self._table,
         )
         if self.plan.threads:
             self.executors.append(Threads(self.plan.threads, ties, run=run))
         if self.plan.async_slots:
             self.executors.append(Coroutines(self.plan.async_slots, ties))
+
+
+def _log_hung(attempt: Attempt) -> None:
+    if not waits_for_another(attempt):
+        logger.error(
+            "Job %s (%s) does not stop; this worker will be replaced",
+            attempt.job.id,
+            attempt.job.job_type,
+        )
 
 
 def _tell(signal: Signal, worker: Worker) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import time
 from collections.abc import Sequence
 from typing import Final
 
 from django_jobqueue.conf import conf
+from django_jobqueue.registry import registry
 from django_jobqueue.store import prospect
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prospect import Prospect
+from django_jobqueue.workers.lease_clock import ClockWatch, lease_time
 from django_jobqueue.workers.loop import Loop
+
+logger = logging.getLogger("django_jobqueue.rescuer")
 
 LONGEST: Final = 15.0  # seconds between looks
 
@@ -19,34 +25,38 @@ class Prospects:
     """Looks for chores that share one thread and one connection."""
 
     def __init__(
-        self,
-        connection: OwnConnection,
-        *,
-        job_types: Sequence[str],
-        queues: Sequence[str] | None,
+        self, connection: OwnConnection, *, queues: Sequence[str] | None
     ) -> None:
+        self.looked_at = -LONGEST  # time.monotonic() before the last look
+        self.clock_set_at = -math.inf  # time.monotonic(); the database's, forward
         self._connection = connection
-        self._job_types = job_types
         self._queues = queues
         self._prospect = Prospect()
-        self._looked_at = -LONGEST  # time.monotonic()
         self._told: set[Loop] = set()
+        self._clock = ClockWatch()
 
     def look(self, chore: Loop, *, anew: bool = False) -> Prospect:
         """What is ahead from now on. Each look does for every chore once, unless it is
         to be ``anew``. Raises StoreUnavailable."""
         if anew or chore in self._told or self.rest <= 0:
             self._told.clear()
-            self._prospect = prospect.look(
-                self._connection, self._job_types, self._queues
-            )
-            self._looked_at = time.monotonic()
+            self._prospect = self._look()
         self._told.add(chore)
-        age = time.monotonic() - self._looked_at
-        return Prospect(*(None if s is None else s - age for s in self._prospect))
+        return self._prospect.after(time.monotonic() - self.looked_at)
 
     @property
     def rest(self) -> float:
         """Seconds until the next look: no lease that is granted meanwhile lapses
         before."""
-        return self._looked_at + min(LONGEST, conf.lease) - time.monotonic()
+        return self.looked_at + min(LONGEST, conf.lease) - time.monotonic()
+
+    def _look(self) -> Prospect:
+        names = [declaration.name for declaration in registry]
+        began, before = time.monotonic(), lease_time()
+        found = prospect.look(self._connection, names, self._queues)
+        self.looked_at = began
+        ahead = self._clock.see(found.clock, before, lease_time())
+        if ahead > conf.lease / 6:  # two thirds of one are left in every lease
+            self.clock_set_at = time.monotonic()
+            logger.warning("The database's clock was set forward by %.1f s", ahead)
+        return found

@@ -9,6 +9,7 @@ from typing import Final
 
 from django_jobqueue import signals
 from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import failure_rollup, prune, rollup, workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.announcer import announcer
@@ -48,10 +49,12 @@ class Pruner(Loop):
                 logger.info("%d archived jobs were pruned", self._pruned)
                 announcer.tell(signals.jobs_pruned, None, count=self._pruned)
             return conf.prune_interval
-        except Exception:
+        except Exception as error:
             self._pass = None
+            if isinstance(error, StoreUnavailable):  # perhaps cut off after long work
+                error.retry_in = max(error.retry_in, _rest_after(began))
             raise
-        return (time.monotonic() - began) * SHARE
+        return _rest_after(began)
 
     def _batches(self) -> Iterator[int]:
         hourly = time.monotonic() >= self._hour_ends
@@ -71,3 +74,8 @@ class Pruner(Loop):
             yield 0
         if hourly:
             prune.forget_groups(self._connection)
+
+
+def _rest_after(began: float) -> float:
+    """Seconds to rest after a batch, also after one that failed."""
+    return (time.monotonic() - began) * SHARE

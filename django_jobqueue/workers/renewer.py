@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store import workers
+from django_jobqueue.store import cancel, workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers import identity
+from django_jobqueue.workers.hangs import is_silent
+from django_jobqueue.workers.lease_clock import lease_time
 from django_jobqueue.workers.loop import Loop
 from django_jobqueue.workers.roster import DESIRES, EASE, Roster, Seat
 
@@ -40,7 +41,7 @@ class Renewer(Loop):
         self._signs: dict[int, tuple[int, int]] = {}
         self._is_asked = False
         self._is_eased = False
-        self._next = 0.0  # time.monotonic()
+        self._next = 0.0  # lease_time()
 
     def wake(self) -> None:
         """Renew now, and learn what is asked."""
@@ -54,11 +55,13 @@ class Renewer(Loop):
     def tick(self) -> float:
         """Renew all that the supervisor says are running."""
         seats = {s.worker: s for s in self._roster if s.worker and s.renewable}
-        began = time.monotonic()
+        began = lease_time()
         calm = self._is_calm(seats.values(), began)
         self._hear(seats)
         if self._is_due(seats.keys(), calm, began):
             self._renew(seats, calm, began)
+        for seat in seats.values():
+            self._hear_for(seat)
         rest = self._next - began
         if self._roster.may_rest(began, conf.lease):
             return rest
@@ -98,6 +101,22 @@ class Renewer(Loop):
             desire = DESIRES.index(asked.desired)
             self._roster.write(seat.number, desired=desire)
             self._roster.call_supervisor()
+
+    def _hear_for(self, seat: Seat) -> None:
+        """Find out whether a job is cancelled in a worker that cannot hear of it,
+        because a handler holds the interpreter's lock. Raises StoreUnavailable."""
+        if not seat.held or seat.unwanted or not is_silent(seat.watched / 1_000):
+            return
+        running = self._roster.attempts(seat.number).running()
+        if ids := [attempt.job for attempt in running]:
+            try:
+                unwanted = cancel.requested_long_ago(self._connection, ids, conf.grace)
+            except StoreUnavailable as error:
+                error.retry_in = min(error.retry_in, conf.lease / 10)
+                raise
+            if unwanted:
+                self._roster.write(seat.number, unwanted=1)
+                self._roster.call_supervisor()
 
     def _hear(self, seats: Mapping[int, Seat]) -> None:
         """Learn at once what operators ask, if a worker heard that they do; and tell at

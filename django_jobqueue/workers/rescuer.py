@@ -5,37 +5,37 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter, deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Final
+from uuid import UUID
+
+import psycopg
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import workers
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.rescue import Rescued, rescue
-from django_jobqueue.workers.announcer import tell_rescued
+from django_jobqueue.store.prospect import Prospect
+from django_jobqueue.store.rescue import Rescued
+from django_jobqueue.workers.burial import Burial, Death, summarize
+from django_jobqueue.workers.halving import one_line
 from django_jobqueue.workers.loop import Loop
 from django_jobqueue.workers.prospects import Prospects
+from django_jobqueue.workers.recovery import Recovery
+from django_jobqueue.workers.roster import EASE
 
 logger = logging.getLogger("django_jobqueue.rescuer")
 
 STRAYS_EVERY: Final = 4  # leases
 STRAYS_AFTER: Final = 0.5  # seconds after a death, then twice that, up to the above
+# Seconds between looks while a job that must run alone is due: its pause, or what uses
+# up the limit of its type, may end any moment; whoever went for it may have found it
+# locked.
+ALONE_EVERY: Final = 1.0
 REMEMBERED: Final = 10_000  # unfinished jobs that are listed when all stop
-
-
-@dataclass(frozen=True, slots=True)
-class Death:
-    """A worker of this host that has ended."""
-
-    worker: int
-    name: str
-    crashed: bool
-    reason: str
-    number: int = 0  # of the supervisor's count
-    stopping: bool = False  # it ended because the whole host stops
+LAPSED: Final = "its lease lapsed: host lost, cut off or paused"
+GONE: Final = "its worker is gone"
 
 
 class Rescuer(Loop):
@@ -43,7 +43,12 @@ class Rescuer(Loop):
 
     It sleeps until the first lease can lapse, since leases only ever grow. After an
     outage of the database it waits for half a lease before it gives anybody up: every
-    lease ran out while nobody could renew.
+    lease ran out while nobody could renew. After the database's clock was set forward
+    it waits until everybody who is alive has renewed.
+
+    ``alone`` is told when it saw a job that must run alone and may, by
+    time.monotonic(), and zero when there is none; ``buried`` the number of the last
+    death up to which it has dealt with all.
     """
 
     name = "rescuer"
@@ -53,7 +58,7 @@ class Rescuer(Loop):
         connection: OwnConnection,
         prospects: Prospects,
         *,
-        alone: Callable[[bool], None],
+        alone: Callable[[float], None],
         buried: Callable[[int], None],
     ) -> None:
         super().__init__()
@@ -62,20 +67,26 @@ class Rescuer(Loop):
         self._prospects = prospects
         self._alone = alone
         self._buried = buried
-        self._deaths: deque[Death] = deque()
+        self._burials: deque[Burial] = deque()
+        self._last = 0  # the greatest number of a death that was reported
+        self._said = 0  # the number up to which all are looked after, as it was told
+        self._has_news = False  # the dead left something since the last look
         self._patient_until = time.monotonic() + conf.lease / 2
         self._blind = False
+        self._sweeping: Recovery | None = None
         self._next_strays = 0.0
         self._strays_rest = self._longest_rest
+        self._refused: set[UUID] = set()  # jobs that the log has named
 
     def report(self, death: Death) -> None:
-        """A child has ended; from any thread."""
-        self._deaths.append(death)
+        """A worker has ended; from any thread."""
+        self._burials.append(Burial(death))
+        self._last = max(self._last, death.number)
 
     @property
     def is_done(self) -> bool:
         """Whether every reported death was dealt with."""
-        return not self._deaths
+        return not self._burials
 
     def settle(self, seconds: float) -> None:
         """Wait so long until it has dealt with every death, in a thread that ticks."""
@@ -92,70 +103,88 @@ class Rescuer(Loop):
     def tick(self) -> float:
         """Deal with the deaths reported, with lapsed leases, and with strays."""
         try:
-            buried = self._bury()
+            self._bury()
             self._sweep()
-            ahead = self._prospects.look(self, anew=bool(buried))
-            if self._give_up(ahead.lapse):
-                ahead = self._prospects.look(self, anew=True)
-        except StoreUnavailable:
-            self._blind = True
+            ahead = self._look()
+            if self._give_up(ahead):
+                self._bury()
+                ahead = self._look()
+        except StoreUnavailable as error:
+            self._blind = self._blind or error.is_outage
             raise
-        lapse, alone = ahead.lapse, ahead.alone
-        self._alone(alone is not None and alone <= 0)
-        if buried:
-            self._buried(buried)
-        rest = self._prospects.rest
-        if lapse is not None:
-            rest = min(rest, max(lapse + 0.05, 0.2))
-        if alone is not None and alone > 0:
-            rest = min(rest, alone)
-        if self._strays_rest < self._longest_rest:
-            rest = min(rest, max(0.0, self._next_strays - time.monotonic()))
-        return rest
+        waits = ahead.alone is not None and ahead.alone <= 0
+        self._alone(self._prospects.looked_at if waits else 0.0)
+        self._say_buried()
+        return self._rest(ahead, waits=waits)
 
     def close(self) -> None:
         """Let the connection go."""
         self._connection.close()
 
-    def _bury(self) -> int:
-        """Look after the jobs of the dead; returns the number of the last one."""
-        number = 0
-        while self._deaths:
-            death = self._deaths[0]
-            workers.stopped(
-                self._connection, [death.worker], end=death.reason, lost=death.crashed
-            )
-            rescued = rescue(
-                self._connection,
-                [death.worker],
-                crashed=death.crashed,
-                reason=death.reason,
-            )
-            if death.stopping:
-                self.released += rescued
-            self._record(death.worker, rescued)
-            self._tell(death.name, death.reason, rescued)
-            self._deaths.popleft()
-            number = death.number
-            self._expect_strays()
-        return number
+    def _bury(self) -> None:
+        """Look after the dead, but for those whose last try failed a moment ago."""
+        now = time.monotonic()
+        for burial in list(self._burials):
+            if burial.next_at <= now:
+                burial.go_on(self._connection)
+                self._burials.remove(burial)
+                self._has_news = True
+                self._name_refused(burial.refused)
+                self._expect_strays()
+                if burial.death.stopping:
+                    self.released += burial.taken
 
-    def _give_up(self, lapse: float | None) -> bool:
+    def _say_buried(self) -> None:
+        """Say up to which death all are looked after, and what they left was seen."""
+        left = [b.death.number for b in list(self._burials) if b.death.number]
+        number = min(left) - 1 if left else self._last
+        if number > self._said:
+            self._said = number
+            self._buried(number)
+
+    def _look(self) -> Prospect:
+        """Look anew if the dead may have left something."""
+        ahead = self._prospects.look(self, anew=self._has_news)
+        if ahead.was_set_back:
+            logger.warning("The database's clock was set back; leases count from now")
+            workers.shorten(self._connection)
+            ahead = self._prospects.look(self, anew=True)
+        self._has_news = False
+        return ahead
+
+    def _give_up(self, ahead: Prospect) -> bool:
         """Give up whoever's lease has lapsed; whether there was somebody."""
         if self._blind:
             self._blind = False
             self._patient_until = time.monotonic() + conf.lease / 2
-        if lapse is None or lapse > 0 or time.monotonic() < self._patient_until:
+        if ahead.lapse is None or ahead.lapse > 0 or self._patience > 0:
             return False
-        lost = workers.give_up(self._connection)
+        lost = workers.give_up(self._connection, ahead.clock)
         for worker, name in lost.items():
-            reason = "its lease lapsed: host lost, cut off or paused"
-            rescued = rescue(self._connection, [worker], crashed=True, reason=reason)
             logger.warning("Worker %s is given up", name)
-            self._record(worker, rescued)
-            self._tell(name, reason, rescued)
-            self._expect_strays()
+            self.report(Death(worker, name, True, LAPSED))
         return bool(lost)
+
+    @property
+    def _patience(self) -> float:
+        """Seconds for which nobody is given up."""
+        until = max(self._patient_until, self._prospects.clock_set_at + _all_renewed())
+        return until - time.monotonic()
+
+    def _rest(self, ahead: Prospect, *, waits: bool) -> float:
+        """Seconds until there may be something to do; ``waits``: a job that must run
+        alone does."""
+        now = time.monotonic()
+        rests = [self._prospects.rest, *(b.next_at - now for b in list(self._burials))]
+        if ahead.lapse is not None:
+            rests.append(max(ahead.lapse + 0.05, self._patience, 0.2))
+        if waits or ahead.is_held_back:
+            rests.append(ALONE_EVERY)
+        elif ahead.alone is not None:
+            rests.append(ahead.alone)
+        if self._strays_rest < self._longest_rest:
+            rests.append(self._next_strays - now)
+        return max(0.0, min(rests))
 
     @property
     def _longest_rest(self) -> float:
@@ -168,32 +197,38 @@ class Rescuer(Loop):
         self._next_strays = time.monotonic() + self._strays_rest
 
     def _sweep(self) -> None:
+        """Look for strays now and then, and no sooner after a try that failed."""
         now = time.monotonic()
         if now < self._next_strays:
             return
         self._strays_rest = min(2 * self._strays_rest, self._longest_rest)
         self._next_strays = now + self._strays_rest
-        strays = workers.strays(self._connection)
-        if strays:
-            reason = "its worker is gone"
-            rescued = rescue(self._connection, strays, crashed=True, reason=reason)
-            self._tell("(gone)", reason, rescued)
+        if self._sweeping is None:
+            strays = workers.strays(self._connection)
+            if not strays:
+                return
+            self._sweeping = Recovery(strays, crashed=True, reason=GONE)
+        self._sweeping.go_on(self._connection)
+        recovery, self._sweeping = self._sweeping, None
+        self._name_refused(recovery.refused)
+        if recovery.taken:
+            summarize("(gone)", GONE, recovery.taken)
 
-    def _record(self, worker: int, rescued: list[Rescued]) -> None:
-        """For whoever looks at the worker's row."""
-        if rescued:
-            counts = Counter(job.status for job in rescued)
-            workers.record_rescued(self._connection, worker, counts)
+    def _name_refused(self, refused: Mapping[UUID, psycopg.Error]) -> None:
+        """Name the jobs that the database refuses to move, each once; sweeps try them
+        again."""
+        for id, error in refused.items():
+            if id not in self._refused:
+                logger.error(
+                    "Job %s of a dead worker cannot be taken from it, and is tried "
+                    "again every %g s: %s",
+                    id,
+                    self._longest_rest,
+                    one_line(error),
+                )
+        self._refused.update(refused)
 
-    @staticmethod
-    def _tell(name: str, reason: str, rescued: list[Rescued]) -> None:
-        tell_rescued(rescued, reason)
-        if rescued:
-            again = sum(job.status == "queued" for job in rescued)
-            logger.warning(
-                "Worker %s: %s; %d of its jobs are queued again, %d archived",
-                name,
-                reason,
-                again,
-                len(rescued) - again,
-            )
+
+def _all_renewed() -> float:
+    """Seconds in which every worker that is alive renews its lease."""
+    return conf.lease * (EASE + 0.5)

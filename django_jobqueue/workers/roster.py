@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import mmap
 import struct
-import time
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from django_jobqueue.workers.attempt_table import AttemptTable
 from django_jobqueue.workers.bell import Bells
+from django_jobqueue.workers.lease_clock import lease_time
 
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
 FENCE_AT: Final = 0.85  # of a lease without renewal
@@ -28,9 +29,11 @@ class Seat(NamedTuple):
     renewable: int  # supervisor: whether it runs, so that its lease is to be renewed
     paused: int  # supervisor: an operator drained it, and has not resumed it
     worker: int  # worker: its id in the database; 0 is not yet
-    registered: int  # worker: time.monotonic() before that, in milliseconds
+    registered: int  # worker: lease_time() before that, in milliseconds
     running: int  # worker: jobs in its slots
     held: int  # worker: all its jobs, also those that wait or are being finished
+    claimed: int  # worker: whether it has had a job
+    watched: int  # worker: time.monotonic() of its timer's last look, in milliseconds
     draining: int  # worker: claims nothing more
     orderly: int  # worker: it ends because it was told to, not because it died
     calls: int  # worker: how often it heard that an operator asks for something
@@ -39,9 +42,10 @@ class Seat(NamedTuple):
     lost: int  # keeper: its lease was not renewed, because somebody rescued its jobs
     desired: int  # keeper: what an operator asks for, an index into DESIRES
     inquiry: int  # keeper: the number of the last question where it is now; 0 is none
+    unwanted: int  # keeper: it holds a job that was cancelled, and does not hear of it
 
     def leased_at(self, renewed_at: float, lease: float) -> float:
-        """time.monotonic() from which its lease counts, after the last renewal."""
+        """lease_time() from which its lease counts, after the last renewal."""
         longer = lease * EASE if self.eased else 0.0
         return max(renewed_at + longer, self.registered / 1_000)
 
@@ -55,24 +59,28 @@ class Seat(NamedTuple):
 
 
 # As the machine writes them: whole, so that nobody reads half of a new value.
-_HEAD: Final = struct.Struct("@dqqqqd")  # see the properties
-_SEAT: Final = struct.Struct("@15q")
+_HEAD: Final = struct.Struct("@dqqdqd")  # see the properties
+_SEAT: Final = struct.Struct(f"@{len(Seat._fields) - 1}q")
 _NUMBER: Final = struct.Struct("@q")
 _MOMENT: Final = struct.Struct("@d")
 _FIELDS: Final = Seat._fields[1:]
 
 
 class Roster:
-    """Seats for worker processes, in memory that forked processes share.
+    """Seats for worker processes, in memory that forked processes share, and for each a
+    table of so many ``attempts``.
 
     Without bells nobody can be woken, so nobody may rest for long.
     """
 
-    def __init__(self, seats: int, bells: Bells | None = None) -> None:
+    def __init__(
+        self, seats: int, bells: Bells | None = None, *, attempts: int = 0
+    ) -> None:
         self.size = seats
+        self._attempts = [AttemptTable(attempts) for _ in range(seats)]
         self._bells = bells
         self._memory = mmap.mmap(-1, _HEAD.size + seats * _SEAT.size)
-        self.stirred_at = time.monotonic()
+        self.stirred_at = lease_time()
 
     def __iter__(self) -> Iterator[Seat]:
         for number in range(self.size):
@@ -92,6 +100,11 @@ class Roster:
                 return number
         return None
 
+    def attempts(self, number: int) -> AttemptTable:
+        """What runs in this seat. It outlives the worker, for whoever asks what ran
+        when it died."""
+        return self._attempts[number]
+
     def clear(self, number: int) -> None:
         """Nobody has this seat."""
         _SEAT.pack_into(self._memory, self._offset(number), *([0] * len(_FIELDS)))
@@ -104,7 +117,7 @@ class Roster:
 
     @property
     def renewed_at(self) -> float:
-        """time.monotonic() of the last renewal of the leases."""
+        """lease_time() of the last renewal of the leases."""
         return float(self._head()[0])
 
     @renewed_at.setter
@@ -130,13 +143,14 @@ class Roster:
         _NUMBER.pack_into(self._memory, 16, int(works))
 
     @property
-    def alone_waiting(self) -> bool:
-        """Whether a job waits that must run in a process of its own."""
-        return bool(self._head()[3])
+    def alone_seen_at(self) -> float:
+        """time.monotonic() of the keeper's last look, if there was a job that must run
+        alone, and may; 0 if there was none."""
+        return float(self._head()[3])
 
-    @alone_waiting.setter
-    def alone_waiting(self, waiting: bool) -> None:
-        _NUMBER.pack_into(self._memory, 24, int(waiting))
+    @alone_seen_at.setter
+    def alone_seen_at(self, moment: float) -> None:
+        _MOMENT.pack_into(self._memory, 24, moment)
 
     @property
     def buried(self) -> int:
@@ -149,7 +163,7 @@ class Roster:
 
     @property
     def stirred_at(self) -> float:
-        """time.monotonic() when somebody here last had something to do, or was asked
+        """lease_time() when somebody here last had something to do, or was asked
         for something. Any process writes it."""
         return float(self._head()[5])
 

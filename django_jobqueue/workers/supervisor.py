@@ -17,6 +17,8 @@ from django_jobqueue.workers.bell import Bells
 from django_jobqueue.workers.child import Child, how_it_ended
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.family import Family
+from django_jobqueue.workers.fencing import Fencing
+from django_jobqueue.workers.lease_clock import lease_time
 from django_jobqueue.workers.life import (
     CALM_LOOKS,
     CANCEL,
@@ -28,12 +30,12 @@ from django_jobqueue.workers.life import (
 )
 from django_jobqueue.workers.process import Plan
 from django_jobqueue.workers.process_state import memory_frozen, signals_handled
+from django_jobqueue.workers.quarantine import Quarantine
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat
 from django_jobqueue.workers.stopping import Step, Stopping
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
-PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is killed
 LOOK_EVERY: Final = 1.0  # seconds between looks at leases and at what is asked
 ORDERS: Final = {Step.DRAIN: END, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
 
@@ -46,12 +48,16 @@ class Supervisor:
         self.processes = processes
         self._bells = bells = Bells()
         self._bell = bells.supervisor
-        self.roster = Roster(2 * processes + 4, bells)
+        self.roster = Roster(
+            2 * processes + 4, bells, attempts=plan.threads + plan.async_slots
+        )
         self.dump = Dump(conf.dump_dir, self.plan.supervisor)
         self.stopping = Stopping(grace=conf.grace, cancel_grace=conf.cancel_grace)
         self.family = Family(
             self.plan, self.roster, self.dump, keeper_bell=bells.keeper
         )
+        self._fencing = Fencing(self.roster, self.family)
+        self._quarantine = Quarantine()
 
     def run(self) -> int:
         """Run until told to stop, or drained; returns the exit code.
@@ -64,7 +70,7 @@ class Supervisor:
             memory_frozen(),
             signals_handled(self._stop_signal, wakes=self._bell.writer),
         ):
-            self.roster.renewed_at = time.monotonic()
+            self.roster.renewed_at = lease_time()
             self.family.keeper.ensure()
             while not self._is_over():
                 self._look()
@@ -77,7 +83,7 @@ class Supervisor:
         self._sleep()
         for child, seat, code in self.family.reap():
             self._ended(child, seat, code)
-        self._fence()
+        self._fencing.look()
         self._obey()
         self._proceed()
         self._fill()
@@ -104,7 +110,7 @@ class Supervisor:
 
     def _sleep(self) -> None:
         now = time.monotonic()
-        if self._may_rest(now):
+        if self._may_rest():
             rest = conf.lease / CALM_LOOKS
         else:
             rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
@@ -116,14 +122,14 @@ class Supervisor:
             rest = min(rest, 0.02)
         self._bell.wait(rest)
 
-    def _may_rest(self, now: float) -> bool:
+    def _may_rest(self) -> bool:
         """Whether there is no clock to watch, and it is woken when there is."""
-        if self.family.is_paused or not self.roster.may_rest(now, conf.lease):
+        if self.family.is_paused or not self.roster.may_rest(lease_time(), conf.lease):
             return False
         return not any(seat.held for seat in self.roster)
 
     def _stir(self) -> None:
-        self.roster.stir(time.monotonic(), conf.lease)
+        self.roster.stir(lease_time(), conf.lease)
 
     def _is_over(self) -> bool:
         if self.family:
@@ -132,7 +138,7 @@ class Supervisor:
             return True
         if self.processes > 0 or not self.family.keeper.is_done:
             return False
-        return not self.roster.alone_waiting
+        return not self.roster.alone_seen_at
 
     # Births and deaths.
 
@@ -142,7 +148,7 @@ class Supervisor:
         self.family.keeper.ensure()
         if self.stopping or not self.roster.keeper_is_ready:
             return
-        if self.roster.alone_waiting and not any(child.alone for child in self.family):
+        if self._wants_alone():
             self.family.spawn(alone=True)
             self._stir()
         if self.plan.drain and not self.family.keeper.is_done:
@@ -152,15 +158,28 @@ class Supervisor:
             self.family.spawn(alone=False)
             self._stir()
 
+    def _wants_alone(self) -> bool:
+        """Whether to start a process for a job that must run alone."""
+        if any(child.alone for child in self.family):
+            return False
+        seen_at = self.roster.alone_seen_at
+        return self._quarantine.wants_worker(seen_at, time.monotonic())
+
     def _ended(self, child: Child, seat: Seat, code: int) -> None:
         """A worker ended: have its jobs looked after, and make room for a successor."""
         self._stir()
-        crashed = not seat.orderly and not child.fenced
+        if child.alone:
+            has_claimed = bool(seat.claimed)
+            self._quarantine.ended(time.monotonic(), has_claimed=has_claimed)
+        self._fencing.ended(child)
+        crashed = not seat.orderly and not child.fenced and child.hang is None
         if self.stopping and code == -signal.SIGKILL:
             crashed = False  # by us, at the end of its time
         reason = how_it_ended(code, orderly=bool(seat.orderly))
         if child.fenced:
             reason = "its lease could not be renewed"
+        elif child.hang is not None:
+            reason = "killed, because a job held the interpreter's lock"
         if crashed:
             now = time.monotonic()
             self.family.restarts.died(lived=now - child.born, now=now)
@@ -179,28 +198,6 @@ class Supervisor:
         if seat.worker or restarts.is_news(reason, time.monotonic()):
             name = identity.name_of(child.pid)
             logger.error("Worker %s: %s%s", name, reason, restarts.how_often)
-
-    # Leases.
-
-    def _fence(self) -> None:
-        """Kill what may no longer run: others may start its jobs any moment."""
-        now = time.monotonic()
-        self.family.keeper.end_if_paused(PAUSED_TOO_LONG)
-        renewed_at = self.roster.renewed_at
-        for child in self.family:
-            if child.is_killed:
-                continue  # it takes its time
-            seat = self.roster.seat(child.seat)
-            if child.is_paused_for(PAUSED_TOO_LONG, now):
-                logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
-                child.kill()
-                continue
-            cut_off = seat.is_cut_off(renewed_at, now, conf.lease)
-            if seat.lost or cut_off:
-                why = "was given up" if seat.lost else "could not be renewed in time"
-                logger.error("Worker %s: its lease %s; killing it", child.pid, why)
-                child.fenced = True
-                child.kill()
 
     # What operators ask.
 

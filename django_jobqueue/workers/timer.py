@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
@@ -30,6 +31,7 @@ class Timer(Loop):
         hopeless: Callable[[list[Attempt]], None],
     ) -> None:
         super().__init__()
+        self.looked: Callable[[], None] = lambda: None  # called after each look
         self._executors = executors
         self._held = held  # all jobs that this process has
         self._hopeless = hopeless
@@ -51,6 +53,7 @@ class Timer(Loop):
                 soonest = min(soonest, self._look_at(attempt, now, lost))
         if lost:
             self._hopeless(lost)
+        self.looked()
         return max(soonest, 0.005)
 
     def _longest_rest(self, now: float) -> float:
@@ -77,3 +80,11 @@ class Timer(Loop):
         if attempt.hopeless_at is not None and now >= attempt.hopeless_at:
             lost.append(attempt)
         return EVERY
+
+
+def waits_for_another(attempt: Attempt) -> bool:
+    """Whether it is async, and another one keeps their event loop from going on."""
+    if attempt.task is None:
+        return False
+    now = asyncio.current_task(attempt.task.get_loop())
+    return now is not None and now is not attempt.task

@@ -39,6 +39,7 @@ FORBIDDEN = {
 ALLOWED: dict[tuple[str, str], str] = {
     ("message", ""): "of an exception or of a check; no job is called so",
     ("fetch", "store/connection.py"): "rows of a statement, as the driver calls it",
+    ("fetch", "store/transactions.py"): "the same in a transaction that is open",
     ("fetch", "store/bounded.py"): "rows of a statement, as the driver calls it",
     ("payload", "store/notify.py"): "of a NOTIFY, as PostgreSQL calls it",
     ("task", "workers/attempt.py"): "asyncio's",

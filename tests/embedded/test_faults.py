@@ -8,12 +8,15 @@ from collections.abc import Iterator
 import pytest
 from django.test import override_settings
 
+from django_jobqueue import triage
+from django_jobqueue.embedded import supervisor
 from django_jobqueue.models import QueuedJob, Worker
 from django_jobqueue.store import rescue, workers
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import archived, eventually, queued
 from tests.embedded.conftest import Start
 from tests.sample import jobs
+from tests.store.meanwhile import open_transaction
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -144,3 +147,38 @@ def test_it_starts_when_the_database_can_be_used(
     jobs.add.enqueue(1)
     worker.wait_idle(30)
     assert [job.status for job in archived()] == ["succeeded"]
+
+
+def test_the_doors_stay_open_beside_a_job_that_must_run_alone_and_may_not(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "ALONE_AFTER", 0.0)
+    triage.pause(["tests.sample.aadd"])
+    jobs.aadd.enqueue(1)
+    QueuedJob.objects.update(alone=True)
+    worker = start(threads=1)
+    for number in range(20):
+        made = jobs.add.enqueue(number)
+        eventually(lambda id=made.id: archived(id=id))
+    assert [row.name for row in Worker.objects.all()] == [worker.name]
+
+    triage.resume(["tests.sample.aadd"])
+    eventually(lambda: not queued())
+    assert len(archived()) == 21
+
+
+def test_the_doors_are_opened_again_where_a_job_that_must_run_alone_is_locked(
+    start: Start, other: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "ALONE_AFTER", 0.0)
+    alone = jobs.aadd.enqueue(1).id
+    QueuedJob.objects.update(alone=True)
+    with open_transaction(other) as transaction:
+        transaction.run(
+            "SELECT FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE", {"id": alone}
+        )
+        start(threads=1)
+        eventually(lambda: Worker.objects.filter(end="ended").count() == 3, within=60)
+        jobs.add.enqueue(2)
+        eventually(archived)
+    eventually(lambda: not queued(), within=60)

@@ -170,7 +170,8 @@ def test_a_handler_that_holds_the_interpreter_longer_than_the_lease_is_refused(
     tmp_path: Path,
 ) -> None:
     """No thread of its process can renew meanwhile, so another worker rescues the job;
-    what the first attempt says in the end changes nothing."""
+    what the first attempt says in the end changes nothing. It may end before it is told
+    to stop, or not, and while the next one runs already."""
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     other = runworkers("--threads", "1", "--lease", "2", SAMPLE_HOST="another")
@@ -201,6 +202,31 @@ with override_settings(JOBQUEUE={{"LEASE": 2}}), django_jobqueue.worker(threads=
     assert job.status == "succeeded"
     assert job.crashes >= 1
     assert job.result == f"after {job.crashes} crashes"
-    assert jobs.notes(journal)[:2] == [["start", "0"], ["end", "0"]]
+    assert jobs.notes(journal)[0] == ["start", "0"]
+    assert jobs.notes(journal)[-1] == ["end", str(job.crashes)]
     assert "another worker takes its place" in held.output
     assert not queued()
+
+
+def test_a_handler_that_holds_the_interpreter_past_its_timeout_is_told_once(
+    program: Run,  # noqa: F811
+    journal: str,
+) -> None:
+    """Nobody can end it; who reads the log learns what to do."""
+    held = program(
+        f"""
+@django_jobqueue.job(name="tests.hold", timeout=0.5, max_attempts=1)
+def hold(number: int) -> None:
+    jobs.note({journal!r}, "start", number)
+    ctypes.PyDLL(None).usleep(4_500_000)
+
+with django_jobqueue.worker(threads=1):
+    for number in range(2):
+        hold.enqueue(number)
+    {STAY}
+"""
+    )
+    eventually(lambda: len(archived()) == 2, within=60, what=held.output)
+    assert held.output.count("no other thread of this process ran") == 1
+    assert "(tests.hold)" in held.output
+    assert "run such jobs with runworkers" in held.output

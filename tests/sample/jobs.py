@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import threading
 import time
@@ -187,6 +188,64 @@ def hang(journal: str) -> None:
     while True:
         with contextlib.suppress(BaseException):
             time.sleep(0.05)
+
+
+def keep_lock(how: str) -> None:
+    """Keep the interpreter's lock, and never give it back; other threads do not run."""
+    if how == "computing":
+        re.match(r"(a+)+$", "a" * 60 + "b")
+    ctypes.PyDLL(None).usleep(600_000_000)  # asleep in C
+
+
+@job(timeout=1, max_attempts=2, backoff="immediate")
+def hold_lock(journal: str, how: str = "computing") -> None:
+    """Keep the interpreter's lock."""
+    note(journal, "start", "hold")
+    keep_lock(how)
+
+
+@job(timeout=1, max_attempts=2, backoff="immediate")
+async def ahold_lock(journal: str, how: str = "computing") -> None:
+    """The same in the event loop."""
+    note(journal, "start", "hold")
+    keep_lock(how)
+
+
+@job(timeout=1, delivery="at_most_once")
+def hold_lock_once(journal: str, how: str = "computing") -> None:
+    """The same, at most once."""
+    note(journal, "start", "hold")
+    keep_lock(how)
+
+
+@job(timeout=None, backoff="immediate")
+def hold_lock_for_good(journal: str, how: str = "computing") -> None:
+    """The same, and nothing forbids it."""
+    note(journal, "start", "hold")
+    keep_lock(how)
+
+
+@job(timeout=1, max_attempts=2, backoff="immediate")
+async def block_loop(journal: str) -> None:
+    """Keep the event loop, and not the interpreter's lock."""
+    note(journal, "start", "block")
+    time.sleep(600)
+
+
+@job(timeout=3, max_attempts=3, backoff="immediate")
+def write_in_time(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
+    """Like write, with a short timeout."""
+    note(journal, "start", word)
+    time.sleep(seconds)
+    note(journal, "end", word)
+
+
+@job(timeout=1, max_attempts=3, backoff="immediate")
+async def awrite_in_time(journal: str, word: str = "ran", seconds: float = 0.0) -> None:
+    """The same without a thread."""
+    note(journal, "start", word)
+    await asyncio.sleep(seconds)
+    note(journal, "end", word)
 
 
 @job

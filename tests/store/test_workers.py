@@ -18,7 +18,7 @@ from tests.store.meanwhile import (
     open_transaction,
     until_waiting,
 )
-from tests.store.rows import ADD, ago, claimed, make, make_many, register
+from tests.store.rows import ADD, ago, claimed, make_many, register
 
 LEASE = 15.0
 
@@ -263,26 +263,18 @@ def test_workers_that_ended_more_than_a_day_ago_are_forgotten(
     assert left == {"alive", "just stopped"}
 
 
-def test_the_outlook_is_the_first_lapse_and_the_first_lonely_job(
+def test_the_next_lapse_is_that_of_the_living_worker_whose_lease_ends_first(
     own: OwnConnection,
 ) -> None:
-    assert workers.outlook(own, [ADD], None) == (None, None)
+    assert workers.next_lapse(own).due_in is None
     register(own, lease=600)
     register(own, lease=100)
     workers.stopped(own, [register(own, lease=1)], end="")
-    make(alone=True, run_after=ago(-50), queue="q")
-    make(alone=True, run_after=ago(-500), queue="q")
-    make("tests.sample.aadd", alone=True, run_after=ago(-5))
-    make(run_after=ago(5))
 
-    lapses, alone = workers.outlook(own, [ADD], ["q"])
+    lapses = workers.next_lapse(own).due_in
 
     assert lapses is not None
-    assert alone is not None
     assert 70 < lapses <= 100
-    assert 20 < alone <= 50
-    assert workers.outlook(own, [ADD], ["other"])[1] is None
-    assert workers.outlook(own, [], None)[1] is None
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import math
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
 
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.lanes import Head
+from django_jobqueue.store.marks import START, LaneMark
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers import lookout
 from django_jobqueue.workers.lanes import Lanes
@@ -114,3 +118,34 @@ def test_a_job_behind_the_mark_is_found_when_there_is_time_for_a_sweep(
     assert looks.is_due
     assert looks.look() == [ADDS]
     assert looks.longest_rest == math.inf
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("error", [StoreUnavailable("cut off", retry_in=0), KeyError()])
+def test_a_sweep_that_fails_is_repeated_no_sooner_than_one_that_does_not(
+    own: OwnConnection, time: Time, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """The server cuts it off after 15 s; looks from the marks go on meanwhile."""
+    looks = Lookout(own, Lanes())
+    sweeps = 0
+
+    def cut_off(db: OwnConnection, known: list[LaneMark]) -> list[Head]:
+        nonlocal sweeps
+        if any(mark.mark != START for mark in known):
+            return []
+        sweeps += 1
+        time.now += 15.0
+        raise error
+
+    jobs.add.enqueue(1)
+    assert looks.look() == [ADDS]
+    monkeypatch.setattr(lookout.lanes, "look", cut_off)
+    looks.ask_behind()
+    began = time.now
+    while time.now < began + 900:
+        with suppress(StoreUnavailable, KeyError):
+            looks.look()
+        time.now += 0.05
+    assert sweeps <= 4  # 15 s each in a twentieth of the time
+    monkeypatch.undo()
+    assert looks._sweeps.wanted

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from uuid import UUID, uuid4
 
 import pytest
@@ -17,7 +18,10 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
+from django_jobqueue.workers import expirer as expirer_module
 from django_jobqueue.workers import loop as loop_module
+from django_jobqueue.workers import pruner as pruner_module
+from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.listener import Listener, can_listen
 from django_jobqueue.workers.loop import (
@@ -27,12 +31,13 @@ from django_jobqueue.workers.loop import (
     LoopGroup,
 )
 from django_jobqueue.workers.prospects import LONGEST, Prospects
-from django_jobqueue.workers.pruner import Pruner
+from django_jobqueue.workers.pruner import SHARE, Pruner
 from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import STRAYS_AFTER, Death, Rescuer
+from django_jobqueue.workers.rescuer import STRAYS_AFTER, Rescuer
 from django_jobqueue.workers.roster import DESIRES, Roster
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
+from tests.store.rows import ago, make
 
 Make = Callable[..., HandDriven]
 
@@ -294,7 +299,7 @@ def test_the_renewer_leaves_paused_processes_out_and_tells_of_lost_ones(
 
 
 def prospects_on(own: OwnConnection) -> Prospects:
-    return Prospects(own, job_types=["tests.sample.add"], queues=None)
+    return Prospects(own, queues=None)
 
 
 def rescuer_on(own: OwnConnection, said: list[object]) -> Rescuer:
@@ -319,7 +324,7 @@ def test_the_rescuer_looks_after_the_jobs_of_a_dead_child(
     assert not rescuer.is_done
     rescuer.tick()
     assert rescuer.is_done
-    assert said == [False, 5]
+    assert said == [0.0, 5]
     (job,) = queued()
     assert (job.status, job.crashes) == ("queued", 1)
     row = Worker.objects.get()
@@ -435,8 +440,11 @@ def test_the_rescuer_tells_of_jobs_that_must_run_alone(own: OwnConnection) -> No
     jobs.add.enqueue(1)
     QueuedJob.objects.update(alone=True)
     said: list[object] = []
+    before = time.monotonic()
     rescuer_on(own, said).tick()
-    assert said == [True]
+    (seen_at,) = said
+    assert isinstance(seen_at, float)
+    assert before <= seen_at <= time.monotonic()
 
 
 def test_the_expirer_archives_what_nobody_claims(own: OwnConnection) -> None:
@@ -449,6 +457,30 @@ def test_the_expirer_archives_what_nobody_claims(own: OwnConnection) -> None:
     assert expirer.tick() == 0.0
     (job,) = archived()
     assert (job.status, job.attempts, job.started_at) == ("expired", 0, None)
+
+
+def test_expired_jobs_that_the_database_refuses_to_archive_keep_no_others(
+    own: OwnConnection,
+    refusing: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused = make(refusing, expires_at=ago(2))
+    expirer = Expirer(own, prospects_on(own))
+    for _ in range(2):
+        others = {make(expires_at=ago(1)) for _ in range(5)}
+        assert expirer.tick() > 1
+        assert {job.id for job in archived()} >= others
+    assert [job.id for job in queued()] == [refused]
+    assert caplog.text.count("expired and cannot be archived: not this one") == 1
+
+    own.run("DROP TRIGGER refuse ON jobqueue_queuedjob")
+    expirer.tick()
+    assert queued()
+    monkeypatch.setattr(expirer_module, "time", SimpleNamespace(monotonic=lambda: 1e9))
+    for _ in range(2):
+        expirer.tick()
+    assert archived(id=refused)[0].status == "expired"
 
 
 def test_one_look_ahead_does_for_all_chores(own: OwnConnection) -> None:
@@ -508,3 +540,20 @@ def test_the_pruner_looks_every_hour_for_what_it_has_passed(
     assert prune() == {late}
     pruner._hour_ends = 0.0
     assert prune() == set()
+
+
+def test_a_pruner_whose_batch_is_cut_off_rests_as_after_one_that_is_not(
+    own: OwnConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is short of disk would else be asked for the same again at once."""
+    now = 1_000.0
+
+    def cut_off(*given: object) -> None:
+        nonlocal now
+        now += 15.0
+        raise StoreUnavailable("canceling statement due to timeout", retry_in=0.05)
+
+    pruner = Pruner(own)
+    monkeypatch.setattr(pruner_module, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(pruner_module.prune, "prune", cut_off)
+    assert pruner.round() == 15.0 * SHARE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -12,6 +11,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import Worker
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.bell import Bells
+from django_jobqueue.workers.lease_clock import lease_time
 from django_jobqueue.workers.renewer import LOOK_EVERY, Renewer
 from django_jobqueue.workers.roster import DESIRES, EASE, Roster
 from tests.conftest import HandDriven
@@ -134,7 +134,7 @@ def test_without_notifications_no_lease_is_renewed_for_longer(calm: Calm) -> Non
 
 def test_a_renewer_with_nothing_to_see_rests_until_the_next_renewal(calm: Calm) -> None:
     assert calm.renewer.tick() > LOOK_EVERY
-    calm.roster.stir(time.monotonic(), conf.lease)
+    calm.roster.stir(lease_time(), conf.lease)
     assert calm.bells.keeper.wait(0)[0]
     assert calm.is_renewed()
     assert not calm.is_eased
@@ -142,7 +142,7 @@ def test_a_renewer_with_nothing_to_see_rests_until_the_next_renewal(calm: Calm) 
 
 
 def test_the_supervisor_is_told_of_what_is_asked_once(calm: Calm) -> None:
-    calm.roster.stir(time.monotonic(), conf.lease)
+    calm.roster.stir(lease_time(), conf.lease)
     calm.renewer.tick()
     calm.bells.supervisor.wait(0)
     Worker.objects.update(desired="drain")

@@ -32,12 +32,12 @@ def test_the_head_is_apart_from_the_seats() -> None:
     roster = Roster(1)
     roster.write(0, pid=7, desired=3)
     roster.renewed_at = 12.5
-    roster.keeper_is_ready = roster.can_listen = roster.alone_waiting = True
-    roster.buried = 5
+    roster.keeper_is_ready = roster.can_listen = True
+    roster.alone_seen_at, roster.buried, roster.stirred_at = 7.5, 5, 3.5
     assert (roster.renewed_at, roster.buried) == (12.5, 5)
+    assert (roster.alone_seen_at, roster.stirred_at) == (7.5, 3.5)
     assert roster.keeper_is_ready
     assert roster.can_listen
-    assert roster.alone_waiting
     assert roster.seat(0).desired == 3
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.attempt_table import AttemptTable
 from django_jobqueue.workers.pace import Pace
 
 logger = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ class Ties:
     done: Callable[[Attempt, Finished], None]  # an attempt came to this
     wanting: Callable[[], None]  # it could do with more
     unwritten: Callable[[], int] = lambda: 0  # outcomes that wait for a batch
+    table: AttemptTable = AttemptTable(0)  # where others see what runs
 
 
 class Executor:
@@ -41,6 +43,7 @@ class Executor:
         self.low = 0  # claimed ahead; below it more are wanted
         self._done, self._wanting = ties.done, ties.wanting
         self._unwritten = ties.unwritten
+        self._table = ties.table
         self._buffer: deque[Attempt] = deque()
         self._running: set[Attempt] = set()
 

@@ -16,6 +16,7 @@ from django.db import connections
 
 from django_jobqueue.workers import forking, hygiene
 from django_jobqueue.workers.attempt import Attempt, arun
+from django_jobqueue.workers.attempt_table import Row
 from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
 from django_jobqueue.workers.forking import GuardedThreads
 
@@ -45,6 +46,8 @@ class Coroutines(Executor):
         self._thread: threading.Thread | None = None
         self._context: contextvars.Context | None = None  # each job has a copy
         self._told_to_stop = asyncio.Event()
+        self._native_id = 0  # the system's number of that thread
+        self._rows: list[Row] = []  # that nobody uses
         self._ended = 0
         self._last_end = 0.0
         self._refreshing: asyncio.Task[None] | None = None
@@ -73,6 +76,7 @@ class Coroutines(Executor):
 
     def _serve(self) -> None:
         assert self._loop is not None
+        self._native_id = threading.get_native_id()
         forking.guard_this_thread(self._loop)
         self._loop.set_default_executor(GuardedThreads("asyncio"))
         asyncio.set_event_loop(self._loop)
@@ -125,12 +129,17 @@ class Coroutines(Executor):
 
     async def _one(self, attempt: Attempt) -> None:
         attempt.task = asyncio.current_task()
+        rows = self._rows
+        row = rows.pop() if rows else self._table.row(self._native_id)
+        row.enter(attempt)
         try:
             finished = await arun(attempt)
         except BaseException:
             forking.end_if_forked()
             finished = attempt.finish_broken()
         forking.end_if_forked()
+        row.leave()
+        rows.append(row)
         self._ended += 1
         self._last_end = finished.ended
         self._done(attempt, finished)

@@ -13,6 +13,7 @@ from django.db import connections
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.workers import forking, hygiene
 from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.workers.attempt_table import Row
 from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
 
 Run = Callable[[Attempt], Finished]
@@ -87,8 +88,10 @@ class Threads(Executor):
 
     def _work(self) -> None:
         forking.guard_this_thread()
-        while (attempt := self._next()) is not None:
+        row = self._table.row(threading.get_native_id())
+        while (attempt := self._next(row)) is not None:
             safely(hygiene.before_job)
+            row.enter(attempt)
             try:
                 # What a handler sets in context variables ends with it.
                 finished = copy_context().run(self._run, attempt)
@@ -101,10 +104,11 @@ class Threads(Executor):
             self._finished(attempt, finished)
         connections.close_all()
 
-    def _next(self) -> Attempt | None:
+    def _next(self, row: Row) -> Attempt | None:
         try:
             attempt = self._buffer.popleft()
         except IndexError:
+            row.leave()  # else the next one overwrites it
             waited = self._wait()
             if waited is None:
                 return None

@@ -1,0 +1,63 @@
+"""What a worker tells the other processes of its host, in its seat of the roster."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final
+
+from django_jobqueue.conf import conf
+from django_jobqueue.workers.lease_clock import lease_time
+from django_jobqueue.workers.process import Worker
+from django_jobqueue.workers.roster import Roster
+
+STIR_EVERY: Final = 1.0  # seconds between claims that say that there is something to do
+
+
+class Presence:
+    """Says that a worker has jobs before the first of them starts, and now and then how
+    many: a handler that holds the interpreter's lock lets nobody say it later."""
+
+    def __init__(self, worker: Worker, roster: Roster, seat: int) -> None:
+        self._worker = worker
+        self._roster = roster
+        self._seat = seat
+        self._said = 0  # how many jobs
+        self._saying = threading.Lock()
+        self._has_claimed = False
+        self._stirred_at = 0.0  # time.monotonic(), as others were told
+
+    def claimed(self) -> None:
+        """Jobs were claimed, and none of them has started; from any thread."""
+        if not self._said:
+            self._say_held()
+        if not self._has_claimed:
+            self._has_claimed = True
+            self._roster.write(self._seat, claimed=1)
+        if self._worker.stir.last - self._stirred_at > STIR_EVERY:
+            self._say_stirred()
+
+    def watched(self) -> None:
+        """Its timer has looked at what runs."""
+        self._roster.write(self._seat, watched=int(time.monotonic() * 1_000))
+
+    def say(self) -> None:
+        """Say how the worker is."""
+        worker = self._worker
+        self._roster.write(self._seat, running=worker.running, calls=worker.calls)
+        self._say_held()
+        if worker.held:
+            worker.stir()
+        if worker.stir.last > self._stirred_at:
+            self._say_stirred()
+
+    def _say_held(self) -> None:
+        with self._saying:
+            self._said = 0  # first: who claims after the count says it again
+            held = len(self._worker.held)
+            self._roster.write(self._seat, held=held)
+            self._said = held
+
+    def _say_stirred(self) -> None:
+        self._stirred_at = self._worker.stir.last
+        self._roster.stir(lease_time(), conf.lease)

@@ -1,0 +1,172 @@
+"""When a job that must run alone may be claimed: said exactly when a claim finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import combinations, product
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from django_jobqueue.models import JobType, Queue
+from django_jobqueue.store import claim
+from django_jobqueue.store.claim import NextAlone
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from tests.pairwise import pairwise
+from tests.store.plans import plan_of
+from tests.store.rows import ADD, ago, job_type, make, make_many, register
+
+OTHER = "tests.sample.aadd"
+PAUSES = ("no", "for good", "until then", "is over")
+OPTIONS: dict[str, tuple[Any, ...]] = {
+    "type_paused": PAUSES,
+    "queue_paused": PAUSES,
+    "limit": ("none", "room", "used up", "override 0", "override -1", "override frees"),
+    "due": (True, False),
+    "expires": ("never", "later", "is over", "before it is due"),
+    "served": ("every queue", "this one", "another"),
+    "known": (True, False),
+    "alone": (True, False),
+}
+FREE = {
+    "type_paused": "no",
+    "queue_paused": "no",
+    "limit": "none",
+    "due": True,
+    "expires": "never",
+    "served": "every queue",
+    "known": True,
+    "alone": True,
+}
+ALL_PAIRS = pairwise(OPTIONS)
+ONE_BY_ONE = [{**FREE, name: v} for name, values in OPTIONS.items() for v in values]
+
+
+def pause(kind: str) -> dict[str, Any]:
+    """The columns of a pause."""
+    ends = {"until then": ago(-3_600), "is over": ago(1)}
+    return {"paused": kind != "no", "resume_at": ends.get(kind)}
+
+
+LIMITS: dict[str, tuple[int | None, int | None]] = {
+    "none": (None, None),
+    "room": (2, None),
+    "used up": (1, None),
+    "override 0": (None, 0),
+    "override -1": (1, -1),
+    "override frees": (1, 2),
+}
+
+
+def moments(case: dict[str, Any]) -> dict[str, datetime | None]:
+    """When the job is due, and when it expires."""
+    due = ago(10) if case["due"] else ago(-600)
+    expires = {
+        "never": None,
+        "later": ago(-3_600),
+        "is over": ago(1),
+        "before it is due": ago(-300) if not case["due"] else ago(5),
+    }
+    return {"run_after": due, "expires_at": expires[case["expires"]]}
+
+
+@pytest.fixture
+def db(db: None) -> DjangoDatabase:
+    """The connection of the test, in its transaction."""
+    return DjangoDatabase()
+
+
+def arrange(db: DjangoDatabase, case: dict[str, Any]) -> tuple[NextAlone, int]:
+    """Make the case; return what is said, and how many jobs a claim finds."""
+    names = [ADD] if case["known"] else [OTHER]
+    served = {"every queue": None, "this one": ["q"], "another": ["default"]}
+    queues = served[case["served"]]
+    declared, override = LIMITS[case["limit"]]
+    worker = register(db)
+    JobType.objects.filter(name=ADD).update(
+        concurrency=declared,
+        concurrency_override=override,
+        **pause(case["type_paused"]),
+    )
+    Queue.objects.create(name="q", **pause(case["queue_paused"]))
+    make(queue="q", status="running", worker_id=worker, alone=True)  # counts
+    make(queue="q", alone=case["alone"], **moments(case))
+    said = claim.next_alone(db, names, queues)
+    jobs = claim.claim_alone(db, worker, names, queues)
+    return said, len(jobs)
+
+
+@pytest.mark.parametrize(
+    "case", [*ONE_BY_ONE, *ALL_PAIRS], ids=lambda c: "/".join(map(str, c.values()))
+)
+def test_it_says_now_exactly_when_a_claim_finds_a_job(
+    db: DjangoDatabase, case: dict[str, Any]
+) -> None:
+    said, found = arrange(db, case)
+
+    assert (said.due_in == 0) == bool(found)
+    if said.is_held_back:
+        assert not found
+    if said.due_in:
+        assert 500 < said.due_in <= 600
+
+
+def test_every_two_conditions_meet() -> None:
+    met = {pair for case in ALL_PAIRS for pair in combinations(case.items(), 2)}
+    assert all(
+        ((one, a), (other, b)) in met
+        for one, other in combinations(OPTIONS, 2)
+        for a, b in product(OPTIONS[one], OPTIONS[other])
+    )
+
+
+def test_of_several_the_first_that_may_run_counts(db: DjangoDatabase) -> None:
+    make(queue="paused", alone=True, run_after=ago(100))
+    Queue.objects.create(name="paused", paused=True)
+    assert claim.next_alone(db, [ADD, OTHER], None) == NextAlone(None, True)
+
+    make(OTHER, alone=True, run_after=ago(-600))
+    make(OTHER, alone=True, run_after=ago(-60))
+    said = claim.next_alone(db, [ADD, OTHER], None)
+    assert said.is_held_back
+    assert 0 < (said.due_in or 0) <= 60
+
+    make(OTHER, alone=True, run_after=ago(1), expires_at=ago(0.5))
+    assert claim.next_alone(db, [ADD, OTHER], None).due_in != 0
+    make(OTHER, alone=True, run_after=ago(1))
+    assert claim.next_alone(db, [ADD, OTHER], None) == NextAlone(0.0, True)
+
+
+def test_without_such_jobs_there_is_nothing_to_say(db: DjangoDatabase) -> None:
+    make()
+    assert claim.next_alone(db, [ADD], None) == NextAlone(None, False)
+
+
+@pytest.fixture
+def keeping(transactional_db: None) -> Iterator[OwnConnection]:
+    """A connection as the keeper's, and statistics that know nothing of the rows."""
+    connection_ = OwnConnection("tests")
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE jobqueue_queuedjob SET (autovacuum_enabled = off)")
+        cursor.execute("ANALYZE jobqueue_queuedjob")
+        yield connection_
+        cursor.execute("ALTER TABLE jobqueue_queuedjob RESET (autovacuum_enabled)")
+    connection_.close()
+
+
+@pytest.mark.parametrize("limit", [None, 5])
+def test_only_the_jobs_that_run_alone_are_read(
+    keeping: OwnConnection, limit: int | None
+) -> None:
+    """Whatever else waits and runs."""
+    JobType.objects.filter(name=ADD).update(concurrency=limit)
+    make_many(5_000)
+    make_many(3_000, job_type("tests.of_others"), status="running", worker_id=1)
+    make_many(3, alone=True)
+
+    plan = plan_of(keeping, claim.NEXT_ALONE, claim.alone_params([ADD], None))
+
+    assert "Seq Scan" not in {scan["Node Type"] for scan in plan.scans()}
+    assert plan.rows() < 20

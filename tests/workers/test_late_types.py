@@ -1,0 +1,113 @@
+"""Job types that are declared after a worker has started: nobody keeps a list."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+
+from django_jobqueue import job, testing
+from django_jobqueue.handler import Handler
+from django_jobqueue.models import QueuedJob, Worker
+from django_jobqueue.registry import registry
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.prospects import Prospects
+from tests.conftest import HandDriven, archived, queued
+from tests.sample import jobs
+from tests.workers.test_loops import Counter
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MODULE = "tests.sample.made_late"
+NAME = "tests.made_late"
+
+
+@pytest.fixture
+def late() -> Iterator[Callable[[], Handler]]:
+    """Import a module with a handler, later."""
+
+    def make() -> Handler:
+        module = sys.modules[MODULE] = ModuleType(MODULE)
+        exec("def made_late() -> str:\n    return 'ran'", vars(module))
+        return job(name=NAME)(module.made_late)  # type: ignore[no-any-return]
+
+    yield make
+    sys.modules.pop(MODULE, None)
+    registry.remove(NAME)
+
+
+def test_a_worker_runs_a_type_that_is_declared_after_its_start(
+    worker: HandDriven, late: Callable[[], Handler]
+) -> None:
+    worker.work()
+    late().enqueue()
+    worker.work()
+    assert [done.result for done in archived()] == ["ran"]
+
+
+def test_its_row_says_so_when_it_next_reads_the_policies(
+    worker: HandDriven, late: Callable[[], Handler]
+) -> None:
+    worker.claim()
+    late()
+    worker.worker.dispatcher.policies_changed()
+    worker.claim()
+    assert NAME in Worker.objects.get().job_types
+
+
+def test_what_could_not_be_written_in_its_row_is_written_later(
+    worker: HandDriven, late: Callable[[], Handler], own: OwnConnection
+) -> None:
+    worker.claim()
+    late()
+    own.run("ALTER TABLE jobqueue_worker RENAME job_types TO away")
+    worker.worker.dispatcher.policies_changed()
+    worker.worker.dispatcher.round()
+    own.run("ALTER TABLE jobqueue_worker RENAME away TO job_types")
+    worker.worker.dispatcher.policies_changed()
+    worker.worker.dispatcher.round()
+    assert NAME in Worker.objects.get().job_types
+
+
+def test_a_type_whose_module_is_still_being_imported_is_left_to_the_next_look(
+    worker: HandDriven, late: Callable[[], Handler]
+) -> None:
+    """Its handler would miss what the module defines below it."""
+    worker.work()
+    late().enqueue()
+    spec = type("Spec", (), {"_initializing": True})
+    sys.modules[MODULE].__spec__ = spec()  # type: ignore[assignment]
+    worker.work()
+    assert queued()
+    spec._initializing = False  # type: ignore[attr-defined]
+    worker.work()
+    assert [done.result for done in archived()] == ["ran"]
+
+
+def test_the_keeper_sees_a_quarantined_job_of_a_type_declared_after_its_start(
+    own: OwnConnection, late: Callable[[], Handler]
+) -> None:
+    prospects = Prospects(own, queues=None)
+    prospects.look(Counter())
+    late().enqueue()
+    QueuedJob.objects.update(alone=True)
+    assert prospects.look(Counter(), anew=True).alone == pytest.approx(0, abs=1)
+
+
+def test_a_drain_of_a_test_runs_what_a_handler_of_it_declared(
+    late: Callable[[], Handler], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def declare_and_enqueue(a: int, b: int = 0) -> int:
+        late().enqueue()
+        return a
+
+    monkeypatch.setitem(
+        registry._by_name,
+        jobs.add.name,
+        replace(jobs.add.declaration, function=declare_and_enqueue),
+    )
+    jobs.add.enqueue(1)
+    assert [ran.job.result for ran in testing.drain()] == [1, "ran"]

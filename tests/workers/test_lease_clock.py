@@ -1,0 +1,144 @@
+"""Clocks: of a machine that was suspended, and of a database that was set."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import pytest
+
+from django_jobqueue.conf import conf
+from django_jobqueue.embedded.life import EmbeddedLife
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.bell import Bells
+from django_jobqueue.workers.child import Child
+from django_jobqueue.workers.family import Family
+from django_jobqueue.workers.fencing import Fencing
+from django_jobqueue.workers.lease_clock import ClockWatch, lease_time
+from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.renewer import Renewer
+from django_jobqueue.workers.roster import Roster
+from tests.conftest import HandDriven
+from tests.workers.test_attempt import attempt_of
+
+
+class Children:
+    """A family of one, which is told to end instead of being killed, and which is its
+    own keeper."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.child = Child(os.getpid(), 0, 0, time.monotonic())
+        self.killed: list[Child] = []
+        self.keeper = self
+        monkeypatch.setattr(Child, "kill", self._kill)
+
+    def __iter__(self) -> Iterator[Child]:
+        return iter([self.child])
+
+    def end_if_paused(self, seconds: float) -> None:
+        """It is not."""
+
+    def _kill(self) -> None:
+        self.child.is_killed = True
+        self.killed.append(self.child)
+
+
+@pytest.fixture
+def suspend(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let the machine sleep: ``suspend(60)``. time.monotonic() stands still then."""
+    clock_gettime = time.clock_gettime
+
+    def sleep(seconds: float) -> None:
+        monkeypatch.setattr(
+            time, "clock_gettime", lambda clock: clock_gettime(clock) + seconds
+        )
+
+    return sleep
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have no such clock")
+def test_a_lease_is_judged_by_a_clock_that_counts_sleep() -> None:
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+    assert before <= lease_time() <= time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def renewed(worker: HandDriven, own: OwnConnection) -> Roster:
+    """A host whose worker holds a job and was renewed just now."""
+    roster = Roster(1, Bells())
+    registered = int(lease_time() * 1_000)
+    roster.write(
+        0, pid=os.getpid(), worker=worker.worker.id, renewable=1, registered=registered
+    )
+    roster.write(0, held=1)
+    Renewer(roster, own).tick()
+    return roster
+
+
+def test_after_a_sleep_a_supervisor_kills_what_others_may_have_taken_over(
+    worker: HandDriven,
+    own: OwnConnection,
+    suspend: Callable[[float], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    children = Children(monkeypatch)
+    fencing = Fencing(renewed(worker, own), cast("Family", children))
+    fencing.look()
+    suspend(conf.lease / 2)
+    fencing.look()
+    assert children.killed == []
+    suspend(conf.lease)
+    fencing.look()
+    assert children.killed == [children.child]
+    assert children.child.fenced
+
+
+def test_after_a_sleep_the_renewer_renews_at_once(
+    worker: HandDriven, own: OwnConnection, suspend: Callable[[float], None]
+) -> None:
+    roster = renewed(worker, own)
+    renewer = Renewer(roster, own)
+    renewer.tick()
+    before = roster.renewed_at
+    renewer.tick()
+    assert roster.renewed_at == before
+    suspend(conf.lease / 2)
+    renewer.tick()
+    assert roster.renewed_at > before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_after_a_sleep_an_embedded_worker_leaves(
+    suspend: Callable[[float], None], own: OwnConnection
+) -> None:
+    roster = Roster(1)
+    roster.renewed_at = lease_time()
+    life = EmbeddedLife(Plan(threads=1, listen=False), roster, 0, grace=0)
+    life.begin()
+    life.look()
+    assert not life.is_leaving
+    life.worker.held.add(attempt_of(lambda: None))
+    life.worker.stir()
+    suspend(conf.lease)
+    life.look()
+    assert life.is_leaving
+    life.worker.held.clear()
+    life.end()
+
+
+def test_a_clock_that_is_set_forward_is_noticed_by_what_it_went_too_far() -> None:
+    watch = ClockWatch()
+    assert watch.see(5_000.0, 10.0, 10.1) < 0  # it is seen for the first time
+    assert watch.see(5_005.0, 15.0, 15.1) <= 0.0
+    assert watch.see(5_040.0, 20.0, 20.1) == pytest.approx(30, abs=0.2)
+    assert watch.see(5_045.0, 25.0, 25.1) <= 0.0
+    assert watch.see(1_000.0, 30.0, 30.1) < 0
+
+
+def test_an_answer_that_took_long_is_not_taken_for_a_clock_that_was_set() -> None:
+    """It was seen at some moment between the question and the answer."""
+    watch = ClockWatch()
+    watch.see(5_000.0, 10.0, 40.0)  # at 10
+    assert watch.see(5_060.0, 41.0, 70.0) <= 0.0  # at 70

@@ -1,0 +1,275 @@
+"""Attempts that ran too long in a process that was killed for it: written, counted and
+told as if their own worker had ended them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from django_jobqueue import job
+from django_jobqueue.exceptions import JobTimeout, StoreUnavailable
+from django_jobqueue.models import (
+    ArchivedJob,
+    Failure,
+    FailureGroup,
+    FailureRollup,
+    JobType,
+    QueuedJob,
+    Rollup,
+    Worker,
+)
+from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.registry import registry
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.burial import Death
+from django_jobqueue.workers.rescuer import Rescuer
+from tests.conftest import archived
+from tests.store.rows import ONCE, archived_job, job_type, queued_job, register
+from tests.workers.lost import Told, commits, held_by, lines
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HUNG = "tests.sample.hold_lock"  # timeout 1 s, two attempts, at once again
+REASON = "killed, because a job held the interpreter's lock"
+TIMEOUT = "django_jobqueue.exceptions.JobTimeout"
+
+
+def kill(
+    rescuer: Rescuer,
+    worker: int,
+    *timed_out: Any,
+    suspects: tuple[Any, ...] = (),
+) -> None:
+    """Let the supervisor kill the worker for these jobs."""
+    rescuer.report(
+        Death(worker, "host:1", False, REASON, 1, False, timed_out, suspects)
+    )
+    rescuer.tick()
+
+
+def test_it_is_retried_as_its_type_says_and_its_neighbours_are_released(
+    rescuer: Rescuer,
+    own: OwnConnection,
+    told: Callable[[], list[Told]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = register(own, "web-7:4711", release="r9")
+    hung, other = held_by(worker, HUNG, queue="q"), held_by(worker)
+
+    kill(rescuer, worker, hung)
+
+    again, neighbour = queued_job(hung), queued_job(other)
+    assert again is not None
+    assert neighbour is not None
+    assert (again.status, again.attempts, again.crashes) == ("queued", 1, 0)
+    assert (again.worker_id, again.alone) == (None, False)
+    assert (neighbour.status, neighbour.attempts, neighbour.crashes) == ("queued", 0, 0)
+    kept = Failure.objects.get(job_id=hung)
+    assert (kept.end, kept.number, kept.error_class) == ("timed_out", 1, TIMEOUT)
+    assert (kept.worker, kept.release) == ("web-7:4711", "r9")
+    assert kept.error_message.startswith(
+        "it ran longer than its timeout of 1 s and let"
+    )
+    assert FailureGroup.objects.get().fingerprint == kept.fingerprint
+    counted = Rollup.objects.get(job_type=HUNG)
+    assert (counted.queue, counted.retried, counted.failed) == ("q", 1, 0)
+    assert 3_000 <= counted.run_ms < 60_000
+    assert (FailureRollup.objects.get().retried, counted.wait_ms) == (1, 2_000)
+    retried, rescued = told()
+    assert (retried.name, retried.id) == ("job_retried", hung)
+    assert retried.arguments["attempt"] == 1
+    assert isinstance(retried.arguments["outcome"], Outcome)
+    assert retried.arguments["outcome"].verb is Verb.RETRY
+    assert (rescued.name, rescued.id) == ("job_rescued", other)
+    (line,) = lines(caplog)
+    assert line.levelno == logging.WARNING
+    said = (line.job_id, line.job_type, line.attempt)  # type: ignore[attr-defined]
+    assert said == (str(hung), HUNG, 1)
+    assert "attempt 1 failed, again in 0.0 s: it ran longer" in line.getMessage()
+    row = Worker.objects.get()
+    assert (row.state, row.end) == ("stopped", REASON)
+
+
+def test_the_last_attempt_has_failed(
+    rescuer: Rescuer,
+    own: OwnConnection,
+    told: Callable[[], list[Told]],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = register(own)
+    hung = held_by(worker, HUNG)
+    QueuedJob.objects.update(attempts=2)
+
+    kill(rescuer, worker, hung)
+
+    held = archived_job(hung)
+    assert held is not None
+    assert (held.status, held.attempts, held.crashes) == ("failed", 2, 0)
+    assert (held.error_class, held.worker) == (TIMEOUT, "host:1")
+    assert Rollup.objects.get().failed == 1
+    (failed,) = told()
+    assert (failed.name, failed.arguments["outcome"].reason) == (
+        "job_failed",
+        "attempt 2 of 2",
+    )
+    (line,) = lines(caplog)
+    assert line.levelno == logging.ERROR
+    assert "attempt 2 failed for good (attempt 2 of 2) after 3." in line.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("columns", "of_type", "status"),
+    [
+        ({"attempts": 1}, {}, "queued"),
+        ({"attempts": 1, "max_attempts": 1}, {}, "failed"),
+        ({"attempts": 2, "max_attempts": 3}, {}, "queued"),
+        ({"attempts": 1}, {"max_attempts_override": 1}, "failed"),
+        ({"attempts": 9}, {"max_attempts_override": -1}, "queued"),
+        ({"attempts": 9, "max_attempts": 9}, {"max_attempts_override": -1}, "failed"),
+        ({"attempts": 1, "cancel": True}, {}, "cancelled"),
+        ({"attempts": 2, "cancel": True}, {}, "cancelled"),
+    ],
+)
+def test_the_attempts_in_force_and_a_cancel_count(
+    rescuer: Rescuer,
+    own: OwnConnection,
+    columns: dict[str, Any],
+    of_type: dict[str, Any],
+    status: str,
+) -> None:
+    worker = register(own)
+    JobType.objects.filter(name=HUNG).update(**of_type)
+    hung = held_by(worker, HUNG)
+    if columns.pop("cancel", False):
+        own.run("UPDATE jobqueue_queuedjob SET cancel_requested_at = now()")
+    QueuedJob.objects.update(**columns)
+
+    kill(rescuer, worker, hung)
+
+    found = queued_job(hung) or archived_job(hung)
+    assert found is not None
+    assert (found.status, found.crashes) == (status, 0)
+    if isinstance(found, ArchivedJob):
+        allowed = of_type.get("max_attempts_override", 2)
+        expected = columns.get("max_attempts", allowed)
+        assert found.effective_max_attempts == expected
+
+
+def test_an_at_most_once_job_is_not_started_again(
+    rescuer: Rescuer,
+    own: OwnConnection,
+) -> None:
+    worker = register(own)
+    hung = held_by(worker, ONCE)
+    kill(rescuer, worker, hung)
+    held = archived_job(hung)
+    assert held is not None
+    assert (held.status, held.error_class) == ("failed", TIMEOUT)
+
+
+def test_a_policy_that_says_that_a_timeout_is_final_is_heard(
+    rescuer: Rescuer,
+    own: OwnConnection,
+) -> None:
+    @job(name="tests.final", permanent=(JobTimeout,), max_attempts=9)
+    def final() -> None: ...
+
+    try:
+        worker = register(own)
+        hung = held_by(worker, job_type("tests.final"))
+        kill(rescuer, worker, hung)
+    finally:
+        registry.remove("tests.final")
+    (held,) = archived(id=hung)
+    assert held.status == "failed"
+
+
+def test_a_type_that_is_not_known_here_is_retried_as_its_row_says(
+    rescuer: Rescuer,
+    own: OwnConnection,
+) -> None:
+    worker = register(own)
+    name = job_type("tests.stranger", max_attempts=2, timeout=timedelta(seconds=7))
+    first, last = held_by(worker, name), held_by(worker, name)
+    QueuedJob.objects.filter(id=last).update(attempts=2)
+    kill(rescuer, worker, first, last)
+    assert queued_job(first) is not None
+    (held,) = archived(id=last)
+    assert held.status == "failed"
+    assert "its timeout of 7 s" in held.error_message
+
+
+def test_what_is_over_already_or_somebody_elses_is_left_alone(
+    rescuer: Rescuer,
+    own: OwnConnection,
+) -> None:
+    worker, alive = register(own), register(own, "host:2")
+    kept = held_by(alive, HUNG)
+    gone = held_by(worker, HUNG)
+    QueuedJob.objects.filter(id=gone).delete()
+    kill(rescuer, worker, gone, kept)
+    held = queued_job(kept)
+    assert held is not None
+    assert held.status == "running"
+    assert not Failure.objects.exists()
+    assert rescuer.is_done
+
+
+def test_a_suspect_counts_a_crash_and_others_nothing(
+    rescuer: Rescuer,
+    own: OwnConnection,
+    told: Callable[[], list[Told]],
+) -> None:
+    worker = register(own)
+    suspect, other = held_by(worker, crashes=1), held_by(worker)
+    kill(rescuer, worker, suspects=(suspect,))
+    jobs = {held.id: held for held in QueuedJob.objects.all()}
+    assert (jobs[suspect].crashes, jobs[suspect].alone) == (2, True)
+    assert (jobs[other].crashes, jobs[other].attempts) == (0, 0)
+    assert [one.name for one in told()] == ["job_rescued", "job_rescued"]
+    assert Worker.objects.get().rescued == {"queued": 2}
+
+
+@pytest.mark.parametrize("arrive", [True, False])
+def test_it_is_told_once_also_if_the_answer_was_lost(
+    rescuer: Rescuer,
+    own: OwnConnection,
+    told: Callable[[], list[Told]],
+    monkeypatch: pytest.MonkeyPatch,
+    arrive: bool,
+) -> None:
+    worker = register(own)
+    hung = held_by(worker, HUNG)
+    with commits(monkeypatch, arrive=arrive), pytest.raises(StoreUnavailable):
+        kill(rescuer, worker, hung)
+    rescuer._burials[0].next_at = 0.0
+    rescuer.tick()
+    assert [(one.name, one.id) for one in told()] == [("job_retried", hung)]
+    assert Rollup.objects.get().retried == 1
+    assert Failure.objects.count() == 1
+
+
+def test_one_that_the_database_refuses_to_end_keeps_no_other_one(
+    rescuer: Rescuer,
+    own: OwnConnection,
+    refusing: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = register(own)
+    hung, other = held_by(worker, refusing), held_by(worker)
+    kill(rescuer, worker, hung)
+    released = queued_job(other)
+    assert released is not None
+    assert released.status == "queued"
+    assert rescuer.is_done
+    assert "cannot be written" in caplog.text
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER refuse ON jobqueue_queuedjob")
+    rescuer._next_strays = 0.0
+    rescuer.tick()
+    assert archived(id=hung)

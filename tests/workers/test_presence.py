@@ -1,0 +1,100 @@
+"""What a worker says of itself in the roster, and when."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from django_jobqueue.conf import conf
+from django_jobqueue.workers.bell import Bells
+from django_jobqueue.workers.lease_clock import lease_time
+from django_jobqueue.workers.presence import Presence
+from django_jobqueue.workers.roster import Roster, Seat
+from tests.conftest import HandDriven
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def bells() -> Bells:
+    return Bells()
+
+
+@pytest.fixture
+def seat(worker: HandDriven, bells: Bells) -> Callable[[], Seat]:
+    """What others see of the worker, which has a presence."""
+    roster = Roster(1, bells)
+    roster.can_listen = True
+    roster.write(0, pid=1)
+    presence = Presence(worker.worker, roster, 0)
+    worker.worker.stir.wakes(presence.claimed)
+    worker.presence, worker.roster = presence, roster  # type: ignore[attr-defined]
+    return lambda: roster.seat(0)
+
+
+def test_that_it_holds_a_job_is_said_before_its_handler_starts(
+    worker: HandDriven, seat: Callable[[], Seat], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A handler may keep everybody in its process from saying it later."""
+    seen: list[Seat] = []
+    for executor in worker.worker.executors:
+        monkeypatch.setattr(executor, "put", lambda attempts: seen.append(seat()))
+    assert (seat().held, seat().claimed) == (0, 0)
+    jobs.add.enqueue(1)
+    worker.claim()
+    assert [(one.held, one.claimed) for one in seen if one.held] == [(1, 1)]
+
+
+def test_that_it_holds_none_any_more_is_said_when_it_next_speaks(
+    worker: HandDriven, seat: Callable[[], Seat]
+) -> None:
+    for _ in range(2):
+        jobs.add.enqueue(1)
+        worker.claim()
+        assert seat().held == 1
+        worker.run()
+        worker.finish()
+        worker.presence.say()  # type: ignore[attr-defined]
+        assert (seat().held, seat().running, seat().claimed) == (0, 0, 1)
+
+
+def test_a_claim_wakes_those_who_rest(
+    worker: HandDriven, seat: Callable[[], Seat], bells: Bells
+) -> None:
+    """Else they would look no sooner than when its process can say so."""
+    roster: Roster = worker.roster  # type: ignore[attr-defined]
+    roster.stirred_at -= 10 * conf.lease
+    assert roster.may_rest(lease_time(), conf.lease)
+    jobs.add.enqueue(1)
+    worker.claim()
+    assert not roster.may_rest(lease_time(), conf.lease)
+    assert bells.supervisor.wait(0)[0]
+
+
+def test_a_claim_beside_the_saying_is_never_said_to_be_none(
+    worker: HandDriven, seat: Callable[[], Seat]
+) -> None:
+    """Whoever counts the jobs may be overtaken by a claim before it writes."""
+    counting, claimed = threading.Event(), threading.Event()
+
+    class Held(set[object]):
+        def __len__(self) -> int:
+            count = super().__len__()
+            if not counting.is_set():
+                counting.set()
+                claimed.wait(0.2)  # it is held up by the lock of who counts
+            return count
+
+    held = worker.worker.held = Held()  # type: ignore[assignment]
+    presence: Presence = worker.presence  # type: ignore[attr-defined]
+    speaker = threading.Thread(target=presence.say)
+    speaker.start()
+    assert counting.wait(10)
+    held.add(object())
+    presence.claimed()
+    claimed.set()
+    speaker.join(10)
+    assert seat().held == 1
