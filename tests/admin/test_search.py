@@ -90,7 +90,7 @@ def jobs(scene: Scene) -> dict[str, str]:
         ("removed", "gone"),
         ("no_such_word", ""),
         ("%", ""),
-        ("type:_once", "once"),
+        ("type:e_once", "once"),
     ],
 )
 def test_archived_jobs(
