@@ -90,7 +90,6 @@ TRY_ARCHIVE: Final = """
 INSERT INTO jobqueue_archivedjob (id, job_type, status) VALUES (%(id)s, '', 'cancelled')
     ON CONFLICT (id) DO NOTHING RETURNING id
 """
-DELETE_AGAIN: Final = "DELETE FROM jobqueue_queuedjob WHERE id = %(id)s"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,9 +226,7 @@ def insert_once(
         row = _insert(db, UNLESS_THERE, new, id, text)
         found = find(db, id)
         if found is not None and found.is_over:
-            if row is not None:
-                db.run(DELETE_AGAIN, {"id": id})
-            raise AlreadyArchived(id, found.status)
+            raise AlreadyArchived(id, found.status)  # which undoes the insert
         if row is not None and row[-1] in SEES_THE_PAST:
             _check_archive(db, id)
         return row, found

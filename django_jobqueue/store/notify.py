@@ -14,6 +14,8 @@ CHANNEL: Final = "jobqueue"
 
 NOTIFY: Final = "SELECT pg_notify('jobqueue', %(payload)s)"
 
+USAGE: Final = "SELECT pg_notification_queue_usage()"
+
 # Whether some worker of a job's queue says that it is idle.
 IDLE: Final = """
        EXISTS (SELECT FROM jobqueue_worker AS worker
@@ -57,6 +59,13 @@ class News(Enum):
 def notify(db: Database, news: News, about: object = "") -> None:
     """Say something to whoever listens, when this transaction commits."""
     db.run(NOTIFY, {"payload": payload(news, about)})
+
+
+def usage(db: Database) -> float:
+    """The share of the server's room for notifications that is used, 0 to 1. What all
+    have read is dropped first."""
+    ((used,),) = db.fetch(USAGE)
+    return float(used)
 
 
 def payload(news: News, about: object = "") -> str:

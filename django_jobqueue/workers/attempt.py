@@ -372,9 +372,10 @@ async def arun(attempt: Attempt) -> Finished:
             )
             end_if_forked()
         attempt.result = result_of(await _handle(attempt, data))
+        end_if_forked()
     except BaseException as error:
+        end_if_forked()
         attempt.error = error
-    end_if_forked()
     attempt.leave()
     return await attempt.afinish()
 

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.loop import LoopGroup
+from django_jobqueue.workers.notification_room import NotificationRoom
 from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.pruner import Pruner
 from django_jobqueue.workers.rescuer import Rescuer
 
 
 class Chores(LoopGroup):
-    """Rescue, expiry and pruning, in one thread and on one connection."""
+    """Rescue, expiry, pruning, room for notifications: one thread, one connection."""
 
     def __init__(
         self,
@@ -26,5 +27,10 @@ class Chores(LoopGroup):
         connection = OwnConnection("keeper", pooled=pooled)
         prospects = Prospects(connection, queues=queues)
         self.rescuer = Rescuer(connection, prospects, alone=alone, buried=buried)
-        loops = [self.rescuer, Expirer(connection, prospects), Pruner(connection)]
+        loops = [
+            self.rescuer,
+            Expirer(connection, prospects),
+            Pruner(connection),
+            NotificationRoom(connection),
+        ]
         super().__init__("keeper", loops)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.workers.forking import guard_this_thread
+from django_jobqueue.workers.forking import end_if_forked, guard_this_thread
 
 logger = logging.getLogger(__name__)
 
@@ -130,6 +130,7 @@ class Loop:
             self.is_failing = True
             return error.retry_in
         except BaseException as error:  # also a SystemExit of the project's own code
+            end_if_forked()
             self.is_failing = True
             return self._trouble.failed(error)
         if self.is_failing:

@@ -20,9 +20,9 @@ from tests.conftest import ROOT, RunWorkers
 class Doomed:
     """A server with a migrated database, and workers that use it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **options: str) -> None:
         version = int(os.environ.get("JOBQUEUE_POSTGRES", "18"))
-        self.server = Server(folder, version, {"fsync": "off"}).start()
+        self.server = Server(folder, version, {"fsync": "off", **options}).start()
         self.url = self.server.url("postgres")
         self.env = {
             **os.environ,

@@ -1,0 +1,73 @@
+"""The server's queue of notifications is full: no attempt fails for it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from testproject.postgres import database_settings
+from tests.conftest import eventually
+from tests.crashes.conftest import Doomed
+from tests.crashes.test_kills import starts
+
+SLOTS = ("--threads", "1", "--async-slots", "0", "--poll-interval", "1")
+VERSION = int(os.environ.get("JOBQUEUE_POSTGRES", "18"))
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(VERSION < 17, reason="the queue takes 8 GB before 17"),
+]
+
+
+@pytest.fixture
+def small() -> Iterator[Doomed]:
+    """A server with room for half a megabyte of notifications."""
+    with tempfile.TemporaryDirectory(prefix="jq-") as folder:
+        made = Doomed(Path(folder) / "pg", max_notify_queue_pages="64")
+        yield made
+        made.close()
+
+
+def fill(doomed: Doomed) -> None:
+    """Notify until there is no more room."""
+    for n in range(1_000):
+        try:
+            doomed.query("SELECT pg_notify('other', %s)", str(n).zfill(7_990))
+        except psycopg.errors.ProgramLimitExceeded:
+            return
+    raise AssertionError("there is always more room")
+
+
+def test_an_attempt_that_is_to_be_made_again_waits_for_room(
+    small: Doomed, journal: str
+) -> None:
+    worker = small.runworkers(*SLOTS)
+    small.enqueue("write", journal, "first", 5.0)
+    small.query(
+        "INSERT INTO jobqueue_queuedjob (job_type) VALUES ('tests.sample.fail')"
+    )
+    eventually(lambda: starts(journal)["first"], what=worker.output)
+    idle = small.runworkers("--threads", "0", "--async-slots", "1")
+    eventually(lambda: small.query("SELECT 1 FROM jobqueue_worker WHERE listening"))
+    parts = database_settings(small.url)
+    with psycopg.connect(
+        host=parts["HOST"], user=parts["USER"], dbname=parts["NAME"]
+    ) as deaf:
+        deaf.execute("LISTEN other")
+        deaf.commit()
+        deaf.execute("SELECT 1")  # in a transaction it reads no notifications
+        fill(small)
+        eventually(lambda: small.statuses() == ["succeeded"], what=worker.output)
+        eventually(lambda: "too many notifications" in worker.output)
+        assert small.query("SELECT status FROM jobqueue_queuedjob") == [("running",)]
+    eventually(small.is_empty, what=worker.output)
+    ended = small.query(
+        "SELECT status, attempts, crashes FROM jobqueue_archivedjob ORDER BY status"
+    )
+    assert ended == [("failed", 3, 0), ("succeeded", 1, 0)]
+    assert (worker.stop(), idle.stop()) == (0, 0)
