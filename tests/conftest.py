@@ -19,7 +19,8 @@ from django_jobqueue import signals
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.triage import bulk_counting
-from django_jobqueue.workers.process import Plan, Worker
+from django_jobqueue.workers.plan import Plan
+from django_jobqueue.workers.process import Worker
 from tests.sample.jobs import is_running
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -17,7 +17,7 @@ from django_jobqueue.embedded import exits
 from django_jobqueue.embedded.idleness import Idleness
 from django_jobqueue.embedded.life import EmbeddedLife
 from django_jobqueue.embedded.supervisor import EmbeddedSupervisor
-from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.start_line import log_start
 
 logger = logging.getLogger("django_jobqueue.worker")

@@ -12,6 +12,7 @@ from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.chores import Chores
 from django_jobqueue.workers.keeper import find_dead, find_out_listen
 from django_jobqueue.workers.lease_clock import lease_time
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.renewer import Renewer
 from django_jobqueue.workers.roster import Roster
 
@@ -24,9 +25,9 @@ JOIN: Final = 1.0  # seconds for a loop to end
 class EmbeddedKeeper:
     """Leases, rescue, expiry, pruning."""
 
-    def __init__(self, roster: Roster, queues: tuple[str, ...] | None) -> None:
+    def __init__(self, roster: Roster, plan: Plan) -> None:
         self._roster = roster
-        self._queues = queues
+        self._plan = plan
         self.has_started = False
         self._calls: list[int] = []
         self.alone_since = 0.0  # time.monotonic(); since then each look found a job
@@ -36,7 +37,7 @@ class EmbeddedKeeper:
         StoreUnavailable."""
         predecessors = self._get_ready()
         pooled = not self._roster.can_listen
-        self._chores = Chores(self._queues, pooled=pooled, alone=self._say_alone)
+        self._chores = Chores(self._plan, pooled=pooled, alone=self._say_alone)
         self._rescuer = self._chores.rescuer
         self._renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
         for predecessor in predecessors:

@@ -11,8 +11,8 @@ from django_jobqueue.conf import conf
 from django_jobqueue.embedded.threaded_worker import ThreadedWorker
 from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.lease_clock import lease_time
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.presence import Presence
-from django_jobqueue.workers.process import Plan
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat
 from django_jobqueue.workers.stopping import Step, Stopping
 

@@ -15,7 +15,7 @@ from django_jobqueue.embedded.life import EmbeddedLife
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.workers import hygiene, identity
 from django_jobqueue.workers.loop import Loop
-from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.quarantine import Quarantine
 from django_jobqueue.workers.restarts import Restarts
 from django_jobqueue.workers.roster import Roster
@@ -41,7 +41,7 @@ class EmbeddedSupervisor(Loop):
         self.lives: list[EmbeddedLife] = []  # changed by its own thread alone
         self._plan = plan
         self._grace = grace
-        self._keeper = EmbeddedKeeper(self.roster, plan.queues)
+        self._keeper = EmbeddedKeeper(self.roster, plan)
         self._restarts = Restarts()
         self._fill_at = 0.0
         self._is_closing = False
@@ -126,8 +126,7 @@ class EmbeddedSupervisor(Loop):
             self._has_made_room = True
             life.close_doors()
             if life.is_empty:
-                plan = replace(self._plan, alone=True, drain=True, listen=False)
-                self._spawn(replace(plan, threads=1, async_slots=1))
+                self._spawn(replace(self._plan.for_alone(), listen=False))
         elif self._has_made_room:
             self._has_made_room = False
             if not life.is_paused:

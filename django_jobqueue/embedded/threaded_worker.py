@@ -11,8 +11,9 @@ from django_jobqueue.conf import conf
 from django_jobqueue.registry import registry
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.hangs import MARGIN
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.policies import Policies
-from django_jobqueue.workers.process import Plan, Worker
+from django_jobqueue.workers.process import Worker
 from django_jobqueue.workers.timer import waits_for_another
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -38,7 +39,7 @@ class ThreadedWorker(Worker):
 
     def __init__(self, plan: Plan, *, is_leased: Callable[[], bool]) -> None:
         super().__init__(plan)
-        self.policies = policies = LeasedPolicies(registry)
+        self.policies = policies = LeasedPolicies(registry, plan.has_slots_for)
         policies.is_leased = is_leased
         self._looked_at = time.monotonic()
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.expirer import Expirer
 from django_jobqueue.workers.loop import LoopGroup
 from django_jobqueue.workers.notification_room import NotificationRoom
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.pruner import Pruner
 from django_jobqueue.workers.rescuer import Rescuer
@@ -18,14 +19,14 @@ class Chores(LoopGroup):
 
     def __init__(
         self,
-        queues: Sequence[str] | None,
+        plan: Plan,
         *,
         pooled: bool,
         alone: Callable[[float], None],
         buried: Callable[[int], None] = lambda number: None,
     ) -> None:
         connection = OwnConnection("keeper", pooled=pooled)
-        prospects = Prospects(connection, queues=queues)
+        prospects = Prospects(connection, plan)
         self.rescuer = Rescuer(connection, prospects, alone=alone, buried=buried)
         loops = [
             self.rescuer,

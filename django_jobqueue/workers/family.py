@@ -17,7 +17,7 @@ from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.hangs import Hang
 from django_jobqueue.workers.keeper_child import KeeperChild
 from django_jobqueue.workers.life import ENDED, Life
-from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.restarts import Restarts
 from django_jobqueue.workers.roster import Roster, Seat
 
@@ -33,7 +33,7 @@ class Family:
         self.workers: dict[int, Child] = {}  # by process id
         self.restarts = Restarts()  # of workers
         self.keeper = KeeperChild(
-            roster, dump, bell=keeper_bell, queues=plan.queues, fork=self._fork
+            roster, dump, bell=keeper_bell, plan=plan, fork=self._fork
         )
         self._plan = plan
         self._roster = roster
@@ -67,7 +67,7 @@ class Family:
             return
         plan = replace(self._plan, listen=roster.can_listen)
         if alone:
-            plan = replace(plan, alone=True, drain=True, threads=1, async_slots=1)
+            plan = plan.for_alone()
 
         def live(control: int) -> int:
             return Life(

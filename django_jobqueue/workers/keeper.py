@@ -28,6 +28,7 @@ from django_jobqueue.workers.forking import ORPHANED
 from django_jobqueue.workers.life import ENDED
 from django_jobqueue.workers.listener import can_listen
 from django_jobqueue.workers.loop import FOREVER
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.renewer import Renewer
 from django_jobqueue.workers.roster import Roster
 
@@ -48,14 +49,14 @@ class Keeper:
         roster: Roster,
         control: int,
         bell: Bell,
-        queues: tuple[str, ...] | None,
+        plan: Plan,
         dump: Dump,
         deaths: Sequence[Death] = (),
     ) -> None:
         self._roster = roster
         self._control = control
         self._bell = bell
-        self._queues = queues
+        self._plan = plan
         self._dump = dump
         self._deaths = [*deaths]  # to be reported
         self._ours = {death.worker for death in deaths} | self._seated()
@@ -69,7 +70,7 @@ class Keeper:
             return ENDED
         pooled = not self._roster.can_listen
         self._chores = Chores(
-            self._queues,
+            self._plan,
             pooled=pooled,
             alone=self._say_alone,
             buried=self._say_buried,

@@ -21,6 +21,7 @@ from django_jobqueue.workers.child import (
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.keeper import Keeper
 from django_jobqueue.workers.life import ENDED
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.restarts import Restarts
 from django_jobqueue.workers.roster import Roster
 
@@ -41,7 +42,7 @@ class KeeperChild:
         dump: Dump,
         *,
         bell: Bell,
-        queues: tuple[str, ...] | None,
+        plan: Plan,
         fork: Fork,
     ) -> None:
         self.child: Child | None = None
@@ -49,7 +50,7 @@ class KeeperChild:
         self._roster = roster
         self._dump = dump
         self._bell = bell
-        self._queues = queues
+        self._plan = plan
         self._fork = fork
         self._deaths = 0
         self._unburied: dict[int, Death] = {}  # by number; a keeper may die of one
@@ -117,7 +118,7 @@ class KeeperChild:
 
     def _start(self) -> None:
         self._forget_buried()
-        roster, bell, dump, queues = self._roster, self._bell, self._dump, self._queues
+        roster, bell, dump, plan = self._roster, self._bell, self._dump, self._plan
         deaths = list(self._unburied.values())
 
         def live(control: int) -> int:
@@ -125,7 +126,7 @@ class KeeperChild:
                 roster=roster,
                 control=control,
                 bell=bell,
-                queues=queues,
+                plan=plan,
                 dump=dump,
                 deaths=deaths,
             ).live()

@@ -18,8 +18,9 @@ from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.bell import Bell
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.lease_clock import lease_time
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.presence import Presence
-from django_jobqueue.workers.process import Plan, Worker
+from django_jobqueue.workers.process import Worker
 from django_jobqueue.workers.roster import Roster
 
 logger = logging.getLogger("django_jobqueue.worker")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from django_jobqueue.policy import attempts_in_force
@@ -38,8 +38,13 @@ class Policies:
     after the worker started, by a handler or because a row names a task.
     """
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        has_slots_for: Callable[[Declaration], bool] = lambda declaration: True,
+    ) -> None:
         self._registry = registry
+        self._has_slots_for = has_slots_for
         self._declared: dict[str, Declaration] = {}
         self._overrides: Mapping[str, Overrides] = {}
         self._terms: dict[str, Terms] = {}
@@ -47,8 +52,12 @@ class Policies:
 
     @property
     def names(self) -> list[str]:
-        """The job types that have a handler here."""
-        return sorted(d.name for d in self._registry if self.knows(d.name))
+        """The job types that this worker can run."""
+        return sorted(
+            declaration.name
+            for declaration in self._registry
+            if self._has_slots_for(declaration) and self.knows(declaration.name)
+        )
 
     def update(self, overrides: Mapping[str, Overrides]) -> None:
         """Take what operators say now."""

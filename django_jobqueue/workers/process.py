@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from django.dispatch import Signal
 
@@ -36,26 +35,13 @@ from django_jobqueue.workers.executors.threads import Threads
 from django_jobqueue.workers.listener import Listener
 from django_jobqueue.workers.loop import Loop
 from django_jobqueue.workers.metadata import save_metadata
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.policies import Policies
 from django_jobqueue.workers.reporter import Reporter
 from django_jobqueue.workers.stir import Stir
 from django_jobqueue.workers.timer import Timer, waits_for_another
 
 logger = logging.getLogger("django_jobqueue.worker")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a worker process is to do."""
-
-    queues: tuple[str, ...] | None = None  # None is every queue
-    threads: int = 4
-    async_slots: int = 100
-    drain: bool = False  # end when nothing can be run now
-    alone: bool = False  # run only jobs that must run alone, one at a time
-    listen: bool = True  # LISTEN works
-    supervisor: str = ""
-    name: str = ""  # of the worker; empty is host:pid
 
 
 class Worker:
@@ -69,7 +55,7 @@ class Worker:
         self.stir = Stir()
         self.held: set[Attempt] = set()
         self.hung: list[Attempt] = []
-        self.policies = Policies(registry)
+        self.policies = Policies(registry, plan.has_slots_for)
         self.executors: list[Executor] = []
         self._registrar = OwnConnection("register", pooled=not plan.listen)
         self._loops: list[Loop] = []

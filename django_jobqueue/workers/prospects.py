@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Sequence
 from typing import Final
 
 from django_jobqueue.conf import conf
@@ -15,6 +14,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prospect import Prospect
 from django_jobqueue.workers.lease_clock import ClockWatch, lease_time
 from django_jobqueue.workers.loop import Loop
+from django_jobqueue.workers.plan import Plan
 
 logger = logging.getLogger("django_jobqueue.rescuer")
 
@@ -24,13 +24,11 @@ LONGEST: Final = 15.0  # seconds between looks
 class Prospects:
     """Looks for chores that share one thread and one connection."""
 
-    def __init__(
-        self, connection: OwnConnection, *, queues: Sequence[str] | None
-    ) -> None:
+    def __init__(self, connection: OwnConnection, plan: Plan) -> None:
         self.looked_at = -LONGEST  # time.monotonic() before the last look
         self.clock_set_at = -math.inf  # time.monotonic(); the database's, forward
         self._connection = connection
-        self._queues = queues
+        self._plan = plan
         self._prospect = Prospect()
         self._told: set[Loop] = set()
         self._clock = ClockWatch()
@@ -51,9 +49,9 @@ class Prospects:
         return self.looked_at + min(LONGEST, conf.lease) - time.monotonic()
 
     def _look(self) -> Prospect:
-        names = [declaration.name for declaration in registry]
+        names = [d.name for d in registry if self._plan.has_slots_for(d)]
         began, before = time.monotonic(), lease_time()
-        found = prospect.look(self._connection, names, self._queues)
+        found = prospect.look(self._connection, names, self._plan.queues)
         self.looked_at = began
         ahead = self._clock.see(found.clock, before, lease_time())
         if ahead > conf.lease / 6:  # two thirds of one are left in every lease

@@ -10,7 +10,7 @@ from django_jobqueue import logs
 from django_jobqueue.conf import conf
 from django_jobqueue.registry import handler_names, missing_modules
 from django_jobqueue.workers import identity
-from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.plan import Plan
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 

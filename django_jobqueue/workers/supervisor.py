@@ -28,7 +28,7 @@ from django_jobqueue.workers.life import (
     QUIT,
     RESUME,
 )
-from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.process_state import memory_frozen, signals_handled
 from django_jobqueue.workers.quarantine import Quarantine
 from django_jobqueue.workers.roster import DESIRES, Roster, Seat

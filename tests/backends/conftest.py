@@ -12,7 +12,8 @@ import django
 import pytest
 from asgiref.sync import async_to_sync
 
-from django_jobqueue.workers.process import Plan, Worker
+from django_jobqueue.workers.plan import Plan
+from django_jobqueue.workers.process import Worker
 from tests.conftest import eventually
 from tests.sample import tasks
 

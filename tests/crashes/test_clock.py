@@ -11,6 +11,7 @@ from django.db import connection
 from django_jobqueue.conf import conf
 from django_jobqueue.models import Failure, Worker
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.rescuer import Rescuer
 from tests.conftest import RunWorkers, archived, eventually, queued
@@ -97,7 +98,7 @@ def test_a_rescuer_that_sees_the_clock_being_set_waits_until_all_have_renewed(
     own = OwnConnection("tests")
     worker = register(own, lease=conf.lease)
     made = Rescuer(
-        own, Prospects(own, queues=None), alone=lambda at: None, buried=lambda n: None
+        own, Prospects(own, Plan()), alone=lambda at: None, buried=lambda n: None
     )
     made._patient_until = 0.0
     made.tick()

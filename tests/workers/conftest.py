@@ -11,6 +11,7 @@ from django.db import connection
 from django_jobqueue import signals
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.announcer import announcer
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.rescuer import Rescuer
 from tests.store.rows import ONCE
@@ -44,7 +45,7 @@ def rescuer(own: OwnConnection) -> Rescuer:
     """One that gives up whoever lapsed at once."""
     made = Rescuer(
         own,
-        Prospects(own, queues=None),
+        Prospects(own, Plan()),
         alone=lambda seen_at: None,
         buried=lambda number: None,
     )

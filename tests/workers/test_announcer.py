@@ -19,6 +19,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.announcer import Announcer, announcer
 from django_jobqueue.workers.burial import Death
 from django_jobqueue.workers.expirer import Expirer
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.process import Worker
 from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.pruner import Pruner
@@ -152,7 +153,7 @@ def test_a_job_that_expires_is_told_by_who_archives_it(
     soon = timezone.now() + timedelta(seconds=60)
     id = jobs.add.using(expires_at=soon).enqueue(a=1).id
     QueuedJob.objects.update(expires_at=timezone.now())
-    prospects = Prospects(own, queues=None)
+    prospects = Prospects(own, Plan())
     Expirer(own, prospects).tick()
     assert names_of(heard) == ["job_enqueued", "job_expired"]
     assert last(heard) == (jobs.add, {"job_type": jobs.add.name, "id": id})

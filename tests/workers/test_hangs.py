@@ -21,7 +21,8 @@ from django_jobqueue.workers import hangs
 from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.attempt_table import AttemptTable, RunningAttempt
 from django_jobqueue.workers.hangs import MARGIN, Hang, HangWatch, cpu_seconds
-from django_jobqueue.workers.process import Plan, Worker
+from django_jobqueue.workers.plan import Plan
+from django_jobqueue.workers.process import Worker
 from tests.conftest import eventually
 from tests.sample import jobs
 from tests.workers.test_attempt import attempt_of

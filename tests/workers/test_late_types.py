@@ -14,6 +14,7 @@ from django_jobqueue.handler import Handler
 from django_jobqueue.models import QueuedJob, Worker
 from django_jobqueue.registry import registry
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.prospects import Prospects
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
@@ -90,7 +91,7 @@ def test_a_type_whose_module_is_still_being_imported_is_left_to_the_next_look(
 def test_the_keeper_sees_a_quarantined_job_of_a_type_declared_after_its_start(
     own: OwnConnection, late: Callable[[], Handler]
 ) -> None:
-    prospects = Prospects(own, queues=None)
+    prospects = Prospects(own, Plan())
     prospects.look(Counter())
     late().enqueue()
     QueuedJob.objects.update(alone=True)

@@ -18,7 +18,7 @@ from django_jobqueue.workers.child import Child
 from django_jobqueue.workers.family import Family
 from django_jobqueue.workers.fencing import Fencing
 from django_jobqueue.workers.lease_clock import ClockWatch, lease_time
-from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.renewer import Renewer
 from django_jobqueue.workers.roster import Roster
 from tests.conftest import HandDriven

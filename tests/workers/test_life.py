@@ -10,7 +10,7 @@ import pytest
 from django_jobqueue.workers.bell import Bells
 from django_jobqueue.workers.dump import Dump
 from django_jobqueue.workers.life import RELEASED, Life
-from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.roster import Roster
 
 

@@ -30,6 +30,7 @@ from django_jobqueue.workers.loop import (
     Loop,
     LoopGroup,
 )
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.prospects import LONGEST, Prospects
 from django_jobqueue.workers.pruner import SHARE, Pruner
 from django_jobqueue.workers.renewer import Renewer
@@ -299,7 +300,7 @@ def test_the_renewer_leaves_paused_processes_out_and_tells_of_lost_ones(
 
 
 def prospects_on(own: OwnConnection) -> Prospects:
-    return Prospects(own, queues=None)
+    return Prospects(own, Plan())
 
 
 def rescuer_on(own: OwnConnection, said: list[object]) -> Rescuer:

@@ -34,6 +34,7 @@ from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.store import rescue, workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.burial import Death
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.prospects import Prospects
 from django_jobqueue.workers.rescuer import Rescuer
 from tests.conftest import archived, queued
@@ -326,7 +327,7 @@ def test_a_death_that_must_wait_keeps_no_other_one_waiting(
 def test_it_says_up_to_which_death_all_are_looked_after(own: OwnConnection) -> None:
     said: list[int] = []
     made = Rescuer(
-        own, Prospects(own, queues=None), alone=lambda at: None, buried=said.append
+        own, Prospects(own, Plan()), alone=lambda at: None, buried=said.append
     )
     for number in (4, 5, 6):
         made.report(Death(register(own), "host:1", True, KILLED, number))
@@ -378,7 +379,7 @@ def test_a_death_is_told_to_be_looked_after_also_if_the_next_look_fails(
 ) -> None:
     """Else a drain would wait for it for good."""
     said: list[int] = []
-    prospects = Prospects(own, queues=None)
+    prospects = Prospects(own, Plan())
     made = Rescuer(own, prospects, alone=lambda at: None, buried=said.append)
     made.tick()
 

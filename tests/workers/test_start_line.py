@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import override_settings
 
 from django_jobqueue import logs, registry, signals
-from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.start_line import log_start
 from tests.conftest import HandDriven
 from tests.sample import jobs

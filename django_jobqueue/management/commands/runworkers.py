@@ -25,7 +25,7 @@ from django_jobqueue.conf import (
 from django_jobqueue.management.jobqueue import database
 from django_jobqueue.management.reloader import Reloader, is_reloaded
 from django_jobqueue.registry import autodiscover
-from django_jobqueue.workers.process import Plan
+from django_jobqueue.workers.plan import Plan
 from django_jobqueue.workers.start_line import log_start
 from django_jobqueue.workers.supervisor import Supervisor
 

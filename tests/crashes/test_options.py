@@ -1,0 +1,283 @@
+"""Every two options of a worker together, and with them every rare path of a job.
+
+The rows are made by machine: each pair of values of two options is in one of them. In
+each row there are jobs of all kinds for real workers.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import combinations, product
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from django_jobqueue import triage
+from django_jobqueue.handler import Handler
+from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
+from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.triage import bulk
+from tests.conftest import RunWorkers, eventually
+from tests.crashes.test_kills import ends, starts
+from tests.sample import paths
+from tests.sample.jobs import notes
+
+pytestmark = pytest.mark.processes
+
+OPTIONS: Mapping[str, Sequence[str]] = {
+    "slots": ("both", "threads", "async"),
+    "queues": ("all", "default,other"),
+    "ends": ("by drain", "by signal"),
+    "listen": ("true", "false"),
+    "database": ("default", "jobs"),
+    "processes": ("1", "2"),
+    "prefetch": ("0.05", "0"),
+}
+SLOTS = {
+    "both": ("--threads", "3", "--async-slots", "3"),
+    "threads": ("--threads", "3", "--async-slots", "0"),
+    "async": ("--threads", "0", "--async-slots", "3"),
+}
+PLAIN_SQL = """
+INSERT INTO jobqueue_queuedjob (id, job_type, data, alone, expires_at)
+VALUES (jobqueue_uuidv7(), %s,
+        jsonb_build_object('journal', %s::text, 'word', %s::text),
+        %s, %s)
+RETURNING id
+"""
+FAILED_BEFORE = """
+INSERT INTO jobqueue_archivedjob (id, job_type, data, status, finished_at)
+VALUES (jobqueue_uuidv7(), %s,
+        jsonb_build_object('journal', %s::text, 'word', %s::text),
+        'failed', now())
+"""
+
+Pair = tuple[str, str, str, str]
+
+
+def pairs(row: Mapping[str, str]) -> set[Pair]:
+    """Each two options of a row, with their values."""
+    return {(*one, *two) for one, two in combinations(sorted(row.items()), 2)}
+
+
+def pairwise() -> list[dict[str, str]]:
+    """As few rows as a greedy choice gives, with every pair in one of them."""
+    rows = [dict(zip(OPTIONS, row, strict=True)) for row in product(*OPTIONS.values())]
+    missing = set().union(*map(pairs, rows))
+    chosen = []
+    while missing:
+        best = max(rows, key=lambda row: len(pairs(row) & missing))
+        missing -= pairs(best)
+        chosen.append(best)
+    return chosen
+
+
+ROWS = pairwise()
+
+
+def test_every_two_values_of_two_options_are_in_a_row() -> None:
+    for one, two in combinations(OPTIONS, 2):
+        tried = {(row[one], row[two]) for row in ROWS}
+        assert tried == set(product(OPTIONS[one], OPTIONS[two]))
+
+
+@dataclass
+class Trial:
+    """The jobs of one row, and what is to become of them."""
+
+    row: Mapping[str, str]
+    run: Callable[..., RunWorkers]
+    journal: str
+    worker: RunWorkers | None = None
+    expected: dict[UUID, tuple[str, set[str]]] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> list[str]:
+        """Prefixes of the handlers that can be run: "" is sync, "a" is async."""
+        return {"both": ["", "a"], "threads": [""], "async": ["a"]}[self.row["slots"]]
+
+    @property
+    def others(self) -> list[str]:
+        """Prefixes of those that cannot."""
+        return [kind for kind in ("", "a") if kind not in self.kinds]
+
+    @property
+    def drains(self) -> bool:
+        return self.row["ends"] == "by drain"
+
+    def start(self) -> RunWorkers:
+        """Have workers with these options, which may be there already."""
+        if self.worker is None or self.worker.process.poll() is not None:
+            row, flags = self.row, ["--drain"] if self.drains else []
+            if row["queues"] != "all":
+                flags += ["--queues", row["queues"]]
+            for name in ("listen", "database", "processes", "prefetch"):
+                flags += [f"--{name}", row[name]]
+            flags += ["--grace", "0.5", *SLOTS[row["slots"]]]
+            self.worker = self.run(*flags, SAMPLE_JOBS_DATABASE="1")
+        return self.worker
+
+    def add(
+        self, name: str, word: str, *ends: str, how: str = "", **using: Any
+    ) -> UUID:
+        """Enqueue a job that is to end in one of these ways."""
+        handler: Handler = getattr(paths, name)
+        data = {"journal": self.journal, "word": word, "how": how}
+        made = handler.using(**using).enqueue(**data)
+        return self.expect(made.id, word, *ends)
+
+    def expect(self, id: UUID, word: str, *ends: str) -> UUID:
+        """One of these is to be its status."""
+        self.expected[id] = word, set(ends)
+        return id
+
+    def statuses(self) -> dict[UUID, str]:
+        """Those that all jobs have now."""
+        rows = [QueuedJob.objects.values_list("id", "status")]
+        rows.append(ArchivedJob.objects.values_list("id", "status"))
+        return {id: status for table in rows for id, status in table}
+
+    def missing(self) -> dict[str, str | None]:
+        """By their words, the statuses of jobs that are not as they are to be."""
+        found = self.statuses()
+        return {
+            word: found.get(id)
+            for id, (word, ends) in self.expected.items()
+            if found.get(id) not in ends
+        }
+
+    def settle(self) -> None:
+        """Wait until all jobs are as they are to be."""
+        worker = self.start()
+        if self.drains:
+            assert worker.wait() == 0, worker.output
+        eventually(lambda: not self.missing(), within=30, what=self.complaint)
+        for word, count in starts(self.journal).items():
+            assert count == 1 or "die" in word, word
+
+    @property
+    def complaint(self) -> str:
+        assert self.worker is not None
+        return f"{self.missing()} to be as it should:\n{self.worker.output}"
+
+    def started(self, word: str) -> None:
+        """Wait until the handler of this job runs."""
+        assert self.worker is not None
+        eventually(lambda: starts(self.journal)[word], what=self.worker.output)
+
+
+@pytest.fixture(params=ROWS, ids=lambda row: " ".join(row.values()).replace(",", "+"))
+def trial(
+    request: pytest.FixtureRequest, runworkers: Callable[..., RunWorkers], journal: str
+) -> Iterator[Trial]:
+    made = Trial(request.param, runworkers, journal)
+    if not made.drains:
+        made.start().started(int(made.row["processes"]))
+    yield made
+    assert made.worker is not None
+    assert len(made.worker.output.splitlines()) < 500, made.worker.output[:20_000]
+
+
+def insert(trial: Trial, kind: str, word: str, *ends: str, **columns: Any) -> None:
+    """A job for which an enqueue has no option."""
+    name, (alone, expires_at) = getattr(paths, f"{kind}act").name, columns.values()
+    with connection.cursor() as cursor:
+        cursor.execute(PLAIN_SQL, [name, trial.journal, word, alone, expires_at])
+        trial.expect(cursor.fetchone()[0], word, *ends)
+
+
+def enqueue_all_sorts(trial: Trial) -> list[tuple[str, UUID]]:
+    """A job for each path on which no worker dies; returns those to be cancelled."""
+    later, past = (timezone.now() + timedelta(hours=n) for n in (1, -1))
+    over = ("expired", "queued") if trial.drains else ("expired",)
+    to_cancel = []
+    for kind in ("", "a"):
+        runs = "succeeded" if kind in trial.kinds else "queued"
+        trial.add(f"{kind}act", f"{kind}plain", runs)
+        trial.add(f"{kind}act", f"{kind}in_time", runs, expires_at=later)
+        insert(trial, kind, f"{kind}expired", *over, alone=False, expires_at=past)
+        insert(trial, kind, f"{kind}alone", runs, alone=True, expires_at=None)
+        insert(trial, kind, f"{kind}late_alone", *over, alone=True, expires_at=past)
+    for kind in trial.kinds:
+        for n in range(3):
+            trial.add(f"{kind}act_limited", f"{kind}limited{n}", "succeeded")
+        trial.add(f"{kind}act_once", f"{kind}once", "succeeded")
+        trial.add(f"{kind}act_overridden", f"{kind}fails", "failed", how="fail")
+        word = f"{kind}cancelled"
+        id = trial.add(f"{kind}act", word, "cancelled", how="stay")
+        to_cancel.append((word, id))
+    if trial.row["queues"] != "all":
+        trial.add(f"{trial.kinds[0]}act", "elsewhere", "queued", queue="elsewhere")
+    return to_cancel
+
+
+def enqueue_for_threads(trial: Trial) -> None:
+    """Jobs of which there are no async ones."""
+    trial.add("act_atomic", "atomic", "succeeded")
+    words = ("replayed0", "replayed1")
+    with connection.cursor() as cursor:
+        for word in words:
+            cursor.execute(FAILED_BEFORE, [paths.act.name, trial.journal, word])
+    terms = (Term("status", "failed"), Term("type", paths.act.name))
+    assert bulk.start(bulk.draft("replay", Selection(Table.ARCHIVED, terms)).id)
+
+
+def never_at_once(trial: Trial, words: set[str]) -> bool:
+    """Whether each of these ended before the next one started."""
+    lines = [what for what, word in notes(trial.journal) if word in words]
+    return lines == ["start", "end"] * len(words)
+
+
+def test_jobs_of_all_sorts_end_as_they_should(trial: Trial) -> None:
+    for kind in trial.kinds:
+        triage.override(getattr(paths, f"{kind}act_overridden").name, max_attempts=1)
+    to_cancel = enqueue_all_sorts(trial)
+    if "" in trial.kinds:
+        enqueue_for_threads(trial)
+    trial.start()
+    for word, id in to_cancel:
+        trial.started(word)
+        triage.cancel([id])
+    trial.settle()
+    for kind in trial.kinds:
+        assert never_at_once(trial, {f"{kind}limited{n}" for n in range(3)})
+        made = ArchivedJob.objects.get(job_type=f"sample.{kind}act_overridden")
+        assert made.attempts == 1
+    if "" in trial.kinds:
+        eventually(lambda: BulkOperation.objects.get().state == "done")
+        assert BulkOperation.objects.get().changed == 2
+        eventually(lambda: ends(trial.journal)["replayed1"])
+    assert not {"expired", "aexpired", "late_alone", "elsewhere"} & set(
+        starts(trial.journal)
+    )
+
+
+def test_jobs_of_workers_that_die_are_rescued(trial: Trial) -> None:
+    for kind in trial.kinds:
+        trial.add(f"{kind}act", f"{kind}dies", "succeeded", how="die")
+        trial.add(f"{kind}act_once", f"{kind}once_dies", "failed", how="die")
+    trial.settle()
+    for kind in trial.kinds:
+        assert starts(trial.journal)[f"{kind}once_dies"] <= 1
+        assert ends(trial.journal)[f"{kind}dies"] == 1
+
+
+def test_jobs_that_a_stop_cuts_off_are_given_back(trial: Trial) -> None:
+    for kind in trial.kinds:
+        trial.add(f"{kind}act", f"{kind}stays", "queued", how="stay")
+        trial.add(f"{kind}act_once", f"{kind}once_stays", "failed", how="stay")
+    worker = trial.start()
+    for kind in trial.kinds:
+        trial.started(f"{kind}stays")
+        trial.started(f"{kind}once_stays")
+    worker.signal(signal.SIGTERM)
+    worker.wait()
+    assert not trial.missing(), trial.complaint
+    assert not QueuedJob.objects.filter(crashes__gt=0).exists()
+    assert not ends(trial.journal)
