@@ -25,6 +25,7 @@ from django_jobqueue.selection import Selection, Table, Term
 from django_jobqueue.triage import bulk
 from tests.conftest import RunWorkers, eventually
 from tests.crashes.test_kills import ends, starts
+from tests.pairwise import pairwise
 from tests.sample import paths
 from tests.sample.jobs import notes
 
@@ -58,27 +59,7 @@ VALUES (jobqueue_uuidv7(), %s,
         'failed', now())
 """
 
-Pair = tuple[str, str, str, str]
-
-
-def pairs(row: Mapping[str, str]) -> set[Pair]:
-    """Each two options of a row, with their values."""
-    return {(*one, *two) for one, two in combinations(sorted(row.items()), 2)}
-
-
-def pairwise() -> list[dict[str, str]]:
-    """As few rows as a greedy choice gives, with every pair in one of them."""
-    rows = [dict(zip(OPTIONS, row, strict=True)) for row in product(*OPTIONS.values())]
-    missing = set().union(*map(pairs, rows))
-    chosen = []
-    while missing:
-        best = max(rows, key=lambda row: len(pairs(row) & missing))
-        missing -= pairs(best)
-        chosen.append(best)
-    return chosen
-
-
-ROWS = pairwise()
+ROWS = pairwise(OPTIONS)
 
 
 def test_every_two_values_of_two_options_are_in_a_row() -> None:
