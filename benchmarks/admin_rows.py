@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from django_jobqueue.histogram import BUCKETS
+from django_jobqueue.domain.histogram import BUCKETS
 
 TYPES: Final = 40
 GROUPS: Final = 10_000

@@ -21,7 +21,7 @@ import psycopg
 
 from benchmarks.apps import django_jobqueue_app as app
 from benchmarks.apps.jobs import work
-from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.store.claim import claim
 from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
 from django_jobqueue.store.finish import Finished, Holder, succeed

@@ -116,8 +116,8 @@ def replay() -> tuple[float, list[float], list[float]]:
     from django.utils import timezone
 
     from django_jobqueue.models import BulkOperation, QueuedJob
-    from django_jobqueue.selection import Selection, Table, Term
-    from django_jobqueue.triage import bulk
+    from django_jobqueue.operations import bulk
+    from django_jobqueue.search.selection import Selection, Table, Term
 
     failed = Selection(Table.ARCHIVED, (Term("status", "failed"),))
     later = timezone.now() + timedelta(days=1)
@@ -143,7 +143,7 @@ def work_off(id: Any) -> None:
     """What its jobs do, one after the other, in a worker."""
     from django.utils import timezone
 
-    from django_jobqueue.context import Context
+    from django_jobqueue.domain.context import Context
     from django_jobqueue.jobs import Slice
     from django_jobqueue.models import BulkOperation
 

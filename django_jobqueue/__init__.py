@@ -12,14 +12,14 @@ The public names::
 
 from typing import TYPE_CHECKING, Any
 
-from django_jobqueue.awaiting import await_, wait
-from django_jobqueue.context import Context, current_job
-from django_jobqueue.enqueueing import (
+from django_jobqueue.domain.context import Context, current_job
+from django_jobqueue.enqueueing.by_name import (
     aenqueue,
     aenqueue_many,
     enqueue,
     enqueue_many,
 )
+from django_jobqueue.enqueueing.handler import Handler, job
 from django_jobqueue.exceptions import (
     AlreadyArchived,
     Cancel,
@@ -45,9 +45,9 @@ from django_jobqueue.exceptions import (
     StoreUnavailable,
     UnknownJobType,
 )
-from django_jobqueue.handler import Handler, job
+from django_jobqueue.operations import cancel, get_job, replay
 from django_jobqueue.store.rows import Job
-from django_jobqueue.triage import cancel, get_job, replay
+from django_jobqueue.waiting import await_, wait
 
 if TYPE_CHECKING:
     from django_jobqueue.embedded import worker

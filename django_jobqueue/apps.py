@@ -23,8 +23,9 @@ class JobQueueConfig(AppConfig):
 
     def ready(self) -> None:
         """Import checks and every app's handlers."""
-        from django_jobqueue import checks, immediate, jobs, logs  # noqa: F401
-        from django_jobqueue.registry import autodiscover
+        from django_jobqueue import logs
+        from django_jobqueue.domain.registry import autodiscover
+        from django_jobqueue.execution import immediate  # noqa: F401
 
         logs.connect()
         immediate.connect()
@@ -45,7 +46,7 @@ def _modules_of_the_framework() -> tuple[str, ...]:
 
 def _declare(using: str, **kwargs: Any) -> None:
     from django_jobqueue.conf import conf
-    from django_jobqueue.registry import registry
+    from django_jobqueue.domain.registry import registry
     from django_jobqueue.store.connection import DjangoDatabase
     from django_jobqueue.store.job_types import declare
 

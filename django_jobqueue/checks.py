@@ -18,13 +18,14 @@ from django.db import NotSupportedError, connections
 
 from django_jobqueue import middleware
 from django_jobqueue.conf import Conf, conf
+from django_jobqueue.domain.policy import queue_problem
+from django_jobqueue.domain.registry import handler_names, missing_modules, registry
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.guesses import did_you_mean
-from django_jobqueue.policy import queue_problem
-from django_jobqueue.registry import handler_names, missing_modules, registry
+from django_jobqueue.execution import middleware_chain as chain
+from django_jobqueue.processes.listener import can_listen
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers import chain, dump
-from django_jobqueue.workers.listener import can_listen
+from django_jobqueue.text.suggestions import did_you_mean
+from django_jobqueue.workers import unfinished_jobs
 
 TAG: Final = "jobqueue"
 OLDEST: Final = 14
@@ -99,7 +100,7 @@ def check_dump_folder(
 ) -> Iterable[CheckMessage]:
     """W008: the folder for lists of unfinished jobs can be written to."""
     folder = conf.dump_dir
-    problem = folder and dump.problem(folder)
+    problem = folder and unfinished_jobs.problem(folder)
     if not problem:
         return []
     return [

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.core.signals import setting_changed
 
-from django_jobqueue.kinds import (
+from django_jobqueue.setting_types import (
     CAPTURES,
     CENTURY,
     DAY,

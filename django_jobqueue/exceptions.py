@@ -39,7 +39,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
-from django_jobqueue.foreign_words import RAISED, advice
+from django_jobqueue.text.foreign_words import RAISED, advice
 
 if TYPE_CHECKING:
     from django_jobqueue.store.rows import Job

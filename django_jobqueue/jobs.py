@@ -10,18 +10,18 @@ from uuid import UUID
 import psycopg
 from django.db import Error as DatabaseError
 
-from django_jobqueue import triage
-from django_jobqueue.context import Context
+from django_jobqueue import operations
+from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.failures import MESSAGE_LENGTH
+from django_jobqueue.domain.states import BulkState
+from django_jobqueue.domain.throttle import Throttle
+from django_jobqueue.enqueueing.handler import job
 from django_jobqueue.exceptions import Fail, HandlerWord
-from django_jobqueue.failures import MESSAGE_LENGTH
-from django_jobqueue.handler import job
-from django_jobqueue.states import BulkState
+from django_jobqueue.operations import bulk_counting, bulk_steps
 from django_jobqueue.store.bulk import Chunk
 from django_jobqueue.store.errors import is_passing
 from django_jobqueue.store.operations import JOB_TYPE
-from django_jobqueue.texts import clean
-from django_jobqueue.throttle import Throttle
-from django_jobqueue.triage import bulk_counting, bulk_steps
+from django_jobqueue.text.sanitizing import clean
 
 # Seconds of one job. Shorter than the grace of a stopping worker, so that a deployment
 # waits for its end; another job goes on, there or elsewhere.
@@ -79,7 +79,7 @@ class Slice:
             raise Fail(message) from error
 
     def _work(self) -> None:
-        operation = triage.bulk.get(self._id)
+        operation = operations.bulk.get(self._id)
         if operation.state == BulkState.DRAFT:
             self._loop(Throttle(None, self._clock()), self._count)
             return

@@ -6,11 +6,11 @@ from __future__ import annotations
 import logging
 from typing import Any, Final
 
-from django_jobqueue.context import Context, current_job
+from django_jobqueue.domain.context import Context, current_job
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.report import LEVELS
+from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import LeaseLost
-from django_jobqueue.outcomes import Outcome, Verb
-from django_jobqueue.registry import registry
-from django_jobqueue.report import LEVELS
 from django_jobqueue.signals import attempt_failed, attempt_succeeded
 from django_jobqueue.store.rows import ClaimedJob
 

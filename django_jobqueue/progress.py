@@ -14,9 +14,9 @@ from asgiref.sync import sync_to_async
 from django.core.signing import TimestampSigner
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.ids import Ids, as_id, keys_of
+from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.exceptions import JobNotFound
-from django_jobqueue.ids import Ids, as_id, keys_of
-from django_jobqueue.memory import memory
 from django_jobqueue.store import progress as store_progress
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.progress import Progress as Progress

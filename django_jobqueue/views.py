@@ -10,9 +10,9 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from django_jobqueue import timezones
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.progress import Progress, id_of, progress_of
+from django_jobqueue.text import timezones
 
 SOONEST: Final = 1.0  # seconds until the next question
 LATEST: Final = 15.0

@@ -17,10 +17,10 @@ from django.db import connection, connections
 
 from django_jobqueue import signals
 from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.operations import bulk_counting
+from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store.connection import PINNED, OwnConnection
-from django_jobqueue.triage import bulk_counting
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.process import Worker
+from django_jobqueue.workers.worker import Worker
 from tests.sample.jobs import is_running
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,7 +12,7 @@ import psycopg
 from django.core.management import call_command
 
 from benchmarks.apps.jobs import awork, work
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
 
 CHUNK: Final = 10_000  # jobs of one enqueue_many
 BARE: Final = """

@@ -16,7 +16,7 @@ from django.db import connection
 
 from benchmarks.soak import jobs
 from benchmarks.soak.kinds import BURST, BURST_EVERY, PER_SECOND, WAIT, Mix
-from django_jobqueue.handler import Handler
+from django_jobqueue.enqueueing.handler import Handler
 
 LATEST: Final = 1.0  # seconds
 

@@ -27,8 +27,8 @@ from django_jobqueue.backends.kept import kept_here
 from django_jobqueue.backends.restoring import recorded, unchecked
 from django_jobqueue.backends.results import JobTaskResult
 from django_jobqueue.conf import conf
-from django_jobqueue.handler_functions import handler_problem, where
-from django_jobqueue.registry import registry
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.handler_functions import handler_problem, where
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.record import Record, record
 

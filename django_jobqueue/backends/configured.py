@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.backends.backoff import as_backoff
 from django_jobqueue.backends.job_task import POLICY
-from django_jobqueue.policy import policy_of
+from django_jobqueue.domain.policy import policy_of
 
 APP: Final = "django_jobqueue"
 BESIDE: Final = ("MAX_ATTEMPTS", "BACKOFF")  # as Django's proposal has them

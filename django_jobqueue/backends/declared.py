@@ -16,10 +16,10 @@ from django_jobqueue.backends.job_task import said
 from django_jobqueue.backends.parameters import STAR, TaskParameters
 from django_jobqueue.backends.results import NotSerializable
 from django_jobqueue.backends.running import Runner
-from django_jobqueue.handler_functions import handler_problem
-from django_jobqueue.policy import Policy, name_problem, policy_of
-from django_jobqueue.registry import Declaration, registry
-from django_jobqueue.states import Delivery
+from django_jobqueue.domain.policy import Policy, name_problem, policy_of
+from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.domain.states import Delivery
+from django_jobqueue.enqueueing.handler_functions import handler_problem
 
 KIND: Final = "task"  # of a declaration
 _OF_RETRIES: Final = ("max_attempts", "backoff", "retry_for")

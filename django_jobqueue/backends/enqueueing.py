@@ -10,7 +10,6 @@ from uuid import UUID
 
 from django.db import transaction
 
-from django_jobqueue import timezones
 from django_jobqueue.backends.compat import InvalidTask, Task
 from django_jobqueue.backends.declared import declared, runner_of
 from django_jobqueue.backends.job_task import BOTH, PER_JOB, POLICY
@@ -18,14 +17,15 @@ from django_jobqueue.backends.parameters import STAR
 from django_jobqueue.backends.restoring import unchecked
 from django_jobqueue.backends.results import JobTaskResult, new_result
 from django_jobqueue.conf import conf
-from django_jobqueue.ids import new_id
-from django_jobqueue.memory import memory
-from django_jobqueue.options import Options
-from django_jobqueue.policy import UNSET
-from django_jobqueue.producer import Producer
+from django_jobqueue.domain.ids import new_id
+from django_jobqueue.domain.policy import UNSET
+from django_jobqueue.enqueueing.enqueuer import Producer
+from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.record import Made, made
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text import timezones
 
 Call = tuple[Task, Sequence[Any], Mapping[str, Any]]
 _OF_TYPE: Final = tuple(name for name in POLICY if name not in BOTH)

@@ -9,9 +9,9 @@ from typing import Any, Final, Literal, TypedDict, Unpack
 from uuid import UUID
 
 from django_jobqueue.backends.compat import Task, TaskResult
-from django_jobqueue.guesses import did_you_mean
-from django_jobqueue.policy import UNSET, Policy, Unset
-from django_jobqueue.states import Delivery
+from django_jobqueue.domain.policy import UNSET, Policy, Unset
+from django_jobqueue.domain.states import Delivery
+from django_jobqueue.text.suggestions import did_you_mean
 
 BackoffOfTask = Callable[[BaseException, TaskResult], float | None]
 NOT_POLICY: Final = ("queue", "priority", "takes_context")  # a Task has its own

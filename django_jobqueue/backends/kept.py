@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django_jobqueue.memory import memory
-from django_jobqueue.states import ArchivedStatus, AttemptEnd
+from django_jobqueue.domain.states import ArchivedStatus, AttemptEnd
+from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.store.record import End, Record
 
 

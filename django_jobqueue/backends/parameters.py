@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django_jobqueue.annotations import Annotations
-from django_jobqueue.arguments import Parameters
 from django_jobqueue.backends.compat import normalize_json
+from django_jobqueue.domain.annotations import Annotations
+from django_jobqueue.domain.arguments import Parameters
 from django_jobqueue.exceptions import InvalidArguments
 
 STAR: Final = "*"

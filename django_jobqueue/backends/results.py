@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from django_jobqueue import awaiting, timezones
+from django_jobqueue import waiting
 from django_jobqueue.backends.compat import (
     Task,
     TaskContext,
@@ -15,11 +15,12 @@ from django_jobqueue.backends.compat import (
     TaskResult,
     TaskResultStatus,
 )
-from django_jobqueue.context import Context
+from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.fingerprints import class_name
+from django_jobqueue.domain.states import ArchivedStatus, AttemptEnd, QueuedStatus
 from django_jobqueue.exceptions import JobCancelled, JobExpired, JobLost, NotDone
-from django_jobqueue.fingerprints import class_name
-from django_jobqueue.states import ArchivedStatus, AttemptEnd, QueuedStatus
 from django_jobqueue.store.record import End, Record
+from django_jobqueue.text import timezones
 
 _STATUS: Final[dict[str, TaskResultStatus]] = {
     QueuedStatus.QUEUED: TaskResultStatus.READY,
@@ -51,13 +52,13 @@ class JobTaskResult(TaskResult):  # type: ignore[misc]  # it is frozen
         ``timeout`` is in seconds; None is without end. Raises TimeoutError, and
         RuntimeError in a transaction: workers see its jobs when it is committed.
         """
-        awaiting.wait(self.id, timeout)
+        waiting.wait(self.id, timeout)
         self.refresh()
         return self
 
     async def await_(self, timeout: float | None = None) -> JobTaskResult:
         """``wait`` for async code; many can wait in one event loop."""
-        await awaiting.await_(self.id, timeout)
+        await waiting.await_(self.id, timeout)
         await self.arefresh()
         return self
 

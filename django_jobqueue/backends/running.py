@@ -13,7 +13,6 @@ from typing import Any, Final
 from asgiref.sync import sync_to_async
 
 from django_jobqueue import signals
-from django_jobqueue.arguments import from_json, result_problem
 from django_jobqueue.backends.compat import (
     Task,
     normalize_json,
@@ -31,9 +30,10 @@ from django_jobqueue.backends.results import (
     new_result,
     started_result,
 )
-from django_jobqueue.context import Context
+from django_jobqueue.domain.arguments import from_json, result_problem
+from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import JobCancelled, JobExpired
-from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.record import record
 

@@ -17,8 +17,8 @@ from django_jobqueue.embedded import exits
 from django_jobqueue.embedded.idleness import Idleness
 from django_jobqueue.embedded.life import EmbeddedLife
 from django_jobqueue.embedded.supervisor import EmbeddedSupervisor
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.start_line import log_start
+from django_jobqueue.host.start_line import log_start
+from django_jobqueue.processes.worker_config import Plan
 
 logger = logging.getLogger("django_jobqueue.worker")
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from django_jobqueue.registry import registry
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.host.maintenance.burial import Death
+from django_jobqueue.host.maintenance.loops import Chores
+from django_jobqueue.host.maintenance.maintenance_process import (
+    find_dead,
+    find_out_listen,
+)
+from django_jobqueue.host.maintenance.renewer import Renewer
+from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.process_table import Roster
+from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.burial import Death
-from django_jobqueue.workers.chores import Chores
-from django_jobqueue.workers.keeper import find_dead, find_out_listen
-from django_jobqueue.workers.lease_clock import lease_time
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.roster import Roster
 
 logger = logging.getLogger("django_jobqueue.keeper")
 

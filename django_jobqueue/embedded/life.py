@@ -9,12 +9,12 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.embedded.threaded_worker import ThreadedWorker
-from django_jobqueue.workers.burial import Death
-from django_jobqueue.workers.lease_clock import lease_time
-from django_jobqueue.workers.plan import Plan
+from django_jobqueue.host.maintenance.burial import Death
+from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.process_table import DESIRES, Roster, Seat
+from django_jobqueue.processes.shutdown import Step, Stopping
+from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.workers.presence import Presence
-from django_jobqueue.workers.roster import DESIRES, Roster, Seat
-from django_jobqueue.workers.stopping import Step, Stopping
 
 logger = logging.getLogger("django_jobqueue.worker")
 

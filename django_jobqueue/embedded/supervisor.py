@@ -13,12 +13,13 @@ from typing import Final
 from django_jobqueue.embedded.keeper import EmbeddedKeeper
 from django_jobqueue.embedded.life import EmbeddedLife
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.workers import hygiene, identity
-from django_jobqueue.workers.loop import Loop
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.quarantine import Quarantine
-from django_jobqueue.workers.restarts import Restarts
-from django_jobqueue.workers.roster import Roster
+from django_jobqueue.execution import connection_reset
+from django_jobqueue.host.maintenance.quarantine import Quarantine
+from django_jobqueue.host.restarts import Restarts
+from django_jobqueue.processes import identity
+from django_jobqueue.processes.loop import Loop
+from django_jobqueue.processes.process_table import Roster
+from django_jobqueue.processes.worker_config import Plan
 
 BEAT: Final = 0.25  # seconds between looks
 HASTE: Final = 0.01  # the same while somebody waits for an end
@@ -107,7 +108,7 @@ class EmbeddedSupervisor(Loop):
         try:
             if not self._keeper.has_started:
                 self._keeper.start()
-                hygiene.keep_connections()
+                connection_reset.keep_connections()
             life = self.life
             if life is None:
                 self._spawn(replace(self._plan, listen=self.roster.can_listen))

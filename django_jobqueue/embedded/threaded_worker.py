@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import ClassVar, Final
 
 from django_jobqueue.conf import conf
-from django_jobqueue.registry import registry
-from django_jobqueue.workers.attempt import Attempt
-from django_jobqueue.workers.hangs import MARGIN
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.policies import Policies
-from django_jobqueue.workers.process import Worker
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.host.hangs import MARGIN
+from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.timer import waits_for_another
+from django_jobqueue.workers.worker import Worker
 
 logger = logging.getLogger("django_jobqueue.worker")
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from django.apps import apps
 from django.utils import autoreload
 
-from django_jobqueue.workers.process_state import signals_handled
+from django_jobqueue.processes.process_state import signals_handled
 
 logger = logging.getLogger("django_jobqueue.reloader")
 

@@ -12,7 +12,7 @@ from asgiref.sync import iscoroutinefunction
 from django.utils import timezone, translation
 from django.utils.decorators import sync_and_async_middleware
 
-from django_jobqueue.context import Context
+from django_jobqueue.domain.context import Context
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.decorators import sync_and_async_middleware
 
-from django_jobqueue.context import Context
+from django_jobqueue.domain.context import Context
 from django_jobqueue.logs import JobFilter
 
 _filter = JobFilter()

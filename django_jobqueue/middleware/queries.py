@@ -18,7 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.utils.decorators import sync_and_async_middleware
 
-from django_jobqueue.context import Context
+from django_jobqueue.domain.context import Context
 
 logger = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
 """What Django, the admin, migrations and your queries look at jobs through.
 
 Nothing here changes a job: ``django_jobqueue.store`` does, in SQL, and
-``django_jobqueue.triage`` is what an operator's code calls. Every column has a database
-default, so a plain INSERT of a job type and data enqueues, too.
+``django_jobqueue.operations`` is what an operator's code calls. Every column has a
+database default, so a plain INSERT of a job type and data enqueues, too.
 """
 
 from django_jobqueue.models.archived_job import ArchivedJob

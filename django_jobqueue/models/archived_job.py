@@ -6,10 +6,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.models.job import AbstractJob
-from django_jobqueue.states import ArchivedStatus
 
 UNSUCCESSFUL = ~Q(status=ArchivedStatus.SUCCEEDED)
 # The newest job goes to an index's last page, as PostgreSQL fills it best; lists read

@@ -6,10 +6,10 @@ from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.domain.policy import WHO_LENGTH
+from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp, NewId
-from django_jobqueue.policy import WHO_LENGTH
-from django_jobqueue.states import BulkKind, BulkState
 
 
 class BulkOperation(models.Model):
@@ -27,7 +27,7 @@ class BulkOperation(models.Model):
         choices=BulkState.choices,
         db_default=BulkState.DRAFT,
     )
-    # Of ``django_jobqueue.selection``; what came after the cutoff is not included.
+    # Of ``django_jobqueue.search.selection``; jobs after the cutoff are not included.
     selection = models.JSONField(_("selection"))
     cutoff = UTCDateTimeField(_("frozen at"), db_default=ClockTimestamp())
     options = models.JSONField(_("options"), db_default={})

@@ -6,10 +6,10 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.domain.policy import NAME_LENGTH
+from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp
-from django_jobqueue.policy import NAME_LENGTH
-from django_jobqueue.states import AttemptEnd
 
 
 class Failure(models.Model):

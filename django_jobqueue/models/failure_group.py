@@ -6,10 +6,10 @@ from django.db import models
 from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.domain.policy import WHO_LENGTH
+from django_jobqueue.domain.states import GroupState
 from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp
-from django_jobqueue.policy import WHO_LENGTH
-from django_jobqueue.states import GroupState
 
 NEWEST = (F("last_seen").desc(), F("fingerprint").desc())
 

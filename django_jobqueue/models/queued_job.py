@@ -8,10 +8,10 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.domain.policy import NAME_LENGTH
+from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.job import AbstractJob
-from django_jobqueue.policy import NAME_LENGTH
-from django_jobqueue.states import QueuedStatus
 
 QUEUED = Q(status=QueuedStatus.QUEUED)
 

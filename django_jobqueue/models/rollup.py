@@ -5,15 +5,15 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.domain.policy import NAME_LENGTH
 from django_jobqueue.models.fields import UTCDateTimeField
-from django_jobqueue.policy import NAME_LENGTH
 
 
 class Rollup(models.Model):
     """Counts and histograms of a minute; of half an hour when older than an hour, of
     an hour when older than two days.
 
-    The buckets of a histogram are those of ``django_jobqueue.histogram``.
+    The buckets of a histogram are those of ``django_jobqueue.domain.histogram``.
     """
 
     pk = models.CompositePrimaryKey("bucket", "job_type", "queue")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.functions import ClockTimestamp
-from django_jobqueue.states import WorkerState
 
 
 class Worker(models.Model):

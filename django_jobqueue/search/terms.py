@@ -10,12 +10,12 @@ from typing import Final
 
 from django.utils.translation import gettext as _
 
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.search.errors import SearchError
 from django_jobqueue.search.ids import SHORTEST, IdSearch, id_search
+from django_jobqueue.search.selection import FIELDS, STATES, Field, Kind, Table, Term
 from django_jobqueue.search.tokens import Token, tokens
 from django_jobqueue.search.values import comparisons
-from django_jobqueue.selection import FIELDS, STATES, Field, Kind, Table, Term
-from django_jobqueue.states import ArchivedStatus
 
 ALIASES: Final = {"fp": "group", "job-type": "type", "args": "data"}
 STATE_OF: Final = {Table.QUEUED: "state", Table.ARCHIVED: "status"}

@@ -10,7 +10,7 @@ from typing import Final
 from django.utils.translation import gettext as _
 
 from django_jobqueue.search.errors import SearchError
-from django_jobqueue.texts import storable
+from django_jobqueue.text.sanitizing import storable
 
 LONGEST: Final = 1_000  # characters of a search
 

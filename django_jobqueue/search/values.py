@@ -11,11 +11,11 @@ from uuid import UUID
 
 from django.utils.translation import gettext as _
 
-from django_jobqueue import timezones
-from django_jobqueue.durations import duration_of
 from django_jobqueue.search.errors import SearchError
+from django_jobqueue.search.selection import Kind
 from django_jobqueue.search.tokens import Token
-from django_jobqueue.selection import Kind
+from django_jobqueue.text import timezones
+from django_jobqueue.text.durations import duration_of
 
 Comparison = tuple[str, Any]  # an operator and a value
 

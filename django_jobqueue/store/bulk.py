@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.states import BulkKind, BulkState
+from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.store import operations
 from django_jobqueue.store.bulk_skips import skip_reason, traits_of
 from django_jobqueue.store.bulk_window import Values, pin, window

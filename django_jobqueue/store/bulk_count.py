@@ -10,7 +10,7 @@ from typing import Final
 
 from django.db import transaction
 
-from django_jobqueue.selection import Table
+from django_jobqueue.search.selection import Table
 from django_jobqueue.store.budget import in_time
 from django_jobqueue.store.bulk_skips import traits_of
 from django_jobqueue.store.bulk_window import pin, window

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.selection import Table
-from django_jobqueue.states import BulkKind, QueuedStatus
+from django_jobqueue.domain.states import BulkKind, QueuedStatus
+from django_jobqueue.search.selection import Table
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.counted import Counted, Traits
 from django_jobqueue.store.operations import Operation, Options

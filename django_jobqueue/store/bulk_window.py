@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.selection import Selection, Table
-from django_jobqueue.states import BulkKind
+from django_jobqueue.domain.states import BulkKind
+from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.operations import JOB_TYPE, Operation
 from django_jobqueue.store.selection import condition

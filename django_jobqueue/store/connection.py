@@ -22,7 +22,7 @@ from psycopg import sql
 from psycopg.types.datetime import TimestamptzLoader
 
 from django_jobqueue.conf import conf
-from django_jobqueue.databases import check_alias
+from django_jobqueue.domain.databases import check_alias
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import missing_tables
 from django_jobqueue.store.bounded import BoundedConnection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from django_jobqueue.selection import Table
+from django_jobqueue.search.selection import Table
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.selection import TABLES
 

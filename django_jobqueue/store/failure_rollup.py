@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 from uuid import UUID
 
-from django_jobqueue.fingerprints import Fingerprint
+from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.store.connection import Database
 
 BATCH: Final = 10_000

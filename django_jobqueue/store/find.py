@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.arguments import from_json
+from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import Job, tags_of
 

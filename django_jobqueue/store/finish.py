@@ -10,8 +10,8 @@ from operator import attrgetter
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.outcomes import Outcome, Verb
-from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.domain.retry_decision import Outcome, Verb
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.store import arrays
 from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database

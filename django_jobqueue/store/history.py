@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django_jobqueue.histogram import Times
+from django_jobqueue.domain.histogram import Times
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rollup import EPOCH
 from django_jobqueue.store.stats import SUMS, Recent
@@ -57,7 +57,7 @@ class Span(Times):
     failed: int
     retried: int
     other: int
-    run: list[int]  # histograms, see django_jobqueue.histogram
+    run: list[int]  # histograms, see django_jobqueue.domain.histogram
     wait: list[int]
 
 

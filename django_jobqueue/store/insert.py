@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from psycopg import sql
 
-from django_jobqueue.arguments import from_json
+from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.exceptions import AlreadyArchived
 from django_jobqueue.store.announcing import (
     ISOLATION,

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django_jobqueue import unique
-from django_jobqueue.registry import Declaration
+from django_jobqueue.domain import unique_keys
+from django_jobqueue.domain.registry import Declaration
+from django_jobqueue.domain.unique_keys import UniqueRule
 from django_jobqueue.retries import describe
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import Overrides
-from django_jobqueue.unique import UniqueRule
 
 # Written only where something differs, so that a start of a hundred workers writes
 # nothing. Overrides and pauses are never touched; nor is a row without a handler.
@@ -215,7 +215,7 @@ def resume(db: Database, names: Sequence[str], *, queues: bool = False) -> list[
 
 
 def _row(declaration: Declaration) -> dict[str, Any]:
-    policy, rule = declaration.policy, unique.rule_of(declaration)
+    policy, rule = declaration.policy, unique_keys.rule_of(declaration)
     timeout, expires_in = policy.time_allowed, policy.expires_in
     return {
         "name": declaration.name,
@@ -232,7 +232,7 @@ def _row(declaration: Declaration) -> dict[str, Any]:
         "expires_in": expires_in and expires_in.total_seconds(),
         "max_crashes": policy.crashes_allowed,
         "sensitive": sorted(policy.sensitive),
-        "unique_by": unique.described(policy.unique)[:300],
+        "unique_by": unique_keys.described(policy.unique)[:300],
         "unique_rule": None if rule is None else json.loads(rule.json),
         "on_complete": policy.on_complete or "",
     }

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.selection import Selection
-from django_jobqueue.states import BulkState
+from django_jobqueue.domain.states import BulkState
+from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.counted import Counted
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.store.connection import Database
 
 BATCH: Final = 1_000

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.arguments import from_json
+from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.find import FIND, job_of
 from django_jobqueue.store.rows import Job

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.report import Told
+from django_jobqueue.domain.report import Told
 from django_jobqueue.store.connection import Database
 
 KEPT: Final = 20  # reports of each job, the last ones

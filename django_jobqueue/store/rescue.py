@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.failures import Failure
-from django_jobqueue.fingerprints import Fingerprint
-from django_jobqueue.states import ArchivedStatus, QueuedStatus
+from django_jobqueue.domain.failures import Failure
+from django_jobqueue.domain.fingerprints import Fingerprint
+from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
 from django_jobqueue.store import failure_rollup, rollup
 from django_jobqueue.store.columns import (
     EFFECTIVE_MAX_ATTEMPTS,

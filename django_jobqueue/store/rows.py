@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from django_jobqueue.arguments import from_json
-from django_jobqueue.foreign_words import JOB, no_attribute
+from django_jobqueue.domain.arguments import from_json
+from django_jobqueue.text.foreign_words import JOB, no_attribute
 
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)

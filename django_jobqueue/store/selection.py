@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.replayed import IS_REPLAYED
 
 TABLES: Final = {

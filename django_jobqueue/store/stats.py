@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django_jobqueue.arguments import from_json
-from django_jobqueue.histogram import BUCKETS, Times
+from django_jobqueue.domain.arguments import from_json
+from django_jobqueue.domain.histogram import BUCKETS, Times
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.lanes import look
 
@@ -178,7 +178,7 @@ class Recent(Times):
     failed: int
     retried: int
     other: int
-    run: list[int]  # histograms, see django_jobqueue.histogram
+    run: list[int]  # histograms, see django_jobqueue.domain.histogram
     wait: list[int]
 
 

@@ -11,11 +11,11 @@ from django.template import Context
 from django.urls import NoReverseMatch, reverse
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import timezones
+from django_jobqueue.domain.ids import as_id
+from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.exceptions import JobNotFound
-from django_jobqueue.ids import as_id
 from django_jobqueue.progress import Progress, progress_of, token
-from django_jobqueue.states import QueuedStatus
+from django_jobqueue.text import timezones
 from django_jobqueue.views import again
 
 HOW: Final = (

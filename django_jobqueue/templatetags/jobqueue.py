@@ -7,11 +7,11 @@ from typing import Any, Final
 from django import template
 from django.template import Context
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.overview import overview_page
 from django_jobqueue.admin.parts.display import breakable
 from django_jobqueue.admin.tabs import jump_address, tabs
+from django_jobqueue.text import numbers
 
 EVERY: Final = (5, 10, 30, 60)  # seconds between two looks
 
@@ -34,7 +34,7 @@ def jq_breakable(name: Any) -> str:
 @register.filter
 def jq_number(value: int) -> str:
     """A whole number as people read it: "48,211"."""
-    return formatting.number(value)
+    return numbers.number(value)
 
 
 @register.inclusion_tag("admin/jobqueue/tabs.html", takes_context=True)

@@ -1,6 +1,6 @@
 """Tests of jobs: run them, look for them, move time, let workers die."""
 
-from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.testing.asserting import assert_enqueued, assert_not_enqueued
 from django_jobqueue.testing.capturing import CapturedJobs, captured_jobs
 from django_jobqueue.testing.clocks import Clock, clock

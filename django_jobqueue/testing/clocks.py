@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, transaction
 
-from django_jobqueue import ids
 from django_jobqueue.conf import conf
+from django_jobqueue.domain import ids
 from django_jobqueue.store import clock as store_clock
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.testing.savepoints import is_broken

@@ -12,12 +12,12 @@ from typing import Final
 from asgiref.sync import sync_to_async
 
 from django_jobqueue.conf import conf
+from django_jobqueue.execution.inline import is_trouble
 from django_jobqueue.testing.clocks import Clock, aware, clock, clock_that_stands
 from django_jobqueue.testing.commits import run_commits
 from django_jobqueue.testing.faults import running
 from django_jobqueue.testing.inline import InlineWorker, Ran
 from django_jobqueue.testing.interruptions import let_through
-from django_jobqueue.workers.unclaimed import is_trouble
 
 ENDLESS: Final = 1_000  # jobs
 

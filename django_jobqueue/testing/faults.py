@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from django_jobqueue.workers.ending import Vanished
+from django_jobqueue.execution.attempt_outcome import Vanished
 
 CRASHED: Final = "killed by signal 9 (SIGKILL)"
 LAPSED: Final = "its lease lapsed: host lost, cut off or paused"

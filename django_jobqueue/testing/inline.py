@@ -13,9 +13,16 @@ from django.db import connections
 
 from django_jobqueue import signals
 from django_jobqueue.conf import CENTURY, conf
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import JobNotFound
-from django_jobqueue.outcomes import Outcome, Verb
-from django_jobqueue.registry import registry
+from django_jobqueue.execution.atomic import run_atomically
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.attempt_outcome import Vanished
+from django_jobqueue.execution.inline import run_here
+from django_jobqueue.execution.metadata import save_metadata
+from django_jobqueue.execution.signal_sender import tell_end, tell_expired, tell_rescued
+from django_jobqueue.processes import identity
 from django_jobqueue.store import claim, expire, finish, job_types, lanes, workers
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.find import find
@@ -25,16 +32,9 @@ from django_jobqueue.store.rescue import rescue
 from django_jobqueue.store.rows import ClaimedJob, Job, Lane
 from django_jobqueue.testing.faults import CRASHED, LAPSED, Running, running
 from django_jobqueue.testing.savepoints import is_broken, like_autocommit
-from django_jobqueue.workers import identity
-from django_jobqueue.workers.announcer import tell_end, tell_expired, tell_rescued
-from django_jobqueue.workers.atomic import run_atomically
-from django_jobqueue.workers.attempt import Attempt
-from django_jobqueue.workers.ending import Vanished
-from django_jobqueue.workers.metadata import save_metadata
-from django_jobqueue.workers.policies import Policies
+from django_jobqueue.workers.claiming.policies import Policies
+from django_jobqueue.workers.completing.counters import Tally
 from django_jobqueue.workers.reporter import Reporter
-from django_jobqueue.workers.tally import Tally
-from django_jobqueue.workers.unclaimed import run_here
 
 ENDED: Final = "its drain() ended"
 

@@ -9,17 +9,17 @@ from typing import Any, Final
 
 from asgiref.sync import sync_to_async
 
-from django_jobqueue.arguments import from_json, to_json
 from django_jobqueue.conf import conf
-from django_jobqueue.context import Context
+from django_jobqueue.domain.arguments import from_json, to_json
+from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.ids import new_id
+from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
-from django_jobqueue.ids import new_id
-from django_jobqueue.outcomes import Outcome
-from django_jobqueue.registry import Declaration, registry
+from django_jobqueue.execution.inline import run_here, unclaimed
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing.interruptions import let_through
 from django_jobqueue.testing.seen import name_of
-from django_jobqueue.workers.unclaimed import run_here, unclaimed
 
 NO_DATA: Final[Mapping[str, Any]] = {}
 

@@ -13,7 +13,7 @@ from django.test import override_settings
 
 import django_jobqueue
 from django_jobqueue.embedded import EmbeddedWorker
-from django_jobqueue.memory import memory
+from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.testing.verbs import JobQueueVerbs
 
 MARKS = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.handler import Handler
+from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.exceptions import UnknownJobType
-from django_jobqueue.handler import Handler
-from django_jobqueue.memory import memory
-from django_jobqueue.registry import registry
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.enqueued import enqueued

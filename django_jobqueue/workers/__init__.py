@@ -1,1 +1,1 @@
-"""Who moves jobs: a supervisor, its worker processes, and the loops inside them."""
+"""One worker: claims jobs, runs them, writes outcomes."""

@@ -7,9 +7,9 @@ import time
 from typing import Final
 
 from django_jobqueue.conf import conf
-from django_jobqueue.workers.lease_clock import lease_time
-from django_jobqueue.workers.process import Worker
-from django_jobqueue.workers.roster import Roster
+from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.process_table import Roster
+from django_jobqueue.workers.worker import Worker
 
 STIR_EVERY: Final = 1.0  # seconds between claims that say that there is something to do
 

@@ -13,11 +13,11 @@ from typing import Final
 import psycopg
 
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store import report
 from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.report import Report
-from django_jobqueue.workers.attempt import Attempt
-from django_jobqueue.workers.loop import FOREVER, Loop
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from django_jobqueue.outcomes import Asked
-from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.domain.retry_decision import Asked
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.processes.loop import Loop
 from django_jobqueue.workers.executors.base import Executor
-from django_jobqueue.workers.loop import Loop
 
 EVERY: Final = 0.25  # seconds, while something runs or is about to
 RESTING: Final = 1.0

@@ -24,7 +24,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from django_jobqueue.conf import Conf, Setting
-from django_jobqueue.policy import UNSET, Policy
+from django_jobqueue.domain.policy import UNSET, Policy
 
 
 class MarkdownDirective(SphinxDirective):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
-from django_jobqueue.failures import Failure
+from django_jobqueue.domain.failures import Failure
 from testproject.screenshots.settings import HOME
 from testproject.settings import BASE
 from testproject.shop import images, jobs, outside

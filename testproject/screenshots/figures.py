@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from django_jobqueue.histogram import BUCKETS, bucket_of
+from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import FailureRollup, Rollup
 from testproject.screenshots.scene import DAY, FAILED, HOUR, SHOP, TYPES, Scene
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth import get_user_model
 
-from django_jobqueue.failures import Failure as Kept
+from django_jobqueue.domain.failures import Failure as Kept
 from django_jobqueue.models import (
     ArchivedJob,
     BulkOperation,
@@ -25,8 +25,8 @@ from django_jobqueue.models import (
     QueuedJob,
     Worker,
 )
-from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.triage import bulk
+from django_jobqueue.operations import bulk
+from django_jobqueue.search.selection import Selection, Table, Term
 from testproject.screenshots.failing import failures
 
 SHOP = "testproject.shop"

@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from django_jobqueue.figures import overview
+from django_jobqueue.stats import overview
 from tests.admin.scene import Scene, build
 
 VIEWS = (

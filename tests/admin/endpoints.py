@@ -20,8 +20,8 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.triage import bulk
+from django_jobqueue.operations import bulk
+from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.scene import LEAK, Scene
 
 Keys = Mapping[str, object]  # by the lower-case name of the model

@@ -19,7 +19,7 @@ from django_jobqueue.models import (
     Report,
     Worker,
 )
-from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin import scene as rows
 from tests.admin.endpoints import Keys
 

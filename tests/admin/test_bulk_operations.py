@@ -12,13 +12,13 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.verbs.drafts import draft
 from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
-from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.operations import bulk, bulk_counting, bulk_steps
+from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store import outcome
-from django_jobqueue.triage import bulk, bulk_counting, bulk_steps
 from tests.admin.conftest import LogIn
 from tests.admin.pages import (
     Page,
@@ -86,7 +86,7 @@ def test_a_draft_says_what_it_would_do(anna: Client) -> None:
     archived(ONCE, "failed")
     archived("shop.removed", "failed")
     archived()
-    triage.replay_many([old])
+    operations.replay_many([old])
     JobType.objects.filter(name=ADD).update(paused=True)
     page = get(anna, page_of(MODEL, drafted()))
     for text in (
@@ -294,7 +294,7 @@ def test_an_undo_is_not_offered_where_there_is_nothing_to_undo(anna: Client) -> 
     id = started(selection=FAILED.also(Term("type", ADD)))
     bulk_steps.step(id, look=9)
     assert f"{UNDO} (2)…" in get(anna, page_of(MODEL, id)).text
-    triage.cancel(
+    operations.cancel(
         QueuedJob.objects.filter(bulk_operation_id=id).values_list("pk", flat=True)
     )
     assert UNDO not in get(anna, page_of(MODEL, id)).text
@@ -315,7 +315,7 @@ def test_without_a_worker_it_can_be_run_here(anna: Client) -> None:
 def test_an_operation_whose_job_is_gone_can_be_resumed(anna: Client) -> None:
     many(2)
     id = started()
-    triage.cancel([str(BulkOperation.objects.get().job_id)])
+    operations.cancel([str(BulkOperation.objects.get().job_id)])
     page = get(anna, page_of(MODEL, id))
     assert "The job that worked it off is gone." in page.text
     assert page.all("button", formaction=act("resume", id))
@@ -605,7 +605,7 @@ def test_a_draft_that_nobody_counts_says_so(anna: Client) -> None:
 def test_another_choice_means_another_number_which_is_asked_for(anna: Client) -> None:
     many(5)
     first = archived(status="failed")
-    triage.replay_many([first])
+    operations.replay_many([first])
     id = drafted()
     page = get(anna, page_of(MODEL, id))
     assert button(page) == ["Replay 5 jobs"]

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.models import (
     ArchivedJob,
     BulkOperation,
@@ -22,7 +22,7 @@ from django_jobqueue.models import (
     FailureGroup,
     FailureRollup,
 )
-from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.search.selection import Selection, Table, Term
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import Page, confirm, get, page_of, post, select
 from tests.admin.scene import ADD, FAIL, archived, queued
@@ -320,7 +320,9 @@ def test_the_page_has_the_traceback_the_jobs_and_the_notes(
     worker.run()
     worker.finish()
     fingerprint = FailureGroup.objects.get().fingerprint
-    triage.note([fingerprint], "It is the gateway: password=hunter2secret", by="bert")
+    operations.note(
+        [fingerprint], "It is the gateway: password=hunter2secret", by="bert"
+    )
     page = get(anna, page_of("failuregroup", fingerprint))
     assert "raise ValueError(message)" in page.text
     assert "your code" in page.text
@@ -579,7 +581,7 @@ def test_discarding_the_draft_leaves_the_group_as_it_was(anna: Client) -> None:
     pay = group()
     archived(FAIL, "failed", fingerprint=pay)
     post(anna, operation_url("resolve-and-replay", pay), {})
-    triage.bulk.stop(BulkOperation.objects.get().pk)
+    operations.bulk.stop(BulkOperation.objects.get().pk)
     assert FailureGroup.objects.get().state == "open"
 
 
@@ -657,7 +659,7 @@ def test_a_flood_is_seen_understood_replayed_resolved_and_regresses(
 
     post(anna, operation_url("resolve-and-replay", UUID(fingerprint)), {})
     assert listed(get(anna, LIST, state="resolved")) == []
-    assert triage.bulk.start(BulkOperation.objects.get().pk, by="anna")
+    assert operations.bulk.start(BulkOperation.objects.get().pk, by="anna")
     assert listed(get(anna, LIST, state="resolved")) == [fingerprint]
     worker.work()
     assert listed(get(anna, LIST, state="regressed")) == [fingerprint]

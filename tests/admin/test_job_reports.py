@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from django_jobqueue.admin.jobs import following
-from django_jobqueue.ids import first_id
+from django_jobqueue.domain.ids import first_id
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_jobqueue.histogram import BUCKETS, bucket_of
+from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import ArchivedJob, JobType, Rollup
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import Page, get, list_of, page_of

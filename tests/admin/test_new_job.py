@@ -17,8 +17,8 @@ from django.test import Client
 from django.urls import reverse
 
 from django_jobqueue import job
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from django_jobqueue.registry import registry
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of, page_of, post
 from tests.admin.scene import ADD, LEAK, SECRET

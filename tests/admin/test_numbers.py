@@ -13,8 +13,6 @@ import pytest
 from django.test import Client
 from django.utils import timezone, translation
 
-from django_jobqueue import formatting
-from django_jobqueue.figures import overview
 from django_jobqueue.models import (
     ArchivedJob,
     BulkOperation,
@@ -23,6 +21,8 @@ from django_jobqueue.models import (
     Report,
     Worker,
 )
+from django_jobqueue.stats import overview
+from django_jobqueue.text import numbers
 from tests.admin.endpoints import ALL, Endpoint, Keys, keys_of
 from tests.admin.scene import ADD, Scene
 from tests.architecture.source import PACKAGE, modules
@@ -236,24 +236,24 @@ def test_a_share_that_is_not_zero_never_reads_as_zero(
 ) -> None:
     for language, text in (("en", english), ("de", german)):
         with translation.override(language):
-            assert formatting.percent(share) == text
+            assert numbers.percent(share) == text
 
 
 @pytest.mark.parametrize(
     ("text", "english", "german"),
     [
-        (lambda: formatting.number(48_211), "48,211", "48.211"),
-        (lambda: formatting.number(-48_211), "-48,211", "-48.211"),
-        (lambda: formatting.decimal(1_204.55), "1,204.5", "1.204,5"),
-        (lambda: formatting.decimal(0.04), "0.0", "0,0"),
-        (lambda: formatting.at_least(10_000, 10_000), "10,000", "10.000"),
-        (lambda: formatting.at_least(10_001, 10_000), "10,000+", "10.000+"),
-        (lambda: formatting.about(440), "≈ 440", "≈ 440"),
-        (lambda: formatting.about(206_400), "≈ 206 K", "≈ 206 Tsd."),
-        (lambda: formatting.about(4_720_000), "≈ 4.7 M", "≈ 4,7 Mio."),
-        (lambda: formatting.duration(20_250), "20.2 s", "20,2 s"),
-        (lambda: formatting.duration(59_990), "1 m 00 s", "1 min 00 s"),
-        (lambda: formatting.span(12_345 * 86_400), "12,345 d 0 h", "12.345 d 0 h"),
+        (lambda: numbers.number(48_211), "48,211", "48.211"),
+        (lambda: numbers.number(-48_211), "-48,211", "-48.211"),
+        (lambda: numbers.decimal(1_204.55), "1,204.5", "1.204,5"),
+        (lambda: numbers.decimal(0.04), "0.0", "0,0"),
+        (lambda: numbers.at_least(10_000, 10_000), "10,000", "10.000"),
+        (lambda: numbers.at_least(10_001, 10_000), "10,000+", "10.000+"),
+        (lambda: numbers.about(440), "≈ 440", "≈ 440"),
+        (lambda: numbers.about(206_400), "≈ 206 K", "≈ 206 Tsd."),
+        (lambda: numbers.about(4_720_000), "≈ 4.7 M", "≈ 4,7 Mio."),
+        (lambda: numbers.duration(20_250), "20.2 s", "20,2 s"),
+        (lambda: numbers.duration(59_990), "1 m 00 s", "1 min 00 s"),
+        (lambda: numbers.span(12_345 * 86_400), "12,345 d 0 h", "12.345 d 0 h"),
     ],
 )
 def test_a_number_in_both_languages(text: object, english: str, german: str) -> None:

@@ -10,7 +10,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.models import JobType
 from django_jobqueue.store.connection import OwnConnection
 from tests.admin.pages import confirm, get, page_of, post, select
@@ -91,13 +91,13 @@ def test_a_form_leaves_what_others_overrode_since_it_was_opened(
     anna: Client, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the look at the row and the saving of the form."""
-    override = triage.override
+    override = operations.override
 
     def slowly(name: str, **said: Any) -> Any:
         JobType.objects.filter(pk=FAIL).update(concurrency_override=4)
         return override(name, **said)
 
-    monkeypatch.setattr(triage, "override", slowly)
+    monkeypatch.setattr(operations, "override", slowly)
     post(anna, page_of("jobtype", FAIL), {**EMPTY, "priority_override": "3"})
     row = JobType.objects.get(pk=FAIL)
     assert (row.priority_override, row.concurrency_override) == (3, 4)

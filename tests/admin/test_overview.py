@@ -13,10 +13,10 @@ from django.template import engines
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.admin.overview import overview_tables
-from django_jobqueue.figures import overview
 from django_jobqueue.models import BulkOperation, JobType
+from django_jobqueue.stats import overview
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of, page_of
@@ -142,7 +142,7 @@ def test_a_row_has_the_figures_of_its_job_type(anna: Client, db: None) -> None:
 def test_idle_job_types_are_counted_not_shown(anna: Client, db: None) -> None:
     total = JobType.objects.count()
     queued(1)
-    triage.pause([FAIL], by="anna")
+    operations.pause([FAIL], by="anna")
     text = region(front(anna), "types")
     assert f"{total - 2} more had no job (last hour)." in text
     assert f"{FAIL} paused" in text
@@ -258,7 +258,7 @@ def test_hostile_names_are_inert(anna: Client, db: None) -> None:
     rollup(ago(minutes=1), HOSTILE, queue=HOSTILE, succeeded=1, failed=40)
     rows.worker(HOSTILE, lease_until=ago(minutes=1), release=HOSTILE, queues=[HOSTILE])
     rows.worker(queues=["elsewhere"])
-    triage.pause([HOSTILE], queues=True, by=HOSTILE)
+    operations.pause([HOSTILE], queues=True, by=HOSTILE)
     BulkOperation.objects.create(
         kind="cancel", state="failed", selection={}, created_by=HOSTILE
     )

@@ -12,11 +12,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.lists import counts
 from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.text import numbers
 from tests.admin import scene as rows
 from tests.admin.pages import Page, get, list_of
 from tests.admin.scene import ADD, FAIL
@@ -205,7 +205,7 @@ def test_a_count_that_takes_too_long_is_the_planner_s_estimate(db: None) -> None
     [(7, "≈ 7"), (12_345, "≈ 12 K"), (5_001_459, "≈ 5.0 M")],
 )
 def test_how_an_estimate_reads(number: int, text: str) -> None:
-    assert formatting.about(number) == text
+    assert numbers.about(number) == text
 
 
 def test_a_position_survives_the_address() -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.utils import translation
 
 from django_jobqueue.admin.parts.selection_words import in_words, phrases
-from django_jobqueue.selection import FIELDS, Kind, Selection, Table, Term
+from django_jobqueue.search.selection import FIELDS, Kind, Selection, Table, Term
 
 MOMENT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ID = UUID(int=7)

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from django_jobqueue import InvalidArguments, triage
+from django_jobqueue import InvalidArguments, operations
 from django_jobqueue.models import JobType, QueuedJob
 from tests.admin.pages import get
 from tests.admin.test_new_job import arguments, enqueue, form_of
@@ -59,11 +59,11 @@ def test_a_task_can_be_enqueued_by_the_command() -> None:
 
 def test_edited_data_must_fit_the_task() -> None:
     result = tasks.add.enqueue(1, b=2)
-    triage.edit_data(result.id, {"a": 9, "b": 2, "*": {"args": 1}})
+    operations.edit_data(result.id, {"a": 9, "b": 2, "*": {"args": 1}})
     changed = tasks.add.get_result(result.id)
     assert (changed.args, changed.kwargs) == ([9], {"b": 2})
     with pytest.raises(InvalidArguments, match="is missing 'a'"):
-        triage.edit_data(result.id, {"b": 2})
+        operations.edit_data(result.id, {"b": 2})
 
 
 def test_the_job_type_tells_that_it_is_a_task(anna: Client) -> None:

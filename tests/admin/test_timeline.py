@@ -12,12 +12,12 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts, Run
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.selection import Selection, Table
-from django_jobqueue.triage import bulk, bulk_steps
+from django_jobqueue.operations import bulk, bulk_steps
+from django_jobqueue.search.selection import Selection, Table
 from tests.admin.pages import get, page_of
 from tests.admin.scene import ADD, archived
 from tests.conftest import HandDriven
@@ -52,11 +52,11 @@ WAYS: dict[str, Callable[[], Any]] = {
     "one": lambda: jobs.add.enqueue(1, 2),
     "many": lambda: jobs.add.enqueue_many({"a": 1, "b": n} for n in range(3)),
     "sql": by_sql,
-    "replay": lambda: replayed(lambda id: triage.replay(id)),
-    "replay of many": lambda: replayed(lambda id: triage.replay_many([id])),
+    "replay": lambda: replayed(lambda id: operations.replay(id)),
+    "replay of many": lambda: replayed(lambda id: operations.replay_many([id])),
     "bulk operation": lambda: replayed(by_operation),
-    "by hand": lambda: triage.enqueue(ADD, {"a": 1, "b": 2}),
-    "run now": lambda: triage.run_now(
+    "by hand": lambda: operations.enqueue(ADD, {"a": 1, "b": 2}),
+    "run now": lambda: operations.run_now(
         [jobs.add.using(run_after=timedelta(hours=1)).enqueue(1, 2).id]
     ),
 }

@@ -15,7 +15,7 @@ from tests.admin.scene import Scene
 # What its row has to be for something to be done with a bulk operation.
 STATES = {"start": "draft", "resume": "paused", "undo": "done"}
 MANY = 20  # of the addresses change something when all forms say what they can
-LOGGER = "django_jobqueue.triage"
+LOGGER = "django_jobqueue.operations"
 Log = pytest.LogCaptureFixture
 
 

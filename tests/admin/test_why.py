@@ -13,8 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
-from django_jobqueue.states import WorkerState
 from tests.admin import scene as rows
 from tests.admin.pages import get, list_of, page_of
 from tests.admin.scene import ADD, FAIL

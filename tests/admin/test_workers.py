@@ -12,7 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.admin.workers import worker_page
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from tests.admin.conftest import VIEWS, LogIn
@@ -274,7 +274,7 @@ def test_only_who_controls_workers_may_ask_where_they_are(
 
 def test_a_worker_that_ended_is_not_asked(anna: Client, scene: Scene) -> None:
     id = scene.workers["stopped"]
-    assert triage.ask_where([id]) == []
+    assert operations.ask_where([id]) == []
     page = confirm(anna, "worker", "where", id)
     assert "1 worker had ended already." in page.text
 

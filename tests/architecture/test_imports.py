@@ -12,7 +12,8 @@ import pytest
 
 from tests.architecture.source import PACKAGE, ROOT, functions, imports, modules
 
-ENGINE = ("store/", "workers/", "handler.py", "triage.py", "registry.py", "outcomes.py")
+WORKERS = ("workers/", "host/", "processes/", "execution/")
+ENGINE = ("store/", "domain/", "enqueueing/", "operations/", *WORKERS)
 MODELS = "django_jobqueue.models"
 
 # Names that turn data into code or into trusted HTML, and why nothing here needs them.
@@ -32,7 +33,10 @@ DANGEROUS = {
 # Where a name is imported, and why that is no job's choice.
 BY_NAME = {
     ("import_string", "backends/in_use.py"): "the settings name the backend",
-    ("import_string", "workers/chain.py"): "settings and code name middleware",
+    (
+        "import_string",
+        "execution/middleware_chain.py",
+    ): "settings and code do",
     ("import_module", "checks.py"): "the settings name middleware",
 }
 
@@ -107,7 +111,7 @@ def test_a_handler_can_be_declared_before_the_app_registry_is_ready() -> None:
 
 
 def test_the_worker_runs_without_the_edges() -> None:
-    names = [module.name for module in modules() if module.is_in("workers/")]
+    names = [module.name for module in modules() if module.is_in(*WORKERS)]
     code = BEFORE_THE_REGISTRY.format(names=", ".join(names))
     code += "assert 'django_jobqueue.admin' not in sys.modules\n"
     code += "assert 'django_jobqueue.checks' not in sys.modules\n"
@@ -184,7 +188,7 @@ def test_only_one_module_asks_for_the_time() -> None:
         if isinstance(node, ast.Call)
         and ast.unparse(node.func) in asks
         and ast.unparse(node) != "datetime.now(UTC)"
-        and module.path != "timezones.py"
+        and module.path != "text/timezones.py"
     ]
     assert guilty == []
 

@@ -33,7 +33,7 @@ def test_one_place_forks_and_so_closes_what_a_child_must_not_have() -> None:
         for name, _line in calls(module.tree)
         if name in ("os.fork", "os.forkpty") or name.startswith("multiprocessing.")
     }
-    assert forks == {"workers/child.py"}
+    assert forks == {"host/child.py"}
 
 
 def test_one_place_reads_what_proc_says_of_others_and_knows_that_it_may_be_hidden() -> (
@@ -45,4 +45,4 @@ def test_one_place_reads_what_proc_says_of_others_and_knows_that_it_may_be_hidde
         for text, _line in texts(module.tree)
         if text.startswith("/proc/")
     }
-    assert readers == {"workers/identity.py"}
+    assert readers == {"processes/identity.py"}

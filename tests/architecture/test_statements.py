@@ -12,12 +12,15 @@ HOME = ("store/",)
 
 # Every other statement of the package, and why it is where it is.
 ELSEWHERE: dict[tuple[str, str], str] = {
-    ("workers/listener.py", "LISTEN {}"): "about the session that it waits on",
-    ("workers/listener.py", "SELECT 1"): "a sign of life on that session",
-    ("workers/listener.py", "UNLISTEN *"): "about that session",
-    ("workers/hygiene.py", "RESET SESSION AUTHORIZATION"): "the session of a handler",
-    ("workers/hygiene.py", "SET TIME ZONE {}"): "as Django had set it there",
-    ("workers/hygiene.py", "SET ROLE {}"): "as Django had set it there",
+    ("processes/listener.py", "LISTEN {}"): "about the session that it waits on",
+    ("processes/listener.py", "SELECT 1"): "a sign of life on that session",
+    ("processes/listener.py", "UNLISTEN *"): "about that session",
+    (
+        "execution/connection_reset.py",
+        "RESET SESSION AUTHORIZATION",
+    ): "a handler's session",
+    ("execution/connection_reset.py", "SET TIME ZONE {}"): "as Django had set it there",
+    ("execution/connection_reset.py", "SET ROLE {}"): "as Django had set it there",
     ("checks.py", "SHOW server_version_num"): "asked before there is any table",
 }
 

@@ -42,7 +42,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("fetch", "store/transactions.py"): "the same in a transaction that is open",
     ("fetch", "store/bounded.py"): "rows of a statement, as the driver calls it",
     ("payload", "store/notify.py"): "of a NOTIFY, as PostgreSQL calls it",
-    ("task", "workers/attempt.py"): "asyncio's",
+    ("task", "execution/attempt.py"): "asyncio's",
     ("task", "workers/executors/coroutines.py"): "asyncio's",
     (
         "stuck",

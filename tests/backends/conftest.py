@@ -12,8 +12,8 @@ import django
 import pytest
 from asgiref.sync import async_to_sync
 
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.process import Worker
+from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.workers.worker import Worker
 from tests.conftest import eventually
 from tests.sample import tasks
 

@@ -22,10 +22,10 @@ from django_jobqueue.backends.compat import (
     task_backends,
     task_enqueued,
 )
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
+from django_jobqueue.domain.policy import UNSET, Policy
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType
-from django_jobqueue.policy import UNSET, Policy
-from django_jobqueue.registry import registry
 from tests.backends.conftest import in_a_loop
 from tests.conftest import queued
 from tests.sample import tasks

@@ -11,8 +11,8 @@ from django.core.exceptions import SuspiciousOperation
 
 from django_jobqueue.backends import JobTask
 from django_jobqueue.backends.compat import TaskResultDoesNotExist, task_backends
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType, QueuedJob, Worker
-from django_jobqueue.registry import registry
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs, tasks
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from django_jobqueue import JobCancelled, JobExpired, JobLost, cancel, triage
+from django_jobqueue import JobCancelled, JobExpired, JobLost, cancel, operations
 from django_jobqueue.backends import JobQueueBackend, JobTask, JobTaskResult
 from django_jobqueue.backends.compat import (
     TaskContext,
@@ -192,7 +192,7 @@ def test_a_lost_task_has_failed_with_an_error_of_its_own(
 
 def test_a_task_that_an_operator_lets_fail_has_an_error(db: None) -> None:
     result = tasks.add.enqueue(1)
-    triage.fail([result.id], reason="enough")
+    operations.fail([result.id], reason="enough")
     assert over(result) == (FAILED, [JobLost])
 
 

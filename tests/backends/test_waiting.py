@@ -12,8 +12,9 @@ from asgiref.sync import sync_to_async
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from django_jobqueue import JobNotFound, await_, awaiting, cancel, wait
-from django_jobqueue.ids import new_id
+from django_jobqueue import JobNotFound, await_, cancel, wait
+from django_jobqueue import waiting as awaiting
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.store.connection import OwnConnection
 from tests.backends.conftest import in_a_loop, working
 from tests.conftest import HandDriven, eventually, queued

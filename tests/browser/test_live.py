@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.contrib.sessions.models import Session
 
-from django_jobqueue.figures import overview
-from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.triage import bulk, bulk_counting
+from django_jobqueue.operations import bulk, bulk_counting
+from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.stats import overview
 from tests.admin import scene as rows
 from tests.admin.pages import list_of, page_of
 from tests.admin.scene import Scene, build

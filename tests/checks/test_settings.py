@@ -29,7 +29,7 @@ from django_jobqueue.checks import (
     check_settings,
 )
 from django_jobqueue.conf import Conf
-from django_jobqueue.registry import registry
+from django_jobqueue.domain.registry import registry
 from tests.architecture.source import ROOT
 from tests.checks.databases import database
 from tests.sample import jobs
@@ -374,7 +374,7 @@ def found_of_middleware(*paths: str) -> list[CheckMessage]:
             "Give the dotted path of a factory, such as 'shop.middleware.tenant'.",
         ),
         (
-            "django_jobqueue.states.KEPT",
+            "django_jobqueue.domain.states.KEPT",
             'does not define a "KEPT"',
             "Give the dotted path of a factory, such as 'shop.middleware.tenant'.",
         ),

@@ -16,7 +16,7 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from django_jobqueue.ids import new_ids
+from django_jobqueue.domain.ids import new_ids
 from django_jobqueue.models import ArchivedJob
 from tests.conftest import worker_environment
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from django_jobqueue.management.jobqueue.failures import Failures
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup
-from django_jobqueue.redaction import MASK
+from django_jobqueue.text.redaction import MASK
 from tests.commands.conftest import jobqueue, make_archived
 from tests.conftest import HandDriven, queued
 from tests.sample import jobs

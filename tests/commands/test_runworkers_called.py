@@ -98,7 +98,7 @@ def test_whoever_called_it_finds_its_process_as_it_was(
 
 FAILED = """
 from django.core.management import call_command
-from django_jobqueue.workers.supervisor import Supervisor
+from django_jobqueue.host.supervisor import Supervisor
 
 def fail(self):
     if any(seat.worker for seat in self.roster):

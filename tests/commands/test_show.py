@@ -11,11 +11,11 @@ import pytest
 from django.core.management.base import CommandError
 from django.db import connection
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.management.jobqueue.show import Show
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob, Report
-from django_jobqueue.redaction import MASK
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text.redaction import MASK
 from tests.commands.conftest import jobqueue
 from tests.conftest import HandDriven
 from tests.sample import jobs
@@ -60,12 +60,12 @@ def failed(worker: HandDriven) -> Job:
 
 def cancelled(worker: HandDriven) -> Job:
     made = waiting(worker)
-    triage.cancel(made.id, reason="why not")
+    operations.cancel(made.id, reason="why not")
     return made
 
 
 def replayed(worker: HandDriven) -> Job:
-    return triage.replay(failed(worker).id)
+    return operations.replay(failed(worker).id)
 
 
 STATES: dict[str, tuple[Make, str]] = {
@@ -188,11 +188,11 @@ def test_what_plain_sql_wrote_is_shown(worker: HandDriven) -> None:
 
 def test_an_override_shows_in_the_limit() -> None:
     made = jobs.add.enqueue(1)
-    triage.override("tests.sample.add", max_attempts=9)
+    operations.override("tests.sample.add", max_attempts=9)
     assert " of 9\n" in jobqueue("show", str(made.id)).out
-    triage.override("tests.sample.add", max_attempts=-1)
+    operations.override("tests.sample.add", max_attempts=-1)
     assert " of unlimited\n" in jobqueue("show", str(made.id)).out
-    triage.override("tests.sample.add", max_attempts=None)
+    operations.override("tests.sample.add", max_attempts=None)
 
 
 def test_replays_know_each_other(worker: HandDriven) -> None:

@@ -12,12 +12,12 @@ from django.core.management.base import CommandError
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from django_jobqueue import triage
-from django_jobqueue.figures.notices import depth_text
+from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import status
 from django_jobqueue.management.jobqueue.console import columns_of
 from django_jobqueue.management.jobqueue.screen import wrapped
 from django_jobqueue.models import JobType, QueuedJob, Worker
+from django_jobqueue.stats.notices import depth_text
 from django_jobqueue.store import rollup
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rollup import Count
@@ -166,9 +166,9 @@ def test_failures_are_grouped_by_exception_and_type() -> None:
 
 
 def test_pauses_are_shown_with_who_why_and_how_long() -> None:
-    triage.pause(["tests.sample.add"], by="anna", reason="mail is down")
-    triage.pause(["mail"], queues=True, by="ben", resume_at=_in(days=2, minutes=30))
-    triage.pause(["over"], queues=True, by="ben", resume_at=_in(minutes=-1))
+    operations.pause(["tests.sample.add"], by="anna", reason="mail is down")
+    operations.pause(["mail"], queues=True, by="ben", resume_at=_in(days=2, minutes=30))
+    operations.pause(["over"], queues=True, by="ben", resume_at=_in(minutes=-1))
     JobType.objects.filter(name="tests.sample.say").update(concurrency_override=0)
     JobType.objects.filter(name="tests.sample.look").update(concurrency=0)
     assert section("Paused") == [
@@ -268,7 +268,7 @@ def test_on_a_terminal_no_line_is_longer_than_it_is_wide(
         job_type_id=name, error_class=f"{name}.Error", error_message="x" * 200
     )
     rollup.add(DjangoDatabase(), [Count(name, "imports-of-" + "x" * 40, succeeded=9)])
-    triage.pause([name], by="anna " * 20, reason="because " * 40)
+    operations.pause([name], by="anna " * 20, reason="because " * 40)
     monkeypatch.setenv("COLUMNS", str(width))
     lines = jobqueue("status", stdout=Terminal()).out.splitlines()
     assert max(map(columns_of, lines)) <= width

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.models import JobType
 from django_jobqueue.store import rollup
 from django_jobqueue.store.connection import DjangoDatabase
@@ -134,7 +134,7 @@ def test_a_failure_has_its_last_time_and_message() -> None:
 
 def test_a_pause_has_who_why_since_and_until() -> None:
     until = timezone.now() + timedelta(hours=1)
-    triage.pause(["mail"], queues=True, by="anna", reason="down", resume_at=until)
+    operations.pause(["mail"], queues=True, by="anna", reason="down", resume_at=until)
     JobType.objects.filter(name="tests.sample.say").update(concurrency_override=0)
     queue, job_type = figures()["paused"]
     assert datetime.fromisoformat(queue.pop("since")) < until

@@ -8,10 +8,10 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from django_jobqueue import timezones
-from django_jobqueue.figures.clock import database_now
 from django_jobqueue.management.jobqueue.times import duration, local, moment, span
 from django_jobqueue.models import JobType
+from django_jobqueue.stats.clock import database_now
+from django_jobqueue.text import timezones
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.management.jobqueue.types import Types
 from django_jobqueue.models import JobType
 from tests.commands.conftest import jobqueue
@@ -51,8 +51,8 @@ def test_job_types_are_listed_with_what_holds() -> None:
 
 
 def test_an_override_is_marked() -> None:
-    triage.override(ADD, max_attempts=-1, concurrency=7, timeout=timedelta(0))
-    triage.pause(ADD, reason="why", by="anna")
+    operations.override(ADD, max_attempts=-1, concurrency=7, timeout=timedelta(0))
+    operations.pause(ADD, reason="why", by="anna")
     JobType.objects.create(name="elsewhere.report")
     assert line_of(ADD)[2:4] == ["-*", "7*"]
     assert line_of(ADD)[-1] == "paused"
@@ -60,8 +60,8 @@ def test_an_override_is_marked() -> None:
 
 
 def test_one_job_type_is_shown_with_where_each_value_comes_from() -> None:
-    triage.override(ADD, max_attempts=9, keep_succeeded=timedelta(days=30))
-    triage.pause(ADD, reason="the bank is closed", by="anna")
+    operations.override(ADD, max_attempts=9, keep_succeeded=timedelta(days=30))
+    operations.pause(ADD, reason="the bank is closed", by="anna")
     found = facts(ADD)
     assert found["Job type"] == ADD
     assert found["Handler"] == "tests.sample.jobs:add"
@@ -107,12 +107,12 @@ def test_programs_are_told_the_documented_keys() -> None:
 def test_programs_are_told_code_override_and_what_holds(
     override: dict[str, Any], option: str, policy: tuple[Any, Any, Any]
 ) -> None:
-    triage.override(ADD, **override)
+    operations.override(ADD, **override)
     assert tuple(shown(ADD)["policy"][option].values()) == policy
 
 
 def test_a_job_type_that_is_never_started_twice_has_one_attempt() -> None:
-    triage.override(ONCE, max_attempts=7)
+    operations.override(ONCE, max_attempts=7)
     assert shown(ONCE)["policy"]["max_attempts"]["value"] == 1
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import worker_stacks
 from django_jobqueue.management.jobqueue.workers import Workers
 from django_jobqueue.models import Worker
@@ -120,13 +120,13 @@ def test_what_makes_no_sense_is_refused_and_asks_nobody(
 
 def test_a_worker_that_ends_meanwhile_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = worker("a:1"), worker("a:2")
-    ask = triage.ask_workers
+    ask = operations.ask_workers
 
     def ask_when_one_is_gone(*arguments: Any, **kwargs: Any) -> list[int]:
         Worker.objects.filter(pk=one.pk).update(state="stopped")
         return ask(*arguments, **kwargs)
 
-    monkeypatch.setattr(triage, "ask_workers", ask_when_one_is_gone)
+    monkeypatch.setattr(operations, "ask_workers", ask_when_one_is_gone)
     with pytest.raises(CommandError) as refused:
         jobqueue("workers", "drain", "--all")
     assert str(refused.value) == f"Of these, no longer alive: {one.pk}."

@@ -12,8 +12,8 @@ from django.db.models import Count
 from django.utils import timezone
 
 from django_jobqueue.models import ArchivedJob, BulkOperation, Failure, QueuedJob
-from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.triage import bulk
+from django_jobqueue.operations import bulk
+from django_jobqueue.search.selection import Selection, Table, Term
 from tests.conftest import RunWorkers, eventually
 from tests.crashes.test_kills import kill
 from tests.store.rows import ADD

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import pytest
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.models import Worker
-from django_jobqueue.workers.roster import EASE
+from django_jobqueue.processes.process_table import EASE
 from tests.conftest import RunWorkers, archived, eventually
 from tests.crashes.test_kills import children, kill
 from tests.crashes.test_stopping import ask
@@ -61,12 +61,12 @@ def test_a_calm_worker_is_drained_and_resumed(calm: RunWorkers) -> None:
 
 def test_a_calm_worker_says_where_it_is(calm: RunWorkers) -> None:
     worker = Worker.objects.get(state="running")
-    triage.ask_where([worker.id])
+    operations.ask_where([worker.id])
     eventually(lambda: Worker.objects.get(id=worker.id).answer)
 
 
 def test_a_calm_worker_that_is_to_stop_ends_and_leaves_nobody(calm: RunWorkers) -> None:
-    triage.ask_workers([Worker.objects.get(state="running").id], "stop")
+    operations.ask_workers([Worker.objects.get(state="running").id], "stop")
     assert calm.wait() == 0
     assert not Worker.objects.filter(state="running").exists()
 

@@ -9,11 +9,11 @@ import pytest
 from django.db import connection
 
 from django_jobqueue.conf import conf
+from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import Failure, Worker
+from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.prospects import Prospects
-from django_jobqueue.workers.rescuer import Rescuer
 from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.crashes.test_kills import all_archived, starts
 from tests.sample import jobs
@@ -107,7 +107,9 @@ def test_a_rescuer_that_sees_the_clock_being_set_waits_until_all_have_renewed(
     assert Worker.objects.get(id=worker).state == "running"
     assert "The database's clock was set forward by 60." in caplog.text
     later = time.monotonic() + 1_000
-    monkeypatch.setattr("django_jobqueue.workers.rescuer.time.monotonic", lambda: later)
+    monkeypatch.setattr(
+        "django_jobqueue.host.maintenance.rescuer.time.monotonic", lambda: later
+    )
     made.tick()
     assert Worker.objects.get(id=worker).state == "lost"
     own.close()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.models import Failure, FailureGroup, QueuedJob, Rollup, Worker
 from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.crashes.conftest import Doomed
@@ -174,7 +174,7 @@ def test_a_job_that_is_cancelled_and_cannot_hear_of_it_is_ended_after_the_grace(
     run.started()
     jobs.hold_lock_for_good.enqueue(journal)
     eventually(lambda: starts(journal))
-    triage.cancel([job.id for job in queued()], reason="not wanted", by="anna")
+    operations.cancel([job.id for job in queued()], reason="not wanted", by="anna")
 
     eventually(all_archived(1), within=60, what=run.output)
     (job,) = archived()
@@ -204,7 +204,7 @@ def test_a_process_that_was_stopped_and_goes_on_in_time_is_not_taken_for_a_hang(
 ) -> None:
     """Nobody's timer looked while the whole group stood still, longer than a timeout
     and the patience after it."""
-    triage.override("tests.sample.slow", timeout=timedelta(seconds=2))
+    operations.override("tests.sample.slow", timeout=timedelta(seconds=2))
     run = runworkers("--threads", "1", *LONG)
     (pid,) = run.started()
     jobs.slow.enqueue(seconds=60.0)

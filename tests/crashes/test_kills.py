@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import Group
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.models import Failure, FailureGroup, Worker
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import RunWorkers, archived, eventually, queued
@@ -116,10 +116,10 @@ def test_a_job_whose_worker_is_killed_while_it_claims_runs_once(
     run = runworkers("--threads", "1", *LEASE)
     (pid,) = run.started()
     worker = Worker.objects.get(pid=pid, state="running")
-    triage.pause(["tests.sample.write"])
+    operations.pause(["tests.sample.write"])
     jobs.write.enqueue(journal, "a")
     with locked(own, "jobqueue_queuedjob"):
-        triage.resume(["tests.sample.write"])
+        operations.resume(["tests.sample.write"])
         eventually(blocked("jobqueue dispatcher"), what="the claim to wait")
         kill(pid)
         eventually(lambda: Worker.objects.get(id=worker.id).state == "lost")

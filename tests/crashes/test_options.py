@@ -18,11 +18,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from django_jobqueue import triage
-from django_jobqueue.handler import Handler
+from django_jobqueue import operations
+from django_jobqueue.enqueueing.handler import Handler
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
-from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.triage import bulk
+from django_jobqueue.operations import bulk
+from django_jobqueue.search.selection import Selection, Table, Term
 from tests.conftest import RunWorkers, eventually
 from tests.crashes.test_kills import ends, starts
 from tests.pairwise import pairwise
@@ -217,14 +217,16 @@ def never_at_once(trial: Trial, words: set[str]) -> bool:
 
 def test_jobs_of_all_sorts_end_as_they_should(trial: Trial) -> None:
     for kind in trial.kinds:
-        triage.override(getattr(paths, f"{kind}act_overridden").name, max_attempts=1)
+        operations.override(
+            getattr(paths, f"{kind}act_overridden").name, max_attempts=1
+        )
     to_cancel = enqueue_all_sorts(trial)
     if "" in trial.kinds:
         enqueue_for_threads(trial)
     trial.start()
     for word, id in to_cancel:
         trial.started(word)
-        triage.cancel([id])
+        operations.cancel([id])
     trial.settle()
     for kind in trial.kinds:
         assert never_at_once(trial, {f"{kind}limited{n}" for n in range(3)})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import RunWorkers, archived, eventually, queued
@@ -32,8 +32,8 @@ def hold_back(how: str, own: OwnConnection) -> Callable[[], Any]:
     """Keep jobs of this type from running; returns what ends that."""
     match how:
         case "pause of the type":
-            triage.pause([WRITE])
-            return lambda: triage.resume([WRITE])
+            operations.pause([WRITE])
+            return lambda: operations.resume([WRITE])
         case "pause of the queue":
             Queue.objects.create(name="q", paused=True)
             return lambda: Queue.objects.update(paused=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.models import Worker
 from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.crashes.test_kills import all_archived, ends, is_gone, starts
@@ -23,7 +23,7 @@ Run = Callable[..., RunWorkers]
 
 def ask(worker: Worker, what: str, state: str) -> None:
     """Ask it, and wait until it is in this state."""
-    triage.ask_workers([worker.id], what)
+    operations.ask_workers([worker.id], what)
     eventually(lambda: Worker.objects.get(id=worker.id).state == state)
 
 
@@ -230,12 +230,12 @@ def test_workers_obey_what_operators_ask(runworkers: Run, journal: str) -> None:
     ask(row, "resume", "running")
     eventually(all_archived(1))
 
-    triage.ask_workers([row.id], "restart")
+    operations.ask_workers([row.id], "restart")
     (successor,) = eventually(lambda: [p for p in run.workers() if p != pid])
     eventually(lambda: is_gone(pid))
 
     row = Worker.objects.get(pid=successor, state="running")
-    triage.ask_workers([row.id], "stop")
+    operations.ask_workers([row.id], "stop")
     assert run.wait() == 0  # it was the last one
 
 
@@ -246,7 +246,7 @@ def test_a_worker_that_operators_drained_ends_when_it_is_told_to(
     (first, second) = sorted(run.started(2))
     row = Worker.objects.get(pid=first, state="running")
     ask(row, "drain", "draining")
-    triage.ask_workers([row.id], "stop")
+    operations.ask_workers([row.id], "stop")
     eventually(lambda: is_gone(first))
     assert run.workers() == [second]
     row = Worker.objects.get(pid=second, state="running")

@@ -17,10 +17,10 @@ from django.core.management import load_command_class
 from django.core.management.base import CommandParser
 
 import django_jobqueue
-from django_jobqueue import Context, models, signals, testing, triage
+from django_jobqueue import Context, models, operations, signals, testing
 from django_jobqueue.conf import Conf
-from django_jobqueue.options import JobOptions
-from django_jobqueue.policy import Policy, policy_of
+from django_jobqueue.domain.policy import Policy, policy_of
+from django_jobqueue.enqueueing.options import JobOptions
 from tests.docs.pages import pages
 
 FOLDER = "docs/guides/coming-from/"
@@ -83,7 +83,7 @@ def names_of(call: ast.Call) -> set[str]:
 
 def ours(name: str) -> Callable[..., Any]:
     """What is public under this name."""
-    for room in (django_jobqueue, testing, triage, models):
+    for room in (django_jobqueue, testing, operations, models):
         if hasattr(room, name):
             return getattr(room, name)  # type: ignore[no-any-return]
     raise AssertionError(f"there is no {name}")
@@ -101,7 +101,7 @@ def is_ours(node: ast.AST) -> bool:
         case ast.Call(func=ast.Name(id=name)) if name not in READER:
             return takes(ours(name), node)
         case ast.Call(func=ast.Attribute(value=ast.Name(id="triage"), attr=name)):
-            return takes(getattr(triage, name), node)
+            return takes(getattr(operations, name), node)
         case ast.Attribute(value=ast.Name(id="context"), attr=name):
             return hasattr(Context, name)
         case ast.Assign(targets=[ast.Name(id="JOBQUEUE")], value=value):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from django_jobqueue.registry import registry
+from django_jobqueue.domain.registry import registry
 from tests.conftest import HandDriven, archived, queued
 from tests.docs.pages import Example, examples, pages
 

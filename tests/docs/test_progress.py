@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from django_jobqueue.registry import registry
+from django_jobqueue.domain.registry import registry
 from tests.admin.pages import Page
 from tests.architecture.source import PACKAGE
 from tests.conftest import HandDriven

@@ -6,10 +6,11 @@ import re
 import tomllib
 from typing import Any
 
+import pytest
 from django.dispatch import Signal
 
 import django_jobqueue
-from django_jobqueue import exceptions, signals, testing, triage
+from django_jobqueue import exceptions, operations, signals, testing
 from tests.docs.pages import ROOT, pages
 
 BACKPORT = "django-tasks"
@@ -101,14 +102,24 @@ def test_every_signal_is_described() -> None:
 
 def test_every_verb_of_operators_is_described() -> None:
     page = pages()["docs/reference/api.md"]
-    for name in triage.__all__:
+    for name in operations.__all__:
         assert f".. autofunction:: {name}\n" in page, name
 
 
-def test_the_drawing_of_the_rooms_is_the_contract_of_imports() -> None:
+@pytest.mark.parametrize(
+    ("contract", "before"),
+    [
+        ("Imports point down", "## The rooms"),
+        ("Inside a worker", "`workers/`, from top to bottom:"),
+        ("Inside a host", "`host/`, from top to bottom:"),
+    ],
+)
+def test_a_drawing_of_the_rooms_is_the_contract_of_imports(
+    contract: str, before: str
+) -> None:
     contracts = project()["tool"]["importlinter"]["contracts"]
-    (layers,) = (c["layers"] for c in contracts if c["type"] == "layers")
-    rooms = pages()["docs/explanation/architecture.md"].partition("## The rooms")[2]
+    (layers,) = (c["layers"] for c in contracts if c["name"] == contract)
+    rooms = pages()["docs/explanation/architecture.md"].partition(before)[2]
     drawing = rooms.partition("```text\n")[2].partition("\n```")[0]
     drawn = [re.split(r"\s{2,}", line)[0] for line in drawing.splitlines()]
     assert drawn == [layer.replace("|", "│") for layer in layers]

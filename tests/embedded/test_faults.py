@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from django.test import override_settings
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.embedded import supervisor
 from django_jobqueue.models import QueuedJob, Worker
 from django_jobqueue.store import rescue, workers
@@ -153,7 +153,7 @@ def test_the_doors_stay_open_beside_a_job_that_must_run_alone_and_may_not(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "ALONE_AFTER", 0.0)
-    triage.pause(["tests.sample.aadd"])
+    operations.pause(["tests.sample.aadd"])
     jobs.aadd.enqueue(1)
     QueuedJob.objects.update(alone=True)
     worker = start(threads=1)
@@ -162,7 +162,7 @@ def test_the_doors_stay_open_beside_a_job_that_must_run_alone_and_may_not(
         eventually(lambda id=made.id: archived(id=id))
     assert [row.name for row in Worker.objects.all()] == [worker.name]
 
-    triage.resume(["tests.sample.aadd"])
+    operations.resume(["tests.sample.aadd"])
     eventually(lambda: not queued())
     assert len(archived()) == 21
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.models import Worker
 from tests.conftest import archived, eventually, queued
 from tests.embedded.conftest import Start
@@ -24,13 +24,13 @@ def test_a_drained_worker_claims_nothing_until_it_is_resumed(start: Start) -> No
     worker = start()
     worker.wait_idle()
     row = Worker.objects.get()
-    triage.ask_workers([row.id], "drain")
+    operations.ask_workers([row.id], "drain")
     eventually(lambda: state() == "draining")
     jobs.add.enqueue(1)
     with pytest.raises(TimeoutError, match="the worker is paused by an operator"):
         worker.wait_idle(0.3)
     assert len(queued()) == 1
-    triage.ask_workers([row.id], "resume")
+    operations.ask_workers([row.id], "resume")
     eventually(lambda: archived())
     worker.wait_idle()
 
@@ -42,7 +42,7 @@ def test_a_worker_that_is_restarted_has_a_successor_while_its_jobs_end(
     jobs.stay.enqueue("gate")
     eventually(lambda: queued(status="running"))
     row = Worker.objects.get()
-    triage.ask_workers([row.id], "restart")
+    operations.ask_workers([row.id], "restart")
     eventually(lambda: Worker.objects.count() == 2)
     id = jobs.add.enqueue(1).id
     eventually(lambda: archived(id=id))
@@ -56,7 +56,7 @@ def test_a_worker_that_is_restarted_has_a_successor_while_its_jobs_end(
 def test_a_worker_that_is_stopped_stays_stopped(start: Start) -> None:
     worker = start()
     worker.wait_idle()
-    triage.ask_workers([Worker.objects.get().id], "stop")
+    operations.ask_workers([Worker.objects.get().id], "stop")
     eventually(lambda: not worker.is_running)
     jobs.add.enqueue(1)
     assert state() == "stopped"
@@ -68,7 +68,7 @@ def test_running_in_the_foreground_ends_when_an_operator_stops_it(
 ) -> None:
     worker = start()
     worker.wait_idle()
-    triage.ask_workers([Worker.objects.get().id], "stop")
+    operations.ask_workers([Worker.objects.get().id], "stop")
     worker.run()
     assert not worker.is_running
 
@@ -77,7 +77,7 @@ def test_a_running_job_can_be_cancelled(start: Start, gate: threading.Event) -> 
     worker = start()
     id = jobs.stay.enqueue("gate").id
     eventually(lambda: queued(status="running"))
-    triage.cancel([id])
+    operations.cancel([id])
     worker.wait_idle()
     assert [job.status for job in archived()] == ["cancelled"]
 
@@ -87,6 +87,6 @@ def test_it_says_where_it_is(start: Start, gate: threading.Event) -> None:
     jobs.stay.enqueue("gate")
     eventually(lambda: queued(status="running"))
     row = Worker.objects.get()
-    triage.ask_where([row.id])
+    operations.ask_where([row.id])
     answer = eventually(lambda: Worker.objects.get().answer)
     assert "in stay" in str(answer)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from django_jobqueue.figures import overview
+from django_jobqueue.stats import overview
 
 
 @pytest.fixture(autouse=True)

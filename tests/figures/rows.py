@@ -7,11 +7,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from django_jobqueue.figures import attention, overview
-from django_jobqueue.figures.attention import Concern
-from django_jobqueue.figures.window import HOUR
-from django_jobqueue.histogram import BUCKETS, bucket_of
+from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import QueuedJob, Rollup, Worker
+from django_jobqueue.stats import attention, overview
+from django_jobqueue.stats.attention import Concern
+from django_jobqueue.stats.window import HOUR
 
 ADD = "tests.sample.add"
 SAY = "tests.sample.say"

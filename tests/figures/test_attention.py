@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 from django.test import override_settings
 
-from django_jobqueue import triage
-from django_jobqueue.figures.attention import KINDS, MOST
+from django_jobqueue import operations
 from django_jobqueue.models import BulkOperation, FailureGroup, JobType, Worker
+from django_jobqueue.stats.attention import KINDS, MOST
 from tests.figures.rows import ADD, SAY, ago, concerns, queued, rollup, worker
 
 pytestmark = pytest.mark.django_db
@@ -81,8 +81,8 @@ def test_what_is_paused_is_not_slow_but_paused() -> None:
     worker()
     queued(3, run_after=ago(hours=1))
     queued(1, queue="mail", run_after=ago(hours=1))
-    triage.pause([ADD], by="anna")
-    triage.pause(["mail", "empty"], queues=True, by="anna")
+    operations.pause([ADD], by="anna")
+    operations.pause(["mail", "empty"], queues=True, by="anna")
     assert told("slow") == []
     assert told("job_type_paused") == [f"Job type {ADD} is paused; 4 ready jobs wait."]
     assert told("queue_paused") == ["Queue mail is paused; 1 ready job waits."]
@@ -204,8 +204,8 @@ def everything_at_once() -> None:
         operation(state="failed")
         operation(state="paused")
         queued(jobs, queue=f"paused-{name}")
-        triage.pause([f"paused-{name}"], queues=True, by="anna")
-        triage.pause([f"unknown.{name}"], by="anna")
+        operations.pause([f"paused-{name}"], queues=True, by="anna")
+        operations.pause([f"unknown.{name}"], by="anna")
     rollup(ago(hours=5).replace(minute=7))
 
 

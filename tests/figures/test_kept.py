@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from django_jobqueue.figures.kept import Kept
+from django_jobqueue.stats.kept import Kept
 
 
 def test_what_was_read_is_kept_by_its_name() -> None:

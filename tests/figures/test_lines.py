@@ -8,10 +8,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from django_jobqueue.figures import lines, overview
-from django_jobqueue.figures.lines import Line
-from django_jobqueue.figures.window import DAY, HOUR, WEEK, Window
 from django_jobqueue.models import JobType, Queue
+from django_jobqueue.stats import lines, overview
+from django_jobqueue.stats.lines import Line
+from django_jobqueue.stats.window import DAY, HOUR, WEEK, Window
 from tests.figures.rows import ADD, SAY, ago, histogram, queued, rollup, worker
 
 pytestmark = pytest.mark.django_db

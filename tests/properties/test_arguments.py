@@ -9,7 +9,7 @@ from django.db import connection
 from hypothesis import given, settings
 
 from django_jobqueue import InvalidArguments
-from django_jobqueue.arguments import from_json, result_to_json, to_json
+from django_jobqueue.domain.arguments import from_json, result_to_json, to_json
 from tests.properties.values import json_values, objects, values
 
 PLENTY = 10_000_000

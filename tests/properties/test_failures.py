@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_jobqueue.conf import conf
-from django_jobqueue.failures import KEPT_FRAMES, MESSAGE_LENGTH, Failure
-from django_jobqueue.redaction import (
+from django_jobqueue.domain.failures import KEPT_FRAMES, MESSAGE_LENGTH, Failure
+from django_jobqueue.text.redaction import (
     MASK,
     SHORTEST_SECRET,
     Secrets,

@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from django_jobqueue.ids import new_id, new_ids
+from django_jobqueue.domain.ids import new_id, new_ids
 
 
 @settings(max_examples=50, deadline=None)

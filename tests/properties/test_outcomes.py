@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_jobqueue import Cancel, Fail, JobTimeout, Retry, Snooze
-from django_jobqueue.outcomes import Asked, Outcome, Verb, decide
-from django_jobqueue.policy import Policy
+from django_jobqueue.domain.policy import Policy
+from django_jobqueue.domain.retry_decision import Asked, Outcome, Verb, decide
+from django_jobqueue.domain.states import AttemptEnd, Delivery
 from django_jobqueue.retries import LONGEST, POLICIES, Backoff, wait_before_next
-from django_jobqueue.states import AttemptEnd, Delivery
 from tests.properties import values
 
 ENDS = {
@@ -32,7 +32,7 @@ TOLD = (asyncio.CancelledError, Cancel)
 @pytest.fixture(scope="module", autouse=True)
 def _quiet() -> Iterator[None]:
     """A backoff that fails is logged, which is not what is tried here."""
-    logger = logging.getLogger("django_jobqueue.outcomes")
+    logger = logging.getLogger("django_jobqueue.domain.retry_decision")
     logger.disabled = True
     yield
     logger.disabled = False

@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from django_jobqueue import Cancel, Fail, InvalidArguments, JobTimeout, Retry, Snooze
-from django_jobqueue.outcomes import Asked
-from django_jobqueue.policy import Policy
+from django_jobqueue.domain.policy import Policy
+from django_jobqueue.domain.retry_decision import Asked
+from django_jobqueue.domain.states import Delivery
 from django_jobqueue.retries import LONGEST, POLICIES
-from django_jobqueue.states import Delivery
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=30)  # NUL, surrogates
 numbers = (

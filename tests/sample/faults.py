@@ -9,11 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from django_jobqueue.host.maintenance.maintenance_process import Keeper
+from django_jobqueue.host.maintenance.renewer import Renewer
+from django_jobqueue.host.maintenance.rescuer import Rescuer
+from django_jobqueue.processes import identity
 from django_jobqueue.signals import attempt_started
-from django_jobqueue.workers import identity, life
-from django_jobqueue.workers.keeper import Keeper
-from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import Rescuer
+from django_jobqueue.workers import worker_main
 from tests.sample import forks, inherited
 
 _open: list[int] = []  # descriptors that are there for their number
@@ -24,7 +25,7 @@ def install() -> None:
     if word := os.environ.get("SAMPLE_KILL_BEFORE"):
         _kill_before(word)
     if looks := os.environ.get("SAMPLE_CALM_LOOKS"):
-        life.CALM_LOOKS = float(looks)  # type: ignore[misc]
+        worker_main.CALM_LOOKS = float(looks)  # type: ignore[misc]
     if host := os.environ.get("SAMPLE_HOST"):
         identity.host = lambda: host
     if fault := os.environ.get("SAMPLE_KEEPERS"):

@@ -24,9 +24,9 @@ from django.db import connection
 from django.utils import timezone, translation
 
 from django_jobqueue import job
-from django_jobqueue.ids import new_id, new_ids
+from django_jobqueue.domain.ids import new_id, new_ids
+from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.signals import job_succeeded
-from django_jobqueue.workers.announcer import announcer
 
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("inherited", default="")
 _opened: list[int] = []

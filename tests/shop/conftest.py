@@ -15,7 +15,7 @@ from asgiref.sync import sync_to_async
 from django.core.management import call_command
 from django.db import connections
 
-from django_jobqueue.triage import run_now
+from django_jobqueue.operations import run_now
 from testproject.shop import background
 from testproject.shop.catalogue import PRICE_LIST, write_price_list
 from testproject.shop.checkout import place_order

@@ -10,7 +10,7 @@ from typing import Any
 from PIL import Image
 
 from django_jobqueue import replay
-from django_jobqueue.triage import run_now
+from django_jobqueue.operations import run_now
 from testproject.shop import jobs
 from testproject.shop.catalogue import write_price_list
 from testproject.shop.images import THUMBNAIL, draw_product, in_media, save

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.registry import registry
+from django_jobqueue.domain.registry import registry
 from testproject import settings, settings_tasks
 from testproject.shop import background
 from testproject.shop.models import Order, Payment

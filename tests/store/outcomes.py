@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django_jobqueue.failures import Failure
-from django_jobqueue.fingerprints import Fingerprint
-from django_jobqueue.outcomes import Outcome, Verb
-from django_jobqueue.states import AttemptEnd
+from django_jobqueue.domain.failures import Failure
+from django_jobqueue.domain.fingerprints import Fingerprint
+from django_jobqueue.domain.retry_decision import Outcome, Verb
+from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.store import finish
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.finish import Finished, Holder

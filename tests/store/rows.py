@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store import claim, workers
 from django_jobqueue.store.connection import Database, OwnConnection

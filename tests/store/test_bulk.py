@@ -11,14 +11,14 @@ from uuid import UUID
 import pytest
 from django.db import connection, transaction
 
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
-from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.operations import bulk, bulk_steps
+from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store import bulk as store_bulk
 from django_jobqueue.store import bulk_skips, bulk_window
 from django_jobqueue.store.bulk_skips import planned
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection, Params
-from django_jobqueue.triage import bulk, bulk_steps
 from tests.store.meanwhile import (
     Background,
     OpenTransaction,

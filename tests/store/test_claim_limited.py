@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
+from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.models import JobType, Queue, QueuedJob
-from django_jobqueue.outcomes import Outcome, Verb
 from django_jobqueue.store import claim, finish
 from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.store.finish import Finished, Holder

@@ -7,11 +7,11 @@ from functools import partial
 import pytest
 
 from django_jobqueue import InvalidArguments, JobChanged, JobNotFound, NotEditable
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import QueuedJob
+from django_jobqueue.operations import edit_data
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.edit import Edited, edit
-from django_jobqueue.triage import edit_data
 from tests.sample.jobs import add
 from tests.store.meanwhile import together
 

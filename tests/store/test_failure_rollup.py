@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from django_jobqueue.fingerprints import Fingerprint
+from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.models import FailureGroup, FailureRollup
 from django_jobqueue.store import failure_rollup
 from django_jobqueue.store.connection import OwnConnection

@@ -11,8 +11,8 @@ from django.db import IntegrityError, connection
 from psycopg.types.json import Jsonb
 
 from django_jobqueue import DuplicateJob, Handler, enqueue, enqueue_many
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType, QueuedJob
-from django_jobqueue.registry import registry
 from tests.conftest import overridden, queued
 from tests.sample import jobs
 

@@ -10,8 +10,8 @@ import pytest
 from django.utils import timezone
 from psycopg.errors import UniqueViolation
 
+from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
-from django_jobqueue.outcomes import Outcome
 from django_jobqueue.store import cancel
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from tests.store.meanwhile import (

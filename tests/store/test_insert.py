@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from psycopg.errors import CheckViolation, ForeignKeyViolation
 
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.store import insert, insert_many
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection

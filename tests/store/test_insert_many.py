@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.db import DatabaseError, transaction
 
-from django_jobqueue.ids import new_id, new_ids
+from django_jobqueue.domain.ids import new_id, new_ids
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.store import insert, insert_many
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 from django.db import transaction
 
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import AlreadyArchived
-from django_jobqueue.ids import new_id
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.store import insert
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection

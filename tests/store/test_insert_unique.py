@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.db import transaction
 
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.store import claim, insert_unique
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection

@@ -11,10 +11,10 @@ import pytest
 from django.test import override_settings
 from django.utils import timezone
 
+from django_jobqueue.domain.policy import Policy
+from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import JobType, Queue
-from django_jobqueue.policy import Policy
-from django_jobqueue.registry import Declaration, registry
-from django_jobqueue.states import Delivery
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.rows import Overrides

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from django.db import transaction
 
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.store import insert
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.insert import NewJob

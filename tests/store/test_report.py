@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
+from django_jobqueue.domain.report import Told
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.models import Report as Row
-from django_jobqueue.report import Told
 from django_jobqueue.store import metadata, prune, report
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.prune import Rule

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from django_jobqueue.histogram import BUCKETS, bucket_of
+from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import Rollup
 from django_jobqueue.store import rollup
 from django_jobqueue.store.connection import OwnConnection

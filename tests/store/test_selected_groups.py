@@ -8,7 +8,7 @@ import pytest
 
 from django_jobqueue.admin.lists.selected import matching
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
-from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.search.selection import Selection, Table, Term
 from tests.store.rows import ADD, archive, make
 
 pytestmark = pytest.mark.django_db

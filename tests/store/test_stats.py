@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
-from django_jobqueue.histogram import BUCKETS, bucket_of
+from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import JobType, Queue, Rollup, Worker
 from django_jobqueue.store import job_types, rollup, stats, workers
 from django_jobqueue.store.connection import Database, DjangoDatabase, OwnConnection

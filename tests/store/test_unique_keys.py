@@ -9,10 +9,10 @@ from uuid import UUID
 
 import pytest
 
-from django_jobqueue import unique
-from django_jobqueue.arguments import Parameters
-from django_jobqueue.policy import policy_of
-from django_jobqueue.registry import Declaration
+from django_jobqueue.domain import unique_keys
+from django_jobqueue.domain.arguments import Parameters
+from django_jobqueue.domain.policy import policy_of
+from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.store import insert_unique
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.insert import NewJob
@@ -40,7 +40,7 @@ def declared(function: Any = send, name: str = "shop.send", **options: Any) -> A
 
 
 def key_of(declaration: Declaration, data: dict[str, Any]) -> UUID:
-    rule = unique.rule_of(declaration)
+    rule = unique_keys.rule_of(declaration)
     assert rule is not None
     new = NewJob(job_type=declaration.name, unique_rule=rule.json)
     (key,) = insert_unique.keys(DjangoDatabase(), new, [json.dumps(data)])
@@ -83,9 +83,9 @@ def test_job_types_and_texts_have_keys_of_their_own() -> None:
     keys = {
         key_of(declared(unique=True), data),
         key_of(declared(unique=True, name="shop.other"), data),
-        unique.key_of_text("shop.send", '{"order_id":1}'),
-        unique.key_of_text("shop.other", '{"order_id":1}'),
-        unique.key_of_text("shop.other", ""),
+        unique_keys.key_of_text("shop.send", '{"order_id":1}'),
+        unique_keys.key_of_text("shop.other", '{"order_id":1}'),
+        unique_keys.key_of_text("shop.other", ""),
     }
     assert len(keys) == 5
 
@@ -108,4 +108,4 @@ def test_a_handler_that_takes_anything_may_be_unique_by_anything() -> None:
         function=send_anything,
         unique=("x",),
     )
-    unique.check(declared(send_anything, unique=("x",)), "shop.send")
+    unique_keys.check(declared(send_anything, unique=("x",)), "shop.send")

@@ -20,12 +20,12 @@ from django_jobqueue import (
     cancel,
     enqueue,
     job,
+    operations,
     replay,
-    triage,
 )
-from django_jobqueue.memory import memory
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from django_jobqueue.registry import registry
 from django_jobqueue.store import expire, rescue
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from tests.conftest import HandDriven, archived, queued
@@ -92,7 +92,7 @@ def test_one_that_is_cancelled_while_it_waits_is_followed() -> None:
 
 def test_one_that_is_failed_by_hand_is_followed() -> None:
     made = jobs.followed.enqueue()
-    triage.fail([made.id], reason="no")
+    operations.fail([made.id], reason="no")
     assert followers() == told(made, "failed")
 
 
@@ -131,7 +131,7 @@ def test_one_that_is_archived_by_plain_sql_is_followed() -> None:
 def test_what_is_pruned_is_not_followed_again(worker: HandDriven) -> None:
     made = jobs.followed.enqueue()
     worker.work()
-    triage.prune_jobs([made.id])
+    operations.prune_jobs([made.id])
     worker.work()
     assert not ArchivedJob.objects.filter(id=made.id).exists()
     assert followers() == told(made, "succeeded")

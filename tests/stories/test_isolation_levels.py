@@ -19,9 +19,9 @@ import pytest
 from django.db import OperationalError, connection, connections, transaction
 from django.utils import timezone
 
-from django_jobqueue import DuplicateJob, replay, triage
+from django_jobqueue import DuplicateJob, operations, replay
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import AlreadyArchived
-from django_jobqueue.ids import new_id
 from django_jobqueue.models import (
     ArchivedJob,
     FailureGroup,
@@ -30,10 +30,10 @@ from django_jobqueue.models import (
     QueuedJob,
     Worker,
 )
-from django_jobqueue.selection import Selection, Table
+from django_jobqueue.operations import bulk_steps
+from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_conflict
-from django_jobqueue.triage import bulk_steps
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction, submit, until_waiting
@@ -126,98 +126,98 @@ def group() -> FailureGroup:
 
 
 def a_paused_type() -> None:
-    triage.pause([jobs.add.name])
+    operations.pause([jobs.add.name])
 
 
 VERBS = [
     Verb(
         "cancel",
         a_queued_job,
-        lambda id: triage.cancel([id], reason="no"),
+        lambda id: operations.cancel([id], reason="no"),
         QUEUED,
         lambda: [job.status for job in archived()] == ["cancelled"],
     ),
     Verb(
         "edit data",
         a_queued_job,
-        lambda id: triage.edit_data(id, {"a": 2}),
+        lambda id: operations.edit_data(id, {"a": 2}),
         QUEUED,
         lambda: queued()[0].data == {"a": 2},
     ),
     Verb(
         "pause",
         lambda: None,
-        lambda _: triage.pause([jobs.add.name], reason="tea"),
+        lambda _: operations.pause([jobs.add.name], reason="tea"),
         TYPE,
         lambda: add_type().paused,
     ),
     Verb(
         "resume",
         a_paused_type,
-        lambda _: triage.resume([jobs.add.name]),
+        lambda _: operations.resume([jobs.add.name]),
         TYPE,
         lambda: not add_type().paused,
     ),
     Verb(
         "pause a queue",
-        lambda: triage.pause(["mail"], queues=True),
-        lambda _: triage.pause(["mail"], queues=True, reason="again"),
+        lambda: operations.pause(["mail"], queues=True),
+        lambda _: operations.pause(["mail"], queues=True, reason="again"),
         "UPDATE jobqueue_queue SET paused_by = 'x'",
         lambda: Queue.objects.get().paused_reason == "again",
     ),
     Verb(
         "override",
         lambda: None,
-        lambda _: triage.override(jobs.add.name, max_attempts=9),
+        lambda _: operations.override(jobs.add.name, max_attempts=9),
         TYPE,
         lambda: add_type().max_attempts_override == 9,
     ),
     Verb(
         "prune",
         an_archived_job,
-        lambda id: triage.prune_jobs([id]),
+        lambda id: operations.prune_jobs([id]),
         "UPDATE jobqueue_archivedjob SET worker = 'x'",
         lambda: archived() == [],
     ),
     Verb(
         "resolve",
         a_group,
-        lambda id: triage.resolve([id]),
+        lambda id: operations.resolve([id]),
         GROUP,
         lambda: group().state == "resolved",
     ),
     Verb(
         "ignore",
         a_group,
-        lambda id: triage.ignore([id]),
+        lambda id: operations.ignore([id]),
         GROUP,
         lambda: group().state == "ignored",
     ),
     Verb(
         "note",
         a_group,
-        lambda id: triage.note([id], "seen it", by="anna"),
+        lambda id: operations.note([id], "seen it", by="anna"),
         GROUP,
         lambda: "seen it" in group().notes,
     ),
     Verb(
         "assign",
         a_group,
-        lambda id: triage.assign([id], "anna"),
+        lambda id: operations.assign([id], "anna"),
         GROUP,
         lambda: group().assignee == "anna",
     ),
     Verb(
         "ask workers",
         a_worker,
-        lambda id: triage.ask_workers([id], "drain"),
+        lambda id: operations.ask_workers([id], "drain"),
         WORKER,
         lambda: Worker.objects.get().desired == "drain",
     ),
     Verb(
         "ask where",
         a_worker,
-        lambda id: triage.ask_where([id]),
+        lambda id: operations.ask_where([id]),
         WORKER,
         lambda: "inquiry" in (Worker.objects.get().request or {}),
     ),
@@ -265,10 +265,10 @@ def test_in_a_transaction_a_verb_is_done_or_its_conflict_is_told(
 
 
 SKIPPING: dict[str, Callable[[UUID], list[UUID]]] = {
-    "run now": lambda id: triage.run_now([id]),
-    "reschedule": lambda id: triage.reschedule([id], run_after=NEXT_WEEK),
-    "fail": lambda id: triage.fail([id], reason="no"),
-    "allow attempts": lambda id: triage.allow_attempts([id], 9),
+    "run now": lambda id: operations.run_now([id]),
+    "reschedule": lambda id: operations.reschedule([id], run_after=NEXT_WEEK),
+    "fail": lambda id: operations.fail([id], reason="no"),
+    "allow attempts": lambda id: operations.allow_attempts([id], 9),
 }
 
 
@@ -390,11 +390,11 @@ def test_two_bulk_replays_at_once_replay_each_job_once(
             id=new_id(), job_type_id=jobs.add.name, status="failed"
         )
     drafts = [
-        triage.bulk.draft("replay", Selection(Table.ARCHIVED), by="anna")
+        operations.bulk.draft("replay", Selection(Table.ARCHIVED), by="anna")
         for _ in range(2)
     ]
     for draft in drafts:
-        triage.bulk.start(draft.id)
+        operations.bulk.start(draft.id)
     QueuedJob.objects.all().delete()  # those that would do it
 
     def work(n: int) -> None:

@@ -15,15 +15,15 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
-from django_jobqueue.figures import overview
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.management.jobqueue import replaying
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
-from django_jobqueue.selection import Selection, Table
+from django_jobqueue.operations import bulk_steps
+from django_jobqueue.search.selection import Selection, Table
+from django_jobqueue.stats import overview
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.triage import bulk_steps
 from tests.admin import scene
 from tests.admin.endpoints import ALL, Endpoint, keys_of
 from tests.admin.pages import Page, confirm, get, list_of, page_of
@@ -80,13 +80,13 @@ def test_times_are_read_in_utc(ended: list[UUID]) -> None:
 
 
 def test_a_bulk_operation_takes_each_job_once(ended: list[UUID]) -> None:
-    draft = triage.bulk.draft("replay", Selection(Table.ARCHIVED))
-    triage.bulk.start(draft.id)
+    draft = operations.bulk.draft("replay", Selection(Table.ARCHIVED))
+    operations.bulk.start(draft.id)
     while not getattr(bulk_steps.step(draft.id, look=2), "over", True):
         pass
     replays = queued(replay_of__isnull=False)
     assert sorted(job.replay_of for job in replays) == sorted(ended)
-    assert triage.bulk.get(draft.id).cutoff.tzinfo is not None
+    assert operations.bulk.get(draft.id).cutoff.tzinfo is not None
 
 
 def test_the_command_takes_each_job_once(
@@ -125,7 +125,7 @@ def shown_on(page: Page) -> list[str]:
 
 def test_every_page_opens_and_shows_local_times(anna: Client) -> None:
     keys = dict(keys_of(scene.build()))
-    triage.pause([scene.ADD], resume_at=NOON)
+    operations.pause([scene.ADD], resume_at=NOON)
     FailureGroup.objects.update(state="ignored", ignored_until=NOON)
     answers = {str(endpoint): answer(anna, endpoint, keys) for endpoint in ALL}
     assert {

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from django_jobqueue import Handler, InvalidArguments, triage
+from django_jobqueue import Handler, InvalidArguments, operations
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import Failure, QueuedJob
-from django_jobqueue.registry import registry
-from django_jobqueue.states import Delivery
 from django_jobqueue.store.rows import Job
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
@@ -41,7 +41,7 @@ def declared(handler: Handler[..., Any], **policy: Any) -> Iterator[None]:
 
 @contextmanager
 def by_override(handler: Handler[..., Any], job: Job) -> Iterator[None]:
-    triage.override(handler.name, max_attempts=1)
+    operations.override(handler.name, max_attempts=1)
     yield
 
 
@@ -83,10 +83,10 @@ def test_a_job_that_has_no_attempt_left_is_not_started(
     handler = HANDLERS[kind]
     job = handler.enqueue(journal)
     make_worker().work()
-    triage.run_now(job.id)
+    operations.run_now(job.id)
     make_worker().work()
     assert (queued()[0].attempts, jobs.notes(journal)) == (2, [["failed"]] * 2)
-    triage.run_now(job.id)
+    operations.run_now(job.id)
     with lowered(handler, job), caplog.at_level(logging.ERROR, "django_jobqueue"):
         make_worker().work()
     (over,) = archived()
@@ -105,11 +105,11 @@ def waiting(worker: HandDriven, journal: str, attempts: int) -> Job:
     """A job that has made so many attempts, and waits."""
     job = jobs.fail_often.using(max_attempts=9).enqueue(journal)
     for _ in range(attempts):
-        triage.run_now(job.id)
+        operations.run_now(job.id)
         worker.claim()
         worker.run()
         worker.finish()
-    return triage.get_job(job.id)
+    return operations.get_job(job.id)
 
 
 @pytest.mark.parametrize(("made", "number"), [(1, 1), (2, 1), (2, 2)])
@@ -119,18 +119,18 @@ def test_a_number_that_leaves_no_attempt_is_refused(
     job, fresh = waiting(worker, journal, made), waiting(worker, journal, 0)
     were = "attempt was" if made == 1 else "attempts were"
     with pytest.raises(InvalidArguments) as caught:
-        triage.allow_attempts([fresh.id, job.id], number)
+        operations.allow_attempts([fresh.id, job.id], number)
     assert str(caught.value) == (
         f"max_attempts must be at least {made + 1}, not {number}: {made} {were} made "
-        f"of job {job.id}. triage.fail ends a job without another attempt."
+        f"of job {job.id}. operations.fail ends a job without another one."
     )
     assert {row.max_attempts for row in queued()} == {9}
 
 
 def test_a_number_that_leaves_one_is_allowed(worker: HandDriven, journal: str) -> None:
     job = waiting(worker, journal, 1)
-    assert triage.allow_attempts([job.id], 2) == [job.id]
-    triage.run_now(job.id)
+    assert operations.allow_attempts([job.id], 2) == [job.id]
+    operations.run_now(job.id)
     worker.work()
     (over,) = archived()
     assert (over.status, over.attempts) == ("failed", 2)
@@ -141,6 +141,6 @@ def test_a_job_that_makes_its_attempt_meanwhile_is_left_alone(
 ) -> None:
     """Between the look and the change."""
     job = waiting(worker, journal, 1)
-    monkeypatch.setattr(triage.ending.store_attempts, "spent", lambda *_: None)
-    assert triage.allow_attempts([job.id], 1) == []
+    monkeypatch.setattr(operations.ending.store_attempts, "spent", lambda *_: None)
+    assert operations.allow_attempts([job.id], 1) == []
     assert [row.max_attempts for row in queued()] == [9]

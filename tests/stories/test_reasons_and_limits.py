@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from django_jobqueue import Handler, triage
+from django_jobqueue import Handler, operations
 from django_jobqueue.models import Failure, JobType, QueuedJob
 from django_jobqueue.store import expire, release
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
@@ -34,7 +34,7 @@ def fail_instead(worker: HandDriven, id: str) -> None:
 
 def be_told_twice(worker: HandDriven, id: str) -> None:
     """A second operator cancels, too: the first reason stands."""
-    triage.cancel([id], reason="me too")
+    operations.cancel([id], reason="me too")
     worker.worker.cancel(id)
 
 
@@ -52,7 +52,7 @@ def test_the_reason_for_cancelling_a_running_job_is_kept(
     eventually(
         lambda: any(a.started for e in worker.worker.executors for a in e.running)
     )
-    triage.cancel([made.id], reason=WHY)
+    operations.cancel([made.id], reason=WHY)
     way(worker, str(made.id))
     worker.run()
     worker.finish()
@@ -69,7 +69,7 @@ def test_who_gives_no_reason_is_named(worker: HandDriven) -> None:
     jobs.gates["fails"] = threading.Event()
     made = jobs.stay_and_fail.enqueue("fails")
     worker.claim()
-    triage.cancel([made.id], by="anna")
+    operations.cancel([made.id], by="anna")
     worker.worker.cancel(str(made.id))
     worker.run()
     worker.finish()
@@ -82,7 +82,7 @@ def test_the_reason_is_kept_when_the_worker_dies(
     made = jobs.add.enqueue(1)
     worker.claim()
     worker.run()
-    triage.cancel([made.id], reason=WHY)
+    operations.cancel([made.id], reason=WHY)
     rescue(own, [worker.worker.id], crashed=True, reason="killed")
     assert [(j.status, j.error_message) for j in archived()] == [("cancelled", WHY)]
 
@@ -93,7 +93,7 @@ def test_the_reason_is_kept_when_the_job_was_not_started(
     made = jobs.add.enqueue(1)
     worker.claim()
     worker.run()  # as if it waited for a slot
-    triage.cancel([made.id], reason=WHY)
+    operations.cancel([made.id], reason=WHY)
     (attempt,) = worker.worker.held
     release.release(own, worker.worker.id, [made.id], [attempt.job.fence])
     assert [(j.status, j.error_message) for j in archived()] == [("cancelled", WHY)]
@@ -114,11 +114,11 @@ def test_the_archive_keeps_the_limit_that_applied(
 
 
 def end_by_hand(id: object) -> None:
-    triage.fail([str(id)], reason="no")
+    operations.fail([str(id)], reason="no")
 
 
 def end_by_cancelling(id: object) -> None:
-    triage.cancel([str(id)])
+    operations.cancel([str(id)])
 
 
 def end_by_expiry(id: object) -> None:

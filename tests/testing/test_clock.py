@@ -14,7 +14,7 @@ from django.test import TestCase
 from django.utils import timezone
 
 from django_jobqueue import get_job
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import JobType, QueuedJob, Worker
 from django_jobqueue.store import claim, marks
 from django_jobqueue.store.marks import LaneMark

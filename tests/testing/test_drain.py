@@ -11,7 +11,7 @@ from django.contrib.auth.models import Group
 from django.db import connection, transaction
 from django.test import TestCase, override_settings
 
-from django_jobqueue import enqueue, get_job, signals, triage
+from django_jobqueue import enqueue, get_job, operations, signals
 from django_jobqueue.models import Failure, JobType, Report, Rollup, Worker
 from django_jobqueue.testing import EndlessDrain, adrain, drain
 from tests.conftest import archived, overridden, queued
@@ -188,9 +188,9 @@ def test_an_error_of_the_database_does_not_break_the_transaction_of_the_test() -
 def test_pauses_and_limits_hold() -> None:
     name = jobs.one_at_a_time.name
     jobs.one_at_a_time.enqueue("a")
-    triage.pause([name], by="test")
+    operations.pause([name], by="test")
     assert drain() == []
-    triage.resume([name], by="test")
+    operations.resume([name], by="test")
     JobType.objects.filter(name=name).update(concurrency_override=0)
     assert drain() == []
     with overridden(name, concurrency_override=2):

@@ -20,8 +20,8 @@ from django_jobqueue import (
     enqueue,
     get_job,
 )
-from django_jobqueue.ids import new_id
-from django_jobqueue.memory import LARGEST, memory
+from django_jobqueue.domain.ids import new_id
+from django_jobqueue.enqueueing.memory import LARGEST, memory
 from tests.conftest import archived, queued
 from tests.testing import jobs, project
 

@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from django_jobqueue import InvalidArguments, triage
+from django_jobqueue import InvalidArguments, operations
 from django_jobqueue.models import (
     ArchivedJob,
     BulkOperation,
@@ -18,11 +18,11 @@ from django_jobqueue.models import (
     JobType,
     QueuedJob,
 )
-from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.store import operations
+from django_jobqueue.operations import bulk, bulk_steps
+from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.store import operations as bulk_operations
 from django_jobqueue.store.bulk import Chunk
 from django_jobqueue.store.operations import Operation
-from django_jobqueue.triage import bulk, bulk_steps
 from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
 
 pytestmark = pytest.mark.django_db
@@ -230,7 +230,7 @@ def test_what_is_enqueued_after_the_draft_is_not_included() -> None:
 
 def test_what_a_replay_leaves_out_is_counted_by_reason() -> None:
     again, since = failed(2)
-    triage.replay_many([again])
+    operations.replay_many([again])
     failed(1, ONCE)
     failed(2, "shop.removed")
     operation = started("replay", FAILED)
@@ -243,7 +243,7 @@ def test_what_a_replay_leaves_out_is_counted_by_reason() -> None:
 def test_everything_can_be_replayed_again() -> None:
     (old,) = failed(1)
     (once,) = failed(1, ONCE)
-    triage.replay_many([old, once])
+    operations.replay_many([old, once])
     finished(started("replay", FAILED, skip_replayed="none", skip_at_most_once=False))
     assert sorted(map(str, copies())) == sorted(map(str, [old, once] * 2))
 
@@ -396,7 +396,7 @@ def test_an_operation_whose_job_was_cancelled_can_be_resumed() -> None:
     job = BulkOperation.objects.get().job_id
     assert job is not None
     assert not bulk.is_abandoned(bulk.get(operation.id))
-    triage.cancel([job])
+    operations.cancel([job])
     assert bulk.is_abandoned(bulk.get(operation.id))
     assert bulk.resume(operation.id)
     assert finished(operation).changed == 2
@@ -474,7 +474,7 @@ def test_options_survive_as_json() -> None:
         "replay", FAILED, run_after=LATER, queue="a", expiry="keep", priority=1
     )
     options = bulk.get(operation.id).options
-    assert options == operations.Options(
+    assert options == bulk_operations.Options(
         run_after=LATER, queue="a", expiry="keep", priority=1
     )
 

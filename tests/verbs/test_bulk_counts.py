@@ -11,9 +11,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from django_jobqueue import InvalidArguments, triage
+from django_jobqueue import InvalidArguments, operations
 from django_jobqueue.admin.jobs.replay import replayed
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import (
     ArchivedJob,
     BulkOperation,
@@ -21,12 +21,12 @@ from django_jobqueue.models import (
     JobType,
     QueuedJob,
 )
-from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.store import operations
+from django_jobqueue.operations import bulk, bulk_counting, bulk_steps
+from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.store import operations as bulk_operations
 from django_jobqueue.store.bulk_skips import planned
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.counted import Counted
-from django_jobqueue.triage import bulk, bulk_counting, bulk_steps
 from tests.commands.conftest import jobqueue
 from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
 
@@ -91,7 +91,7 @@ def queue() -> None:
     make(status="running", attempts=1, started_at=timezone.now())
 
 
-def done(operation: operations.Operation, look: int = 7) -> BulkOperation:
+def done(operation: bulk_operations.Operation, look: int = 7) -> BulkOperation:
     """The row after all of its chunks."""
     while (chunk := bulk_steps.step(operation.id, look=look)) and not chunk.over:
         pass
@@ -180,10 +180,10 @@ def test_most_of_the_table_is_counted_too(
 def test_what_joins_later_is_left_alone_and_the_operation_stops() -> None:
     """A job that was not replayed when the jobs were counted, and is now."""
     archived = [archive(ADD, "failed", finished_at=ago(99 - n)) for n in range(4)]
-    triage.replay_many(archived[:2])
+    operations.replay_many(archived[:2])
     made = bulk.draft("prune", FAILED.also(Term("replayed", True)))
     assert bulk.start(made.id)
-    triage.replay_many(archived[2:3])
+    operations.replay_many(archived[2:3])
     row = done(made)
     assert (row.state, row.changed, row.skipped) == ("stopped", 2, {"unconfirmed": 1})
     left = ArchivedJob.objects.filter(status="failed").values_list("pk", flat=True)
@@ -225,7 +225,7 @@ def test_a_prune_that_is_not_counted_does_not_start() -> None:
     assert made.total is None
     with pytest.raises(InvalidArguments, match="when its jobs are counted"):
         bulk.start(made.id)
-    assert not operations.start(
+    assert not bulk_operations.start(
         DjangoDatabase(),
         made.id,
         job=made.id,

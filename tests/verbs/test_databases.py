@@ -22,7 +22,7 @@ from django_jobqueue import (
     JobNotFound,
     enqueue,
     get_job,
-    triage,
+    operations,
 )
 from django_jobqueue.conf import conf
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
@@ -108,7 +108,7 @@ def test_an_enqueue_names_its_database() -> None:
     enqueue("tests.sample.add", {"a": 2}, using=SECOND)
     jobs.add.using(using=SECOND).enqueue_many([{"a": 3}])
     django_jobqueue.enqueue_many("tests.sample.add", [{"a": 4}], using=SECOND)
-    triage.enqueue("tests.sample.add", {"a": 5}, using=SECOND)
+    operations.enqueue("tests.sample.add", {"a": 5}, using=SECOND)
     jobs.add.enqueue(6)
     assert counts() == (1, 5)
     assert JobType.objects.using(SECOND).filter(name="tests.sample.add").exists()
@@ -137,7 +137,7 @@ def test_what_is_unique_is_so_in_one_database() -> None:
 
 def test_an_id_and_a_follower_are_looked_for_there() -> None:
     made = jobs.followed.using(using=SECOND).enqueue()
-    triage.cancel([made.id], using=SECOND)
+    operations.cancel([made.id], using=SECOND)
     with pytest.raises(AlreadyArchived):
         jobs.followed.using(using=SECOND, id=made.id).enqueue()
     follower = QueuedJob.objects.using(SECOND).get()
@@ -146,14 +146,14 @@ def test_an_id_and_a_follower_are_looked_for_there() -> None:
 
 
 VERBS: list[Callable[[Any], Any]] = [
-    lambda id: triage.run_now([id], using=SECOND),
-    lambda id: triage.reschedule([id], priority=3, using=SECOND),
-    lambda id: triage.allow_attempts([id], 9, using=SECOND),
-    lambda id: triage.edit_data(id, {"a": 2}, using=SECOND),
-    lambda id: triage.cancel([id], using=SECOND).archived,
-    lambda id: triage.replay(id, using=SECOND),
-    lambda id: triage.replay_many([id], using=SECOND),
-    lambda id: triage.prune_jobs([id], using=SECOND),
+    lambda id: operations.run_now([id], using=SECOND),
+    lambda id: operations.reschedule([id], priority=3, using=SECOND),
+    lambda id: operations.allow_attempts([id], 9, using=SECOND),
+    lambda id: operations.edit_data(id, {"a": 2}, using=SECOND),
+    lambda id: operations.cancel([id], using=SECOND).archived,
+    lambda id: operations.replay(id, using=SECOND),
+    lambda id: operations.replay_many([id], using=SECOND),
+    lambda id: operations.prune_jobs([id], using=SECOND),
 ]
 
 
@@ -166,19 +166,19 @@ def test_every_verb_acts_in_the_database_that_it_is_told() -> None:
         assert verb(made.id)
     assert not ArchivedJob.objects.using(SECOND).exists()
     other = jobs.add.using(using=SECOND).enqueue(1)
-    assert triage.fail([other.id], reason="no", using=SECOND) == [other.id]
+    assert operations.fail([other.id], reason="no", using=SECOND) == [other.id]
     assert counts() == (0, 2)
 
 
 def test_job_types_are_paused_and_overridden_there() -> None:
     jobs.add.using(using=SECOND).enqueue(1)
-    triage.pause(["tests.sample.add"], using=SECOND)
-    triage.override("tests.sample.add", priority=7, using=SECOND)
+    operations.pause(["tests.sample.add"], using=SECOND)
+    operations.override("tests.sample.add", priority=7, using=SECOND)
     there = JobType.objects.using(SECOND).get(name="tests.sample.add")
     here = JobType.objects.get(name="tests.sample.add")
     assert (there.paused, there.priority_override) == (True, 7)
     assert (here.paused, here.priority_override) == (False, None)
-    triage.resume(["tests.sample.add"], using=SECOND)
+    operations.resume(["tests.sample.add"], using=SECOND)
     there.refresh_from_db()
     assert not there.paused
 
@@ -201,7 +201,7 @@ def test_a_worker_serves_the_database_of_its_settings(
     [
         lambda: jobs.add.using(using="secnd"),
         lambda: enqueue("tests.sample.add", {"a": 1}, using="secnd"),
-        lambda: triage.cancel([], using="secnd"),
+        lambda: operations.cancel([], using="secnd"),
     ],
 )
 def test_an_unknown_alias_is_refused_with_the_nearest(verb: Any) -> None:

@@ -19,8 +19,8 @@ from django_jobqueue import (
     AlreadyArchived,
     InvalidArguments,
     UnknownJobType,
+    operations,
     signals,
-    triage,
 )
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
@@ -207,4 +207,4 @@ def test_receivers_are_told_and_harm_nothing(
     finally:
         signals.job_enqueued.disconnect(broken)
     assert enqueued == [made]
-    assert triage.get_job(made.id).data == {"a": 1}
+    assert operations.get_job(made.id).data == {"a": 1}

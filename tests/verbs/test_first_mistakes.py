@@ -12,8 +12,8 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import ProgrammingError, connection
 from django.test import modify_settings
 
-from django_jobqueue import enqueue, enqueue_many, triage
-from django_jobqueue.ids import new_id
+from django_jobqueue import enqueue, enqueue_many, operations
+from django_jobqueue.domain.ids import new_id
 from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db
@@ -50,10 +50,10 @@ VERBS: dict[str, Callable[[], Any]] = {
     "enqueue once": lambda: jobs.add.using(id=new_id()).enqueue(1),
     "enqueue unique": lambda: jobs.add_alone.enqueue(1),
     "enqueue many": lambda: jobs.add.enqueue_many([{"a": 1}]),
-    "get_job": lambda: triage.get_job(new_id()),
-    "cancel": lambda: triage.cancel(new_id()),
-    "replay": lambda: triage.replay_many(new_id()),
-    "prune": lambda: triage.prune_jobs(new_id()),
+    "get_job": lambda: operations.get_job(new_id()),
+    "cancel": lambda: operations.cancel(new_id()),
+    "replay": lambda: operations.replay_many(new_id()),
+    "prune": lambda: operations.prune_jobs(new_id()),
 }
 TABLES = ("jobqueue_queuedjob", "jobqueue_archivedjob")
 

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from django.utils import timezone
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.store import failure_groups
@@ -39,7 +39,7 @@ def held(fingerprint: UUID) -> FailureGroup:
 def test_resolved_groups_say_when_and_by_whom(operated: Told) -> None:
     one, other, third = group(), group(regressed_at=ago(60)), group()
     before = timezone.now()
-    changed = triage.resolve([one, str(other), uuid4()], by="anna")
+    changed = operations.resolve([one, str(other), uuid4()], by="anna")
 
     assert set(changed) == {one, other}
     for fingerprint in changed:
@@ -65,16 +65,16 @@ def test_resolved_in_a_release_excuses_the_others_that_run(own: Any) -> None:
         "UPDATE jobqueue_worker SET state = 'stopped' WHERE id = %(id)s", {"id": ended}
     )
     fingerprint = group()
-    triage.resolve([fingerprint], in_release="r2")
+    operations.resolve([fingerprint], in_release="r2")
     row = held(fingerprint)
     assert (row.resolved_in, row.excused) == ("r2", ["r1"])
 
-    triage.resolve([fingerprint])
+    operations.resolve([fingerprint])
     row = held(fingerprint)
     assert (row.resolved_in, row.excused) == ("", [])
 
 
-@pytest.mark.parametrize("verb", [triage.resolve, triage.ignore])
+@pytest.mark.parametrize("verb", [operations.resolve, operations.ignore])
 def test_a_group_that_regressed_unseen_is_left_as_it_is(verb: Any) -> None:
     fresh, known = group(regressed_at=ago(5)), group(regressed_at=ago(60))
     assert verb([fresh, known], seen=ago(30)) == [known]
@@ -85,12 +85,12 @@ def test_a_group_that_regressed_unseen_is_left_as_it_is(verb: Any) -> None:
 def test_groups_are_ignored_until_a_moment_or_for_good() -> None:
     fingerprint = group()
     until = timezone.now() + timedelta(hours=1)
-    triage.ignore([fingerprint], until=until)
+    operations.ignore([fingerprint], until=until)
     assert (held(fingerprint).state, held(fingerprint).ignored_until) == (
         "ignored",
         until,
     )
-    triage.ignore([fingerprint])
+    operations.ignore([fingerprint])
     assert held(fingerprint).ignored_until is None
 
 
@@ -103,24 +103,24 @@ def test_what_was_decided_can_be_taken_back(state: str) -> None:
         excused=["r0"],
         ignored_until=ago(-60),
     )
-    assert triage.reopen([fingerprint]) == [fingerprint]
+    assert operations.reopen([fingerprint]) == [fingerprint]
     row = held(fingerprint)
     assert (row.state, row.resolved_at, row.resolved_in) == ("open", None, "")
     assert (row.excused, row.ignored_until) == ([], None)
-    assert triage.reopen([fingerprint]) == []
+    assert operations.reopen([fingerprint]) == []
 
 
 def test_groups_are_somebodys_or_nobodys() -> None:
     one, other = group(), group(assignee="bert")
-    assert triage.assign([one, other], "bert") == [one]
-    assert set(triage.assign([one, other], "")) == {one, other}
+    assert operations.assign([one, other], "bert") == [one]
+    assert set(operations.assign([one, other], "")) == {one, other}
     assert held(one).assignee == held(other).assignee == ""
 
 
 def test_notes_stand_above_the_older_ones() -> None:
     fingerprint = group()
-    triage.note([fingerprint], "It is the gateway.", by="anna")
-    triage.note([fingerprint], "Reported as OPS-12.", by="bert")
+    operations.note([fingerprint], "It is the gateway.", by="anna")
+    operations.note([fingerprint], "Reported as OPS-12.", by="bert")
     newest, older = held(fingerprint).notes.split("\n\n")
     assert newest.endswith(" UTC bert\nReported as OPS-12.")
     assert older.endswith(" UTC anna\nIt is the gateway.")
@@ -129,7 +129,7 @@ def test_notes_stand_above_the_older_ones() -> None:
 def test_notes_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failure_groups, "NOTES_LENGTH", 60)
     fingerprint = group(notes="old" * 20)
-    triage.note([fingerprint], "new", by="anna")
+    operations.note([fingerprint], "new", by="anna")
     notes = held(fingerprint).notes
     assert len(notes) == 60
     assert " UTC anna\nnew\n\nold" in notes
@@ -138,12 +138,12 @@ def test_notes_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("call", "problem"),
     [
-        (lambda: triage.resolve(["x"]), "no fingerprint"),
-        (lambda: triage.resolve([], in_release="x" * 101), "longer than 100"),
-        (lambda: triage.ignore([], until=timezone.now().date()), "until"),
-        (lambda: triage.assign([], "x" * 151), "longer than 150"),
-        (lambda: triage.note([], "x" * 5_001), "longer than 5,000"),
-        (lambda: triage.note([], " \n"), "needs a text"),
+        (lambda: operations.resolve(["x"]), "no fingerprint"),
+        (lambda: operations.resolve([], in_release="x" * 101), "longer than 100"),
+        (lambda: operations.ignore([], until=timezone.now().date()), "until"),
+        (lambda: operations.assign([], "x" * 151), "longer than 150"),
+        (lambda: operations.note([], "x" * 5_001), "longer than 5,000"),
+        (lambda: operations.note([], " \n"), "needs a text"),
     ],
 )
 def test_what_cannot_be_is_refused(call: Any, problem: str) -> None:
@@ -161,10 +161,10 @@ def test_a_fix_that_is_not_deployed_yet_is_no_regression(worker: HandDriven) -> 
 
     assert fail() == "open"
     fingerprint = FailureGroup.objects.get().fingerprint
-    triage.resolve([fingerprint], in_release="tests-2")
+    operations.resolve([fingerprint], in_release="tests-2")
     assert fail() == "resolved"
-    triage.resolve([fingerprint], in_release="tests")
+    operations.resolve([fingerprint], in_release="tests")
     assert fail() == "open"
     assert held(fingerprint).regressed_at is not None
-    triage.ignore([fingerprint])
+    operations.ignore([fingerprint])
     assert fail() == "ignored"

@@ -17,8 +17,8 @@ from django.test import override_settings
 from django.utils import timezone, translation
 
 from django_jobqueue import InvalidArguments, aenqueue_many, enqueue, enqueue_many, job
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType
-from django_jobqueue.registry import registry
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
 

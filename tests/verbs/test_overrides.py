@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue import InvalidArguments, UnknownJobType, triage
+from django_jobqueue import InvalidArguments, UnknownJobType, operations
 from django_jobqueue.models import JobType
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
@@ -37,7 +37,7 @@ def held(name: str = ADD) -> dict[str, Any]:
 
 
 def test_an_override_is_written_and_told(transactional_db: None, told: Told) -> None:
-    changed = triage.override(ADD, priority=7, timeout=HOUR, by="anna")
+    changed = operations.override(ADD, priority=7, timeout=HOUR, by="anna")
 
     assert changed == {"priority": Change(None, 7), "timeout": Change(None, HOUR)}
     assert held() == {
@@ -57,40 +57,40 @@ def test_an_override_is_written_and_told(transactional_db: None, told: Told) -> 
 
 
 def test_each_can_be_overridden_and_cleared_alone(transactional_db: None) -> None:
-    triage.override(ADD, **EVERYTHING)
+    operations.override(ADD, **EVERYTHING)
     assert held() == EVERYTHING
 
     left = dict(EVERYTHING)
     for option, value in EVERYTHING.items():
-        changed = triage.override(ADD, **{option: None})
+        changed = operations.override(ADD, **{option: None})
         assert changed == {option: Change(value, None)}
         left[option] = None
         assert held() == left
 
 
 def test_what_is_so_already_is_no_change(transactional_db: None) -> None:
-    triage.override(ADD, priority=7)
-    assert triage.override(ADD, priority=7) == {}
-    assert triage.override(ADD) == {}
+    operations.override(ADD, priority=7)
+    assert operations.override(ADD, priority=7) == {}
+    assert operations.override(ADD) == {}
 
 
 def test_workers_hear_of_it(own: OwnConnection) -> None:
     ear = Ear(own)
-    triage.override(ADD, concurrency=2)
+    operations.override(ADD, concurrency=2)
     assert ear.heard() == ["t:"]
 
 
 def test_an_override_leaves_pauses_and_the_code_alone(transactional_db: None) -> None:
-    triage.pause([ADD], reason="look", by="carl")
+    operations.pause([ADD], reason="look", by="carl")
     before = JobType.objects.filter(name=ADD).values().get()
-    triage.override(ADD, keep_succeeded=HOUR)
+    operations.override(ADD, keep_succeeded=HOUR)
     after = JobType.objects.filter(name=ADD).values().get()
     assert after == {**before, "keep_succeeded_override": HOUR}
 
 
 def test_overrides_at_the_same_time_all_stand(transactional_db: None) -> None:
     def say(option: str, value: Any) -> Callable[[], Any]:
-        return lambda: triage.override(ADD, **{option: value})
+        return lambda: operations.override(ADD, **{option: value})
 
     together([say(*said) for said in EVERYTHING.items()])
     assert held() == EVERYTHING
@@ -100,7 +100,7 @@ def test_a_change_tells_what_it_ended_not_what_it_had_seen(own: OwnConnection) -
     with ThreadPoolExecutor(1) as pool:
         with open_transaction(own) as first:
             job_types.override(first, ADD, {"priority": 3, "concurrency": 5})
-            second = submit(pool, lambda: triage.override(ADD, priority=9))
+            second = submit(pool, lambda: operations.override(ADD, priority=9))
             until_waiting()
         assert second.result(10) == {"priority": Change(3, 9)}
     assert (held()["priority"], held()["concurrency"]) == (9, 5)
@@ -127,11 +127,11 @@ def test_an_override_that_cannot_be_is_refused(
     transactional_db: None, told: Told, option: str, value: Any, problem: str
 ) -> None:
     with pytest.raises(InvalidArguments, match=f"{option} .*{problem}"):
-        triage.override(ADD, **{option: value})
+        operations.override(ADD, **{option: value})
     assert (held(), told) == (dict.fromkeys(job_types.OVERRIDABLE), [])
 
 
 def test_a_job_type_that_is_not_known(transactional_db: None, told: Told) -> None:
     with pytest.raises(UnknownJobType, match="Did you mean 'tests.sample.add'"):
-        triage.override("tests.sample.ad", priority=1)
+        operations.override("tests.sample.ad", priority=1)
     assert told == []

@@ -14,8 +14,8 @@ from uuid import uuid4
 import pytest
 
 import django_jobqueue
-from django_jobqueue import InvalidArguments, progress, testing, triage
-from django_jobqueue.states import ArchivedStatus
+from django_jobqueue import InvalidArguments, operations, progress, testing
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.store.prune import Rule
 from tests.sample import jobs
 
@@ -43,7 +43,7 @@ SEVERAL = ("Iterable", "Sequence", "Collection", "Ids", "Names", "Fingerprints")
 
 def public() -> Iterator[Callable[..., Any]]:
     """Every public function, but for async twins, which call theirs."""
-    for room in (django_jobqueue, triage, triage.bulk, testing, progress):
+    for room in (django_jobqueue, operations, operations.bulk, testing, progress):
         for name in getattr(room, "__all__", dir(room)):
             found = getattr(room, name)
             is_own = hasattr(room, "__all__") or (
@@ -100,17 +100,17 @@ def test_the_functions_that_take_several_are_known() -> None:
 
 
 def test_those_that_take_one_refuse_several() -> None:
-    for call in (triage.get_job, triage.replay, progress.progress_of):
+    for call in (operations.get_job, operations.replay, progress.progress_of):
         with pytest.raises(InvalidArguments, match="no job id"):
             call([ID])  # type: ignore[operator]
     with pytest.raises(InvalidArguments, match="A name must be a string"):
-        triage.override(["a", "b"], priority=1)  # type: ignore[arg-type]
+        operations.override(["a", "b"], priority=1)  # type: ignore[arg-type]
 
 
 def test_a_job_is_no_id_of_one_and_its_data_are_not_said() -> None:
     made = jobs.leak.enqueue(token="hunter2")
     with pytest.raises(InvalidArguments) as caught:
-        triage.cancel(made)  # type: ignore[arg-type]
+        operations.cancel(made)  # type: ignore[arg-type]
     assert str(caught.value) == "A Job is no job id; pass its id."
 
 

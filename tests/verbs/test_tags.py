@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from django_jobqueue import Job, enqueue, get_job, replay, triage, wait
+from django_jobqueue import Job, enqueue, get_job, operations, replay, wait
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.testing import assert_enqueued
 from tests.conftest import HandDriven
@@ -44,7 +44,7 @@ WAYS: dict[str, Callable[[HandDriven], Job]] = {
     "get_job, over": lambda worker: get_job(over(worker).id),
     "wait": lambda worker: wait(over(worker).id, timeout=10),
     "replay": lambda worker: replay(over(worker).id),
-    "edit data": lambda worker: triage.edit_data(tagged(worker).id, {"a": 2}),
+    "edit data": lambda worker: operations.edit_data(tagged(worker).id, {"a": 2}),
     "assert_enqueued": lambda worker: found_by_its_tag(tagged(worker)),
 }
 

@@ -16,7 +16,7 @@ from django_jobqueue import (
     JobNotFound,
     NotReplayable,
     UnknownJobType,
-    triage,
+    operations,
 )
 from django_jobqueue.models import ArchivedJob, JobType, Queue
 from django_jobqueue.store.connection import DjangoDatabase
@@ -33,32 +33,32 @@ def over(worker: HandDriven, **options: Any) -> Job:
     """A job that failed and is archived."""
     made = jobs.fail_with.using(**options).enqueue("lookup")
     worker.work()
-    return triage.get_job(made.id)
+    return operations.get_job(made.id)
 
 
 def test_a_job_is_found_wherever_it_is(worker: HandDriven) -> None:
     made = jobs.add.enqueue(1, 2)
-    assert triage.get_job(made.id).status == "queued"
+    assert operations.get_job(made.id).status == "queued"
     worker.claim()
-    found = triage.get_job(f"job_{made.id}")
+    found = operations.get_job(f"job_{made.id}")
     assert (found.status, found.worker) == ("running", worker.worker.name)
     worker.run()
     worker.finish()
-    found = triage.get_job(str(made.id))
+    found = operations.get_job(str(made.id))
     assert (found.status, found.result, found.is_over) == ("succeeded", 3, True)
 
 
 def test_a_job_that_is_nowhere(transactional_db: None) -> None:
     id = uuid4()
     with pytest.raises(JobNotFound, match=f"no job {id}, neither queued nor archived"):
-        triage.get_job(id)
+        operations.get_job(id)
     with pytest.raises(InvalidArguments, match="'x' is no job id"):
-        triage.get_job("x")
+        operations.get_job("x")
 
 
 def test_replay_makes_a_new_job_that_remembers(worker: HandDriven, told: Told) -> None:
     old = over(worker, queue="q", priority=7)
-    new = triage.replay(old.id, by="anna")
+    new = operations.replay(old.id, by="anna")
 
     assert (new.status, new.replay_of) == ("queued", old.id)
     assert (new.data, new.queue, new.priority) == (old.data, "q", 7)
@@ -76,7 +76,7 @@ def test_replay_makes_a_new_job_that_remembers(worker: HandDriven, told: Told) -
 
 def test_replay_with_other_data_another_queue_and_time(worker: HandDriven) -> None:
     old = over(worker)
-    new = triage.replay(
+    new = operations.replay(
         old.id, data={"kind": "value"}, queue="slow", priority=-3, run_after=LATER
     )
     assert (new.data, new.queue, new.priority) == ({"kind": "value"}, "slow", -3)
@@ -100,27 +100,27 @@ def test_a_replay_that_cannot_be_is_refused_with_the_reason(
 ) -> None:
     old = over(worker)
     with pytest.raises(InvalidArguments, match=message):
-        triage.replay(old.id, **options)
+        operations.replay(old.id, **options)
     assert queued() == []
 
 
 def test_only_what_is_over_is_replayed(transactional_db: None) -> None:
     made = jobs.add.enqueue(1)
     with pytest.raises(NotReplayable, match="is queued; only a job that is over"):
-        triage.replay(made.id)
-    assert triage.replay_many([made.id, uuid4()]) == {}
+        operations.replay(made.id)
+    assert operations.replay_many([made.id, uuid4()]) == {}
 
 
 def test_a_job_whose_type_is_gone_is_not_replayed(worker: HandDriven) -> None:
     old = over(worker)
     ArchivedJob.objects.update(job_type_id="tests.sample.fail_wit")
     with pytest.raises(UnknownJobType, match="Did you mean 'tests.sample.fail_with'"):
-        triage.replay(old.id)
+        operations.replay(old.id)
 
 
 def test_replay_many_says_what_became_of_which(worker: HandDriven, told: Told) -> None:
     old = [over(worker).id for _ in range(3)]
-    made = triage.replay_many([*old, uuid4()], by="anna")
+    made = operations.replay_many([*old, uuid4()], by="anna")
     assert set(made) == set(old)
     assert {job.id: job.replay_of for job in queued()} == {
         new: was for was, new in made.items()
@@ -135,11 +135,11 @@ def test_an_expired_job_expires_again_unless_it_is_told_otherwise(
     jobs.add.using(run_after=past - timedelta(minutes=1), expires_at=past).enqueue(1)
     expire(DjangoDatabase())
     (old,) = archived(status="expired")
-    again, fresh = triage.replay(old.id), triage.replay(old.id, expires=None)
+    again, fresh = operations.replay(old.id), operations.replay(old.id, expires=None)
     worker.work()
-    assert triage.get_job(fresh.id).status == "succeeded"
+    assert operations.get_job(fresh.id).status == "succeeded"
     expire(DjangoDatabase())
-    assert triage.get_job(again.id).status == "expired"
+    assert operations.get_job(again.id).status == "expired"
 
 
 def test_cancel_says_which_are_over_and_which_are_asked(
@@ -149,10 +149,10 @@ def test_cancel_says_which_are_over_and_which_are_asked(
     worker.claim()
     waiting = jobs.add.enqueue(1)
 
-    done = triage.cancel([running.id, waiting.id, uuid4()], by="anna")
+    done = operations.cancel([running.id, waiting.id, uuid4()], by="anna")
 
     assert (done.archived, done.asked) == ([waiting.id], [running.id])
-    assert triage.get_job(waiting.id).error_message == "cancelled by anna"
+    assert operations.get_job(waiting.id).error_message == "cancelled by anna"
     assert (told[-1]["count"], told[-1]["details"]) == (2, {"asked_to_stop": 1})
     worker.run()
     worker.finish()
@@ -160,25 +160,25 @@ def test_cancel_says_which_are_over_and_which_are_asked(
 
 def test_run_now_and_reschedule(worker: HandDriven, told: Told) -> None:
     made = jobs.add.using(run_after=timedelta(days=1)).enqueue(1)
-    moved = triage.reschedule([made.id], run_after=LATER, priority=9, queue="q")
+    moved = operations.reschedule([made.id], run_after=LATER, priority=9, queue="q")
     assert moved == [made.id]
     (job,) = queued()
     assert (job.run_after, job.priority, job.queue) == (LATER, 9, "q")
 
-    assert triage.run_now([made.id, uuid4()], by="anna") == [made.id]
+    assert operations.run_now([made.id, uuid4()], by="anna") == [made.id]
     worker.work()
-    assert triage.get_job(made.id).status == "succeeded"
+    assert operations.get_job(made.id).status == "succeeded"
     assert [(t["verb"], t["count"]) for t in told] == [
         ("reschedule", 1),
         ("run now", 1),
     ]
     with pytest.raises(InvalidArguments, match="priority"):
-        triage.reschedule([made.id], priority=1_000)
+        operations.reschedule([made.id], priority=1_000)
 
 
 def test_pause_and_resume_of_types_and_queues(transactional_db: None) -> None:
     names = ["tests.sample.add", "tests.sample.fail"]
-    assert triage.pause(names, reason="later", by="anna", resume_at=LATER) == names
+    assert operations.pause(names, reason="later", by="anna", resume_at=LATER) == names
     held = JobType.objects.get(name=names[0])
     assert (held.paused, held.paused_by, held.paused_reason, held.resume_at) == (
         True,
@@ -186,20 +186,20 @@ def test_pause_and_resume_of_types_and_queues(transactional_db: None) -> None:
         "later",
         LATER,
     )
-    assert triage.pause(["q"], queues=True) == ["q"]
+    assert operations.pause(["q"], queues=True) == ["q"]
     assert Queue.objects.get().paused
 
-    assert triage.resume(names) == names
-    assert triage.resume(["q"], queues=True) == ["q"]
+    assert operations.resume(names) == names
+    assert operations.resume(["q"], queues=True) == ["q"]
     assert not JobType.objects.filter(paused=True).exists()
     assert not Queue.objects.filter(paused=True).exists()
 
 
-@pytest.mark.parametrize("verb", [triage.pause, triage.resume])
+@pytest.mark.parametrize("verb", [operations.pause, operations.resume])
 def test_one_unknown_name_changes_nothing(
     transactional_db: None, told: Told, verb: Callable[[list[str]], list[str]]
 ) -> None:
-    was = verb is triage.resume
+    was = verb is operations.resume
     JobType.objects.filter(name="tests.sample.add").update(paused=was)
     with pytest.raises(UnknownJobType, match="Did you mean 'tests.sample.fail'"):
         verb(["tests.sample.add", "tests.sample.fai"])
@@ -209,18 +209,18 @@ def test_one_unknown_name_changes_nothing(
 
 def test_workers_are_asked(worker: HandDriven, told: Told) -> None:
     id = worker.worker.id
-    assert triage.ask_workers([id, id + 1_000], "drain", by="anna") == [id]
+    assert operations.ask_workers([id, id + 1_000], "drain", by="anna") == [id]
     assert told[-1]["verb"] == "drain workers"
     with pytest.raises(InvalidArguments, match="to drain, resume, stop or restart"):
-        triage.ask_workers([id], "die")
+        operations.ask_workers([id], "die")
 
 
 def test_what_is_done_is_logged_with_who_and_how_many(
     transactional_db: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = jobs.add.enqueue(1)
-    with caplog.at_level(logging.INFO, "django_jobqueue.triage"):
-        triage.cancel([made.id], by="anna")
+    with caplog.at_level(logging.INFO, "django_jobqueue.operations"):
+        operations.cancel([made.id], by="anna")
     (record,) = caplog.records
     assert record.getMessage() == "cancel: 1 by anna {'asked_to_stop': 0}"
     assert (record.verb, record.by, record.count) == ("cancel", "anna", 1)  # type: ignore[attr-defined]
@@ -236,7 +236,7 @@ def test_what_is_done_is_logged_with_who_and_how_many(
 def test_pruning_goes_by_what_is_given(
     transactional_db: None, given: dict[str, Any], statuses: int, keeps: set[float]
 ) -> None:
-    rules = triage.prune_rules(**given)
+    rules = operations.prune_rules(**given)
     assert len(rules) == statuses
     assert {rule.keep for rule in rules} == keeps
 
@@ -245,19 +245,19 @@ def test_pruning_goes_by_the_retention_else(
     transactional_db: None, settings: Any
 ) -> None:
     settings.JOBQUEUE = {"RETENTION": {"succeeded": 60, "failed": None}}
-    kept = {rule.status: rule.keep for rule in triage.prune_rules()}
+    kept = {rule.status: rule.keep for rule in operations.prune_rules()}
     assert kept["succeeded"] == 60
     assert "failed" not in kept
     with pytest.raises(InvalidArguments, match="'done' is no status of archived jobs"):
-        triage.prune_rules(status="done")
+        operations.prune_rules(status="done")
 
 
 def test_what_is_pruned_is_told_with_how_many(worker: HandDriven, told: Told) -> None:
     for number in range(3):
         jobs.add.enqueue(number)
     over(worker)
-    rules = triage.prune_rules(status="succeeded", older_than=timedelta(0))
-    assert list(triage.prune(rules, by="anna")) == [(rules[0], 3)]
+    rules = operations.prune_rules(status="succeeded", older_than=timedelta(0))
+    assert list(operations.prune(rules, by="anna")) == [(rules[0], 3)]
     assert {job.status for job in archived()} == {"failed"}
     assert [(t["verb"], t["by"], t["count"]) for t in told] == [("prune", "anna", 3)]
 
@@ -267,7 +267,7 @@ def test_a_pruning_that_is_broken_off_is_told_as_far_as_it_came(
 ) -> None:
     jobs.add.enqueue(1)
     over(worker)
-    pruning = triage.prune(triage.prune_rules(older_than=timedelta(0)))
+    pruning = operations.prune(operations.prune_rules(older_than=timedelta(0)))
     next(pruning)
     pruning.close()
     assert told[-1]["count"] == 1

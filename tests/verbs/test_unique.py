@@ -15,9 +15,9 @@ from django_jobqueue import (
     cancel,
     enqueue,
     enqueue_many,
+    operations,
     replay,
     signals,
-    triage,
 )
 from django_jobqueue.models import JobType, QueuedJob
 from tests.conftest import HandDriven, archived, queued
@@ -243,7 +243,8 @@ def test_many_cannot_have_what_one_job_has(option: dict[str, Any]) -> None:
 def test_an_operators_job_is_refused_too() -> None:
     first = jobs.add_alone.enqueue(1)
     assert (
-        refused(lambda: triage.enqueue("tests.sample.add_alone", {"a": 1})).job == first
+        refused(lambda: operations.enqueue("tests.sample.add_alone", {"a": 1})).job
+        == first
     )
 
 

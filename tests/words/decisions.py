@@ -18,10 +18,16 @@ from django_jobqueue import (
     Retry,
     Snooze,
 )
-from django_jobqueue.arguments import UnknownParameters
-from django_jobqueue.outcomes import AT_MOST_ONCE, Asked, Outcome, Verb, decide
-from django_jobqueue.policy import Policy
-from django_jobqueue.states import AttemptEnd, Delivery
+from django_jobqueue.domain.arguments import UnknownParameters
+from django_jobqueue.domain.policy import Policy
+from django_jobqueue.domain.retry_decision import (
+    AT_MOST_ONCE,
+    Asked,
+    Outcome,
+    Verb,
+    decide,
+)
+from django_jobqueue.domain.states import AttemptEnd, Delivery
 
 HOUR = timedelta(hours=1)
 SIGNATURE = "the data does not fit the handler"

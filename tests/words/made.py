@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django_jobqueue import Context
-from django_jobqueue.ids import new_id
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.store.rows import Job
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

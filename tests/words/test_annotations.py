@@ -15,9 +15,9 @@ from uuid import UUID
 
 import pytest
 
-from django_jobqueue import Context, InvalidArguments, enqueue, triage
-from django_jobqueue.annotations import Annotations, allowed_by
-from django_jobqueue.arguments import Parameters
+from django_jobqueue import Context, InvalidArguments, enqueue, operations
+from django_jobqueue.domain.annotations import Annotations, allowed_by
+from django_jobqueue.domain.arguments import Parameters
 from tests.sample import jobs
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ ENTRANCES: dict[str, Callable[[], Any]] = {
     "enqueue": lambda: jobs.add.enqueue("x"),  # type: ignore[arg-type]
     "enqueue_many": lambda: jobs.add.enqueue_many([{"a": 1}, {"a": "x"}]),
     "by name": lambda: enqueue("tests.sample.add", {"a": "x"}),
-    "by hand": lambda: triage.enqueue("tests.sample.add", {"a": "x"}),
+    "by hand": lambda: operations.enqueue("tests.sample.add", {"a": "x"}),
 }
 
 

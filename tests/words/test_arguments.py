@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.safestring import mark_safe
 
 from django_jobqueue import Context, InvalidArguments, InvalidResult
-from django_jobqueue.arguments import (
+from django_jobqueue.domain.arguments import (
     MAX_DEPTH,
     Parameters,
     from_json,

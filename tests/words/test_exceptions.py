@@ -9,6 +9,7 @@ import pytest
 
 import django_jobqueue
 from django_jobqueue import exceptions
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import (
     AlreadyArchived,
     Cancel,
@@ -27,7 +28,6 @@ from django_jobqueue.exceptions import (
     StoreUnavailable,
     UnknownJobType,
 )
-from django_jobqueue.ids import new_id
 from tests.words.made import queued_job
 
 ID = UUID("019aa2f0-0000-7000-8000-000000000001")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from django_jobqueue.failures import KEPT_FRAMES, MESSAGE_LENGTH, Failure
-from django_jobqueue.redaction import MASK
+from django_jobqueue.domain.failures import KEPT_FRAMES, MESSAGE_LENGTH, Failure
+from django_jobqueue.text.redaction import MASK
 from tests.sample import jobs
 from tests.words.raised import call_in, caught, raised
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from django_jobqueue.arguments import Parameters
-from django_jobqueue.fingerprints import (
+from django_jobqueue.domain.arguments import Parameters
+from django_jobqueue.domain.fingerprints import (
     TEMPLATE_LENGTH,
     Fingerprint,
     class_name,
@@ -17,7 +17,7 @@ from django_jobqueue.fingerprints import (
     is_project_file,
     template_of,
 )
-from django_jobqueue.texts import text_of
+from django_jobqueue.text.sanitizing import text_of
 from tests.words.raised import call_in, caught, raised
 
 

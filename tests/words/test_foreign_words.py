@@ -23,9 +23,11 @@ from django_jobqueue import (
     enqueue,
     enqueue_many,
     job,
-    triage,
+    operations,
 )
-from django_jobqueue.foreign_words import (
+from django_jobqueue.domain.policy import Policy
+from django_jobqueue.enqueueing.options import JobOptions
+from django_jobqueue.text.foreign_words import (
     HANDLER,
     IN_HANDLER,
     JOB,
@@ -34,8 +36,6 @@ from django_jobqueue.foreign_words import (
     RAISED,
     advice,
 )
-from django_jobqueue.options import JobOptions
-from django_jobqueue.policy import Policy
 from tests.docs.pages import pages
 from tests.sample import jobs
 
@@ -187,13 +187,13 @@ VALUES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         "Write expires_in=…, a span of time.",
     ),
     (
-        lambda: triage.reschedule(ID, run_after=30),  # type: ignore[arg-type]
+        lambda: operations.reschedule(ID, run_after=30),  # type: ignore[arg-type]
         InvalidArguments,
         "run_after must be a datetime, not 30. "
         "Write timezone.now() + timedelta(seconds=30).",
     ),
     (
-        lambda: triage.pause("a.b", resume_at=timedelta(1)),  # type: ignore[arg-type]
+        lambda: operations.pause("a.b", resume_at=timedelta(1)),  # type: ignore[arg-type]
         InvalidArguments,
         "resume_at must be a datetime, not datetime.timedelta(days=1). "
         "Write timezone.now() + timedelta(…).",

@@ -11,8 +11,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue import Handler, InvalidArguments, enqueue, job
-from django_jobqueue.ids import as_id
-from django_jobqueue.registry import registry
+from django_jobqueue.domain.ids import as_id
+from django_jobqueue.domain.registry import registry
 from tests.sample import jobs
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

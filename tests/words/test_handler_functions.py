@@ -13,8 +13,8 @@ from asgiref.sync import markcoroutinefunction
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue import job
-from django_jobqueue.handler_functions import handler_problem
-from django_jobqueue.registry import registry
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.handler_functions import handler_problem
 
 
 def send(order_id: int) -> None: ...

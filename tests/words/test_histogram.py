@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from django_jobqueue.histogram import BOUNDS, BUCKETS, bucket_of, percentile
+from django_jobqueue.domain.histogram import BOUNDS, BUCKETS, bucket_of, percentile
 
 
 def counted(*durations: float) -> list[int]:

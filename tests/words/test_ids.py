@@ -11,8 +11,8 @@ from uuid import RFC_4122
 
 import pytest
 
-from django_jobqueue import ids
-from django_jobqueue.ids import new_id, new_ids
+from django_jobqueue.domain import ids
+from django_jobqueue.domain.ids import new_id, new_ids
 
 MANY = 20_000  # more than the 4,096 that the counter has for one millisecond
 
@@ -76,7 +76,7 @@ def test_no_ids_are_no_ids() -> None:
 
 FORKED = """
 import os
-from django_jobqueue.ids import new_ids
+from django_jobqueue.domain.ids import new_ids
 new_ids(10)
 pid = os.fork()
 made = new_ids(2_000)
@@ -89,7 +89,7 @@ os.write(1, ("\\n".join(map(str, made)) + "\\n").encode())
 
 HELD = """
 import os, signal
-from django_jobqueue import ids
+from django_jobqueue.domain import ids
 with ids._lock:
     pid = os.fork()
     if pid == 0:

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from django_jobqueue.domain.failures import Failure
+from django_jobqueue.domain.retry_decision import Outcome, Verb
+from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.exceptions import Cancel, LeaseLost, Retry, Snooze
-from django_jobqueue.failures import Failure
 from django_jobqueue.logs import one_line
-from django_jobqueue.outcomes import Outcome, Verb
-from django_jobqueue.redaction import MASK
 from django_jobqueue.signals import attempt_failed, send
-from django_jobqueue.states import AttemptEnd
+from django_jobqueue.text.redaction import MASK
 from tests.words.made import context
 from tests.words.raised import raised
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from django_jobqueue import Cancel, Retry, Snooze
-from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.retries import LONGEST
 from tests.words.decisions import CASES, HOUR, decided
 

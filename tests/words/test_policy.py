@@ -12,15 +12,15 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from django_jobqueue.policy import (
+from django_jobqueue.domain.policy import (
     UNSET,
     Policy,
     policy_of,
     priority_problem,
     queue_problem,
 )
+from django_jobqueue.domain.states import Delivery
 from django_jobqueue.retries import exponential, fixed, quartic
-from django_jobqueue.states import Delivery
 
 WHERE = "shop.jobs.send_receipt"
 LONG = "q" * 101

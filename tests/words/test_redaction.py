@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.redaction import MASK, mask_data, mask_text, secrets_in
+from django_jobqueue.text.redaction import MASK, mask_data, mask_text, secrets_in
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKC\nAQEA7bq2\n"

@@ -10,9 +10,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from django_jobqueue.arguments import Parameters
-from django_jobqueue.policy import Policy, name_problem
-from django_jobqueue.registry import (
+from django_jobqueue.domain.arguments import Parameters
+from django_jobqueue.domain.policy import Policy, name_problem
+from django_jobqueue.domain.registry import (
     Declaration,
     Registry,
     default_name,

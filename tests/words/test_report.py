@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.redaction import MASK
-from django_jobqueue.report import KEPT_BYTES, KEPT_LINES, LINE_BYTES, Report
+from django_jobqueue.domain.report import KEPT_BYTES, KEPT_LINES, LINE_BYTES, Report
+from django_jobqueue.text.redaction import MASK
 from tests.words.made import context
 
 

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from django_jobqueue.search import SearchError, parse
+from django_jobqueue.search.selection import FIELDS, Kind, Selection, Table, Term
 from django_jobqueue.search.terms import qualifiers
-from django_jobqueue.selection import FIELDS, Kind, Selection, Table, Term
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 DAY = timedelta(days=1)

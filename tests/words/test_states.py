@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db.models import TextChoices
 
-from django_jobqueue import states
+from django_jobqueue.domain import states
 
 
 def test_the_states_of_jobs_are_those_of_the_glossary() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from django_jobqueue.redaction import MASK, mask_end, mask_start
-from django_jobqueue.texts import clean, storable, text_of
+from django_jobqueue.text.redaction import MASK, mask_end, mask_start
+from django_jobqueue.text.sanitizing import clean, storable, text_of
 
 SECRET = "the-secret-of-forty-characters-01234567"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from django_jobqueue.throttle import FIRST, LARGEST, SMALLEST, Throttle
+from django_jobqueue.domain.throttle import FIRST, LARGEST, SMALLEST, Throttle
 
 
 def test_without_a_rate_there_is_no_limit_but_a_little_rest() -> None:

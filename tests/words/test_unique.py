@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from django_jobqueue import unique
-from django_jobqueue.arguments import Parameters
-from django_jobqueue.handler import job
-from django_jobqueue.policy import policy_of
-from django_jobqueue.registry import Declaration, registry
+from django_jobqueue.domain import unique_keys
+from django_jobqueue.domain.arguments import Parameters
+from django_jobqueue.domain.policy import policy_of
+from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.enqueueing.handler import job
 
 
 def send(order_id: int, language: str = "en", copy: Any = ()) -> None: ...
@@ -40,4 +40,4 @@ def test_a_parameter_that_there_is_not_is_refused_when_it_is_declared() -> None:
     ("given", "text"), [(True, "data"), (("a", "b"), "a, b"), (False, "")]
 )
 def test_what_they_are_unique_by_is_said_in_words(given: Any, text: str) -> None:
-    assert unique.described(given) == text
+    assert unique_keys.described(given) == text

@@ -9,11 +9,11 @@ import pytest
 from django.db import connection
 
 from django_jobqueue import signals
+from django_jobqueue.execution.signal_sender import announcer
+from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.rescuer import Rescuer
+from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.announcer import announcer
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.prospects import Prospects
-from django_jobqueue.workers.rescuer import Rescuer
 from tests.store.rows import ONCE
 from tests.workers.lost import Told
 

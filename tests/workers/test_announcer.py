@@ -12,17 +12,17 @@ from django.db import connection
 from django.dispatch import Signal
 from django.utils import timezone
 
-from django_jobqueue import signals, triage
+from django_jobqueue import operations, signals
+from django_jobqueue.domain.retry_decision import Outcome
+from django_jobqueue.execution.signal_sender import Announcer, announcer
+from django_jobqueue.host.maintenance.burial import Death
+from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.expirer import Expirer
+from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from django_jobqueue.outcomes import Outcome
+from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.announcer import Announcer, announcer
-from django_jobqueue.workers.burial import Death
-from django_jobqueue.workers.expirer import Expirer
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.process import Worker
-from django_jobqueue.workers.prospects import Prospects
-from django_jobqueue.workers.pruner import Pruner
+from django_jobqueue.workers.worker import Worker
 from tests.conftest import HandDriven, eventually
 from tests.sample import jobs
 from tests.workers.test_loops import rescuer_on
@@ -209,8 +209,8 @@ def test_workers_tell_that_they_start_and_stop(
 
 def test_what_operators_do_is_told_with_the_verb(heard: list[Any]) -> None:
     JobType.objects.get_or_create(name=jobs.add.name)
-    triage.pause([jobs.add.name], by="anna", reason="stock")
-    triage.resume([jobs.add.name], by="anna")
+    operations.pause([jobs.add.name], by="anna", reason="stock")
+    operations.resume([jobs.add.name], by="anna")
     told = [arguments["verb"] for _, _, arguments in heard]
     assert told == ["pause", "resume"]
 
@@ -241,7 +241,7 @@ def test_a_receiver_that_raises_does_not_keep_the_others_waiting() -> None:
 def test_signals_that_nobody_can_keep_up_with_are_dropped_and_the_log_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("django_jobqueue.workers.announcer.LONGEST", 2)
+    monkeypatch.setattr("django_jobqueue.execution.signal_sender.LONGEST", 2)
     signal, made, gate = Signal(), Announcer(), threading.Event()
     got: list[int] = []
 

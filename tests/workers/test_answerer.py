@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.models import Worker
+from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.store import workers
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.workers import Beat
-from django_jobqueue.workers import stacks as stacks_file
-from django_jobqueue.workers.loop import FOREVER
-from django_jobqueue.workers.stacks import stacks
+from django_jobqueue.workers import stack_dump as stacks_file
+from django_jobqueue.workers.stack_dump import stacks
 from tests.conftest import HandDriven, RunWorkers, eventually
 from tests.sample import jobs
 from tests.sample.jobs import notes
@@ -143,7 +143,7 @@ def test_a_question_reaches_the_worker_with_its_heartbeat_and_is_answered_once(
     id = worker.worker.id
     beat = [Beat(id, 0, 0, False)]
     assert workers.renew(own, beat, 15)[id] == ("", 0)
-    assert triage.ask_where([id, 999], by="anna") == [id]
+    assert operations.ask_where([id, 999], by="anna") == [id]
     inquiry = workers.renew(own, beat, 15)[id].inquiry
     assert inquiry > 0
 
@@ -157,7 +157,7 @@ def test_a_question_reaches_the_worker_with_its_heartbeat_and_is_answered_once(
     answerer.tick()
     assert Worker.objects.get(pk=id).answer is None
 
-    triage.ask_where([id])
+    operations.ask_where([id])
     assert workers.renew(own, beat, 15)[id].inquiry > inquiry
 
 
@@ -178,7 +178,7 @@ def test_a_host_says_when_it_heard_what_is_asked(
 ) -> None:
     id = worker.worker.id
     beat = [Beat(id, 0, 0, False)]
-    triage.ask_workers([id], "drain")
+    operations.ask_workers([id], "drain")
     assert set(Worker.objects.get().request) == {"asked_at"}
     before = timezone.now()
     workers.renew(own, beat, 15)
@@ -187,7 +187,7 @@ def test_a_host_says_when_it_heard_what_is_asked(
     workers.renew(own, beat, 15)
     assert Worker.objects.get().request == first
     assert first["heard_at"] > before.isoformat()[:19]
-    triage.ask_workers([id], "resume")
+    operations.ask_workers([id], "resume")
     assert "heard_at" not in Worker.objects.get().request
 
 
@@ -200,7 +200,7 @@ def test_a_running_process_answers(
     runner.started()
     made = jobs.write.enqueue(journal, "there", 60)
     eventually(lambda: notes(journal) == [["start", "there"]], what=runner.output)
-    (id,) = triage.ask_where(list(Worker.objects.values_list("pk", flat=True)))
+    (id,) = operations.ask_where(list(Worker.objects.values_list("pk", flat=True)))
     answer = eventually(
         lambda: Worker.objects.get(pk=id).answer, what=f"an answer: {runner.output}"
     )

@@ -11,12 +11,12 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
+from django_jobqueue.domain.retry_decision import Asked
+from django_jobqueue.execution import atomic
+from django_jobqueue.execution.attempt import Attempt, call
 from django_jobqueue.models import Rollup
-from django_jobqueue.outcomes import Asked
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rescue import rescue
-from django_jobqueue.workers import atomic
-from django_jobqueue.workers.attempt import Attempt, call
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 
 from django_jobqueue import Cancel, Context, Snooze
-from django_jobqueue.arguments import Parameters
+from django_jobqueue.domain.arguments import Parameters
+from django_jobqueue.domain.ids import new_id
+from django_jobqueue.domain.policy import policy_of
+from django_jobqueue.domain.registry import Declaration
+from django_jobqueue.domain.retry_decision import MOST_GIVEN_BACK, Asked, Verb
+from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.exceptions import JobTimeout
-from django_jobqueue.ids import new_id
-from django_jobqueue.outcomes import MOST_GIVEN_BACK, Asked, Verb
-from django_jobqueue.policy import policy_of
-from django_jobqueue.redaction import MASK, secrets_in
-from django_jobqueue.registry import Declaration
+from django_jobqueue.execution import attempt as attempts
+from django_jobqueue.execution.attempt import Attempt, arun, run
+from django_jobqueue.execution.attempt_outcome import CANCELLED, STOPPED, NotWanted
 from django_jobqueue.signals import attempt_failed, attempt_started, attempt_succeeded
-from django_jobqueue.states import AttemptEnd
 from django_jobqueue.store.rows import ClaimedJob
-from django_jobqueue.workers import attempt as attempts
-from django_jobqueue.workers.attempt import Attempt, arun, run
-from django_jobqueue.workers.ending import CANCELLED, STOPPED, NotWanted
+from django_jobqueue.text.redaction import MASK, secrets_in
 from tests.conftest import eventually
 from tests.sample import jobs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from django_jobqueue.workers.bell import Bell
+from django_jobqueue.processes.wakeup_pipe import Bell
 
 PATIENCE = 20.0  # seconds
 

@@ -13,13 +13,13 @@ from django.utils import timezone
 from psycopg import errors
 
 from django_jobqueue import jobs as own_jobs
-from django_jobqueue.context import Context
+from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import Cancel, Fail
-from django_jobqueue.ids import new_id
 from django_jobqueue.jobs import SLICE, Slice
 from django_jobqueue.models import ArchivedJob, BulkOperation, Failure, QueuedJob
-from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.triage import bulk, bulk_counting, bulk_steps
+from django_jobqueue.operations import bulk, bulk_counting, bulk_steps
+from django_jobqueue.search.selection import Selection, Table, Term
 from tests.conftest import HandDriven
 from tests.store.rows import ADD, ago, make_many
 

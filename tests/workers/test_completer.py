@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import (
     ArchivedJob,
@@ -18,11 +18,11 @@ from django_jobqueue.models import (
     QueuedJob,
     Rollup,
 )
+from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.rescue import rescue
-from django_jobqueue.workers.completer import IDLE
-from django_jobqueue.workers.loop import FOREVER
-from django_jobqueue.workers.refused import FIRST_REST
+from django_jobqueue.workers.completing.completer import IDLE
+from django_jobqueue.workers.completing.refused import FIRST_REST
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction
@@ -46,12 +46,12 @@ def test_its_connection_is_let_go_when_nothing_was_to_be_written_for_long(
         return len(own.fetch(CONNECTIONS))
 
     completer = worker.worker.completer
-    monkeypatch.setattr("django_jobqueue.workers.completer.TALLY_EVERY", 0.0)
+    monkeypatch.setattr("django_jobqueue.workers.completing.completer.TALLY_EVERY", 0.0)
     jobs.add.enqueue(1)
     worker.work()
     assert 0 < completer.tick() <= IDLE
     assert connections() == 1
-    monkeypatch.setattr("django_jobqueue.workers.completer.IDLE", 0.0)
+    monkeypatch.setattr("django_jobqueue.workers.completing.completer.IDLE", 0.0)
     assert completer.tick() == FOREVER
     eventually(lambda: connections() == 0)
     jobs.add.enqueue(2)
@@ -249,7 +249,7 @@ def test_a_refused_success_is_archived_as_what_it_was(
 def test_a_type_whose_outcomes_are_refused_is_not_claimed_without_end(
     make_worker: Make, own: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("django_jobqueue.workers.refused.MOST_OF_TYPE", 5)
+    monkeypatch.setattr("django_jobqueue.workers.completing.refused.MOST_OF_TYPE", 5)
     worker = make_worker(threads=4)
     jobs.fail.using(max_attempts=1).enqueue_many([{}] * 30)
     with refusing(own):
@@ -290,7 +290,7 @@ def test_a_row_that_somebody_has_locked_holds_up_no_other(
 def test_counts_that_cannot_be_written_hold_up_no_outcome(
     worker: HandDriven, own: OwnConnection, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("django_jobqueue.workers.completer.TALLY_EVERY", 0.0)
+    monkeypatch.setattr("django_jobqueue.workers.completing.completer.TALLY_EVERY", 0.0)
     change = {
         "refused": "ALTER TABLE jobqueue_rollup ADD CONSTRAINT no CHECK (queue = '')",
         "away": "ALTER TABLE jobqueue_rollup RENAME TO jobqueue_hidden",
@@ -373,7 +373,7 @@ def test_a_worker_that_is_never_idle_adds_to_the_roll_ups(
     jobs.fail.enqueue()
     worker.claim()
     worker.run()
-    monkeypatch.setattr("django_jobqueue.workers.completer.TALLY_EVERY", 0.0)
+    monkeypatch.setattr("django_jobqueue.workers.completing.completer.TALLY_EVERY", 0.0)
     worker.finish()
     assert Rollup.objects.get().retried == 1
     assert FailureRollup.objects.get().retried == 1
@@ -403,7 +403,7 @@ def test_a_job_cancelled_while_it_fails_is_not_retried(
     made = jobs.fail.enqueue()
     worker.claim()
     worker.run()
-    triage.cancel([made.id])
+    operations.cancel([made.id])
     worker.finish()
     (job,) = archived()
     assert (job.status, job.attempts) == ("cancelled", 1)

@@ -11,8 +11,8 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 
 from django_jobqueue import Context, NoCurrentJob, current_job
-from django_jobqueue.outcomes import Asked, Verb
-from django_jobqueue.workers.attempt import arun, run
+from django_jobqueue.domain.retry_decision import Asked, Verb
+from django_jobqueue.execution.attempt import arun, run
 from tests.workers.test_attempt import attempt_of
 
 

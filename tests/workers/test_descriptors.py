@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.db import connections
 
+from django_jobqueue.execution import connection_reset
+from django_jobqueue.processes.listener import Listener
+from django_jobqueue.processes.readable import readable
+from django_jobqueue.processes.wakeup_pipe import Bell
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
-from django_jobqueue.workers import hygiene
-from django_jobqueue.workers.bell import Bell
-from django_jobqueue.workers.listener import Listener
-from django_jobqueue.workers.readable import readable
 from tests.conftest import RunWorkers, archived, eventually
 from tests.sample import jobs
 
@@ -69,9 +69,9 @@ def test_a_connection_with_a_high_number_is_kept_until_the_server_closes_it(
         cursor.execute("SELECT pg_backend_pid()")
         (backend,) = cursor.fetchone()
     assert wrapper.connection.fileno() > 1_023
-    assert not hygiene._is_cut(wrapper)
+    assert not connection_reset._is_cut(wrapper)
     own.run("SELECT pg_terminate_backend(%(pid)s)", {"pid": backend})
-    eventually(lambda: hygiene._is_cut(wrapper))
+    eventually(lambda: connection_reset._is_cut(wrapper))
     wrapper.close()
 
 

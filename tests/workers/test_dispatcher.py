@@ -15,16 +15,17 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.store import claim, release
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.rows import Lane
-from django_jobqueue.workers import claimer as claimer_module
-from django_jobqueue.workers.claimer import (
+from django_jobqueue.workers.claiming import claimer as claimer_module
+from django_jobqueue.workers.claiming.claimer import (
     RECHECK_FIRST,
     RECHECK_LONGEST,
     Claimer,
@@ -32,7 +33,6 @@ from django_jobqueue.workers.claimer import (
 )
 from django_jobqueue.workers.executors import base
 from django_jobqueue.workers.executors.base import Executor
-from django_jobqueue.workers.loop import FOREVER
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 from tests.store.meanwhile import Ear
@@ -145,10 +145,10 @@ def test_an_idle_worker_rests_longer_and_longer(worker: HandDriven) -> None:
 
 def test_pausing_a_type_holds_from_the_next_claim(worker: HandDriven) -> None:
     jobs.add.enqueue(1)
-    triage.pause(["tests.sample.add"], reason="broken", by="anna")
+    operations.pause(["tests.sample.add"], reason="broken", by="anna")
     worker.claim()
     assert [job.status for job in queued()] == ["queued"]
-    triage.resume(["tests.sample.add"])
+    operations.resume(["tests.sample.add"])
     worker.work()
     assert len(archived()) == 1
 
@@ -156,10 +156,10 @@ def test_pausing_a_type_holds_from_the_next_claim(worker: HandDriven) -> None:
 def test_pausing_a_queue_holds_from_the_next_claim(worker: HandDriven) -> None:
     jobs.add.using(queue="mail").enqueue(1)
     jobs.add.enqueue(2)
-    triage.pause(["mail"], queues=True)
+    operations.pause(["mail"], queues=True)
     worker.work()
     assert [job.queue for job in queued()] == ["mail"]
-    triage.resume(["mail"], queues=True)
+    operations.resume(["mail"], queues=True)
     worker.work()
     assert queued() == []
 
@@ -424,7 +424,7 @@ def test_a_job_released_behind_the_mark_is_found_by_the_next_look(
 def test_an_operator_cancels_a_running_job(worker: HandDriven, journal: str) -> None:
     made = jobs.slow.using(queue="default").enqueue(60)
     worker.claim()
-    assert triage.cancel([made.id], by="anna").asked == [made.id]
+    assert operations.cancel([made.id], by="anna").asked == [made.id]
     worker.worker.dispatcher._cancelled._next = 0.0
     worker.claim()  # the net: no notification is heard here
     worker.run()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.workers.dump import LOGGED, Dump, problem
+from django_jobqueue.workers.unfinished_jobs import LOGGED, Dump, problem
 
 Jobs = list[dict[str, Any]]
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from django_jobqueue.outcomes import Verb
-from django_jobqueue.states import AttemptEnd
+from django_jobqueue.domain.retry_decision import Verb
+from django_jobqueue.domain.states import AttemptEnd
+from django_jobqueue.execution import attempt as attempts
+from django_jobqueue.execution import connection_reset
+from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store.finish import Finished
-from django_jobqueue.workers import attempt as attempts
-from django_jobqueue.workers import hygiene
-from django_jobqueue.workers.attempt import Attempt
 from django_jobqueue.workers.executors.base import Executor, Ties
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
@@ -115,14 +115,14 @@ def test_nothing_begins_after_a_pause_before_the_connection_was_looked_at(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looking, looked = threading.Event(), threading.Event()
-    look = hygiene.before_job
+    look = connection_reset.before_job
 
     def slowly() -> None:
         looking.set()
         looked.wait(20)
         look()
 
-    monkeypatch.setattr(hygiene, "before_job", slowly)
+    monkeypatch.setattr(connection_reset, "before_job", slowly)
     scene.gate.set()
     made = [scene.attempt() for _ in range(SLOTS)]
     scene.executor.put(made[:1])
@@ -235,8 +235,8 @@ def test_troubles_between_jobs_are_no_jobs(
     def stumble() -> None:
         raise RuntimeError("a connection that cannot be closed")
 
-    monkeypatch.setattr(hygiene, "before_job", stumble)
-    monkeypatch.setattr(hygiene, "after_job", stumble)
+    monkeypatch.setattr(connection_reset, "before_job", stumble)
+    monkeypatch.setattr(connection_reset, "after_job", stumble)
     scene.gate.set()
     scene.executor.put([scene.attempt() for _ in range(SLOTS + 1)])
     eventually(lambda: len(scene.done) == SLOTS + 1)

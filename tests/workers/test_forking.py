@@ -10,7 +10,7 @@ from django.core.cache import caches
 from django.db import connections
 from django.test import override_settings
 
-from django_jobqueue.workers import forking
+from django_jobqueue.processes import forking
 
 pytestmark = pytest.mark.django_db(transaction=True)
 POOL = {"min_size": 1, "max_size": 2}

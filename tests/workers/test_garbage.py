@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from django_jobqueue.workers.life import GARBAGE, collect_seldom
+from django_jobqueue.workers.worker_main import GARBAGE, collect_seldom
 
 
 @pytest.fixture(autouse=True)

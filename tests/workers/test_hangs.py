@@ -16,13 +16,13 @@ from uuid import UUID, uuid4
 import pytest
 from django.test import override_settings
 
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.host import hangs
+from django_jobqueue.host.hangs import MARGIN, Hang, HangWatch, cpu_seconds
+from django_jobqueue.processes.attempt_table import AttemptTable, RunningAttempt
+from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers import hangs
-from django_jobqueue.workers.attempt import Attempt
-from django_jobqueue.workers.attempt_table import AttemptTable, RunningAttempt
-from django_jobqueue.workers.hangs import MARGIN, Hang, HangWatch, cpu_seconds
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.process import Worker
+from django_jobqueue.workers.worker import Worker
 from tests.conftest import eventually
 from tests.sample import jobs
 from tests.workers.test_attempt import attempt_of

@@ -11,8 +11,8 @@ import pytest
 from django.db import connections
 from django.db.backends.signals import connection_created
 
+from django_jobqueue.execution import connection_reset
 from django_jobqueue.testing import drain
-from django_jobqueue.workers import hygiene
 from tests.conftest import HandDriven, archived, eventually
 from tests.sample import jobs
 from tests.store.proxy import Proxy
@@ -24,7 +24,7 @@ Make = Callable[..., HandDriven]
 @pytest.fixture(autouse=True)
 def _kept() -> Iterator[None]:
     """As in a worker process."""
-    hygiene.keep_connections()
+    connection_reset.keep_connections()
     yield
     connection_created.disconnect(dispatch_uid="jobqueue.hygiene")
 
@@ -85,7 +85,7 @@ def kept_after(*before: Callable[[], None]) -> bool:
             step()
         wrapper = connections["default"]
         wrapper.ensure_connection()
-        hygiene.after_job()
+        connection_reset.after_job()
         wrapper.close_if_unusable_or_obsolete()
         seen.append(wrapper.connection is not None)
         connections.close_all()
@@ -99,7 +99,7 @@ def kept_after(*before: Callable[[], None]) -> bool:
 @pytest.mark.django_db(transaction=True)
 def test_connections_of_handlers_are_kept_from_job_to_job() -> None:
     assert connections.settings["default"]["CONN_MAX_AGE"] == 0
-    assert kept_after(hygiene.before_job)
+    assert kept_after(connection_reset.before_job)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -108,9 +108,9 @@ def test_connections_of_other_threads_live_as_long_as_the_project_says() -> None
 
 
 def test_a_thread_that_never_connected_has_nothing_to_clean() -> None:
-    hygiene._here.__dict__.clear()
-    hygiene.after_job()
-    assert not hygiene._here.connected
+    connection_reset._here.__dict__.clear()
+    connection_reset.after_job()
+    assert not connection_reset._here.connected
 
 
 def set_by_the_project(connection: Any, **kwargs: Any) -> None:
@@ -209,7 +209,7 @@ def test_an_outcome_does_not_wait_for_a_connection_that_answers_no_more(
     make_worker: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A network that is half open: the connection is there, and silent."""
-    monkeypatch.setattr(hygiene, "CLEANING", 0.5)
+    monkeypatch.setattr(connection_reset, "CLEANING", 0.5)
     settings = connections.settings["default"]
     worker = make_worker(threads=1, async_slots=0)
     jobs.add.enqueue(1)

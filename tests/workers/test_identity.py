@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from django_jobqueue.workers import identity
+from django_jobqueue.processes import identity
 
 
 def test_a_living_process_is_not_dead() -> None:

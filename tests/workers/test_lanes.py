@@ -10,7 +10,7 @@ import pytest
 from django_jobqueue.store.lanes import Head
 from django_jobqueue.store.marks import START, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
-from django_jobqueue.workers.lanes import BACK, KEPT, MANY, Lanes
+from django_jobqueue.workers.claiming.lanes import BACK, KEPT, MANY, Lanes
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MAIL = Lane("default", 0, "mail")

@@ -10,12 +10,12 @@ from types import ModuleType
 import pytest
 
 from django_jobqueue import job, testing
-from django_jobqueue.handler import Handler
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.handler import Handler
+from django_jobqueue.host.maintenance.deadlines import Prospects
 from django_jobqueue.models import QueuedJob, Worker
-from django_jobqueue.registry import registry
+from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.prospects import Prospects
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
 from tests.workers.test_loops import Counter

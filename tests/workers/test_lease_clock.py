@@ -12,15 +12,15 @@ import pytest
 
 from django_jobqueue.conf import conf
 from django_jobqueue.embedded.life import EmbeddedLife
+from django_jobqueue.host.child import Child
+from django_jobqueue.host.children import Family
+from django_jobqueue.host.fencing import Fencing
+from django_jobqueue.host.maintenance.renewer import Renewer
+from django_jobqueue.processes.lease_clock import ClockWatch, lease_time
+from django_jobqueue.processes.process_table import Roster
+from django_jobqueue.processes.wakeup_pipe import Bells
+from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.bell import Bells
-from django_jobqueue.workers.child import Child
-from django_jobqueue.workers.family import Family
-from django_jobqueue.workers.fencing import Fencing
-from django_jobqueue.workers.lease_clock import ClockWatch, lease_time
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.roster import Roster
 from tests.conftest import HandDriven
 from tests.workers.test_attempt import attempt_of
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.workers.bell import Bells
-from django_jobqueue.workers.dump import Dump
-from django_jobqueue.workers.life import RELEASED, Life
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.roster import Roster
+from django_jobqueue.processes.process_table import Roster
+from django_jobqueue.processes.wakeup_pipe import Bells
+from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.worker_main import RELEASED, Life
 
 
 class Failing:

@@ -15,9 +15,9 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.lanes import Head
 from django_jobqueue.store.marks import START, LaneMark
 from django_jobqueue.store.rows import Lane
-from django_jobqueue.workers import lookout
-from django_jobqueue.workers.lanes import Lanes
-from django_jobqueue.workers.lookout import SHARE, SLOW, Lookout, Sweeps
+from django_jobqueue.workers.claiming import lane_scanner
+from django_jobqueue.workers.claiming.lane_scanner import SHARE, SLOW, Lookout, Sweeps
+from django_jobqueue.workers.claiming.lanes import Lanes
 from tests.sample import jobs
 
 ADDS = Lane("default", 0, jobs.add.name)
@@ -38,7 +38,7 @@ class Time:
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
     """The clock of the lookout."""
     clock = Time()
-    monkeypatch.setattr(lookout, "time", clock)
+    monkeypatch.setattr(lane_scanner, "time", clock)
     return clock
 
 
@@ -139,7 +139,7 @@ def test_a_sweep_that_fails_is_repeated_no_sooner_than_one_that_does_not(
 
     jobs.add.enqueue(1)
     assert looks.look() == [ADDS]
-    monkeypatch.setattr(lookout.lanes, "look", cut_off)
+    monkeypatch.setattr(lane_scanner.lanes, "look", cut_off)
     looks.ask_behind()
     began = time.now
     while time.now < began + 900:

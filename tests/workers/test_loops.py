@@ -15,27 +15,27 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.host.maintenance import expirer as expirer_module
+from django_jobqueue.host.maintenance import pruner as pruner_module
+from django_jobqueue.host.maintenance.burial import Death
+from django_jobqueue.host.maintenance.deadlines import LONGEST, Prospects
+from django_jobqueue.host.maintenance.expirer import Expirer
+from django_jobqueue.host.maintenance.pruner import SHARE, Pruner
+from django_jobqueue.host.maintenance.renewer import Renewer
+from django_jobqueue.host.maintenance.rescuer import STRAYS_AFTER, Rescuer
 from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob, Worker
-from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.notify import News, notify
-from django_jobqueue.workers import expirer as expirer_module
-from django_jobqueue.workers import loop as loop_module
-from django_jobqueue.workers import pruner as pruner_module
-from django_jobqueue.workers.burial import Death
-from django_jobqueue.workers.expirer import Expirer
-from django_jobqueue.workers.listener import Listener, can_listen
-from django_jobqueue.workers.loop import (
+from django_jobqueue.processes import loop as loop_module
+from django_jobqueue.processes.listener import Listener, can_listen
+from django_jobqueue.processes.loop import (
     AFTER_ERROR,
     LONGEST_AFTER_ERROR,
     Loop,
     LoopGroup,
 )
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.prospects import LONGEST, Prospects
-from django_jobqueue.workers.pruner import SHARE, Pruner
-from django_jobqueue.workers.renewer import Renewer
-from django_jobqueue.workers.rescuer import STRAYS_AFTER, Rescuer
-from django_jobqueue.workers.roster import DESIRES, Roster
+from django_jobqueue.processes.process_table import DESIRES, Roster
+from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.notify import News, notify
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 from tests.store.rows import ago, make
@@ -245,7 +245,7 @@ def test_a_listener_asks_for_a_sign_of_life_only_when_it_hears_nothing(
     notify(own, News.JOBS, "mail")
     listener.tick()
     assert last_statement().startswith("LISTEN")
-    monkeypatch.setattr("django_jobqueue.workers.listener.ALIVE_EVERY", 0.01)
+    monkeypatch.setattr("django_jobqueue.processes.listener.ALIVE_EVERY", 0.01)
     listener.tick()
     assert last_statement() == "SELECT 1"
     listener.close()

@@ -16,13 +16,13 @@ from django.test import override_settings
 from django.utils import timezone, translation
 
 from django_jobqueue import Context, Retry, Snooze, current_job
+from django_jobqueue.domain.retry_decision import Asked, Outcome, Verb
+from django_jobqueue.execution import middleware_chain
+from django_jobqueue.execution.attempt import Attempt, arun, run
 from django_jobqueue.logs import JobFilter, JobLogHandler
 from django_jobqueue.middleware import count_queries, localize, log_context
 from django_jobqueue.models import ArchivedJob, Report
-from django_jobqueue.outcomes import Asked, Outcome, Verb
 from django_jobqueue.store.finish import Finished
-from django_jobqueue.workers import chain
-from django_jobqueue.workers.attempt import Attempt, arun, run
 from tests.conftest import HandDriven
 from tests.sample import jobs
 from tests.workers.test_attempt import attempt_of
@@ -34,9 +34,9 @@ calls: list[str] = []
 @pytest.fixture(autouse=True)
 def _no_calls() -> Iterator[None]:
     calls.clear()
-    chain._built.clear()
+    middleware_chain._built.clear()
     yield
-    chain._built.clear()
+    middleware_chain._built.clear()
 
 
 def outer(get_result: GetResult) -> GetResult:
@@ -113,7 +113,7 @@ def test_a_chain_is_built_once_for_a_job_type() -> None:
 def test_without_middleware_there_is_no_chain_and_no_context() -> None:
     attempt = attempt_of(lambda: 1)
     run(attempt)
-    assert chain.chain_of(attempt.declaration) is None
+    assert middleware_chain.chain_of(attempt.declaration) is None
     assert attempt.context is None
 
 
@@ -188,7 +188,7 @@ def test_a_factory_may_say_that_it_is_not_used() -> None:
 
     attempt = attempt_of(lambda: 3, middleware=[unused])
     assert run(attempt).outcome.result == "3"
-    assert chain.chain_of(attempt.declaration) is None
+    assert middleware_chain.chain_of(attempt.declaration) is None
 
 
 def test_a_factory_that_returns_nothing_is_told_so() -> None:
@@ -206,7 +206,7 @@ def test_a_factory_must_be_capable_of_something() -> None:
 
     incapable.sync_capable = False  # type: ignore[attr-defined]
     with pytest.raises(ImproperlyConfigured, match="capable of sync or of async"):
-        chain.load(incapable)
+        middleware_chain.load(incapable)
 
 
 def test_an_async_middleware_stands_around_an_async_handler() -> None:
@@ -266,8 +266,8 @@ def test_jobs_of_the_queue_itself_know_nothing_of_the_project_s() -> None:
     from django_jobqueue.jobs import bulk
 
     with override_settings(JOBQUEUE={"MIDDLEWARE": [here("outer")]}):
-        assert chain.middleware_of(bulk.declaration) == []
-        assert chain.middleware_of(jobs.add.declaration) == [here("outer")]
+        assert middleware_chain.middleware_of(bulk.declaration) == []
+        assert middleware_chain.middleware_of(jobs.add.declaration) == [here("outer")]
 
 
 # Around an atomic job.

@@ -12,7 +12,11 @@ import pytest
 from django.db import connection
 
 from django_jobqueue import job
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import JobTimeout, StoreUnavailable
+from django_jobqueue.host.maintenance.burial import Death
+from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
@@ -23,11 +27,7 @@ from django_jobqueue.models import (
     Rollup,
     Worker,
 )
-from django_jobqueue.outcomes import Outcome, Verb
-from django_jobqueue.registry import registry
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.burial import Death
-from django_jobqueue.workers.rescuer import Rescuer
 from tests.conftest import archived
 from tests.store.rows import ONCE, archived_job, job_type, queued_job, register
 from tests.workers.lost import Told, commits, held_by, lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.test import override_settings
 
-from django_jobqueue.workers.pace import (
+from django_jobqueue.workers.executors.runtime_estimate import (
     LARGEST_AHEAD,
     MOST_AHEAD,
     OVERHEAD,

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from django_jobqueue.conf import conf
-from django_jobqueue.workers.bell import Bells
-from django_jobqueue.workers.lease_clock import lease_time
+from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.process_table import Roster, Seat
+from django_jobqueue.processes.wakeup_pipe import Bells
 from django_jobqueue.workers.presence import Presence
-from django_jobqueue.workers.roster import Roster, Seat
 from tests.conftest import HandDriven
 from tests.sample import jobs
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_jobqueue.workers.quarantine import LONGEST, SHORTEST, Quarantine
+from django_jobqueue.host.maintenance.quarantine import LONGEST, SHORTEST, Quarantine
 
 
 def test_nobody_is_wanted_where_nothing_was_seen() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.host.maintenance.renewer import LOOK_EVERY, Renewer
 from django_jobqueue.models import Worker
+from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.process_table import DESIRES, EASE, Roster
+from django_jobqueue.processes.wakeup_pipe import Bells
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.bell import Bells
-from django_jobqueue.workers.lease_clock import lease_time
-from django_jobqueue.workers.renewer import LOOK_EVERY, Renewer
-from django_jobqueue.workers.roster import DESIRES, EASE, Roster
 from tests.conftest import HandDriven
 
 Make = Callable[..., HandDriven]

@@ -11,10 +11,10 @@ from django.db import transaction
 
 from django_jobqueue import LeaseLost, current_job, get_job
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.models import Failure, Report
-from django_jobqueue.redaction import MASK
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.attempt import Attempt
+from django_jobqueue.text.redaction import MASK
 from django_jobqueue.workers.reporter import APART, EVERY, Reporter
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs

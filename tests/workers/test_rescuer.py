@@ -18,9 +18,13 @@ import psycopg
 import pytest
 from django.db import connection
 
-from django_jobqueue import triage
+from django_jobqueue import operations
+from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.lost_attempts import NAMED
+from django_jobqueue.execution.lost_attempts import NAMED
+from django_jobqueue.host.maintenance.burial import Death
+from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
@@ -30,13 +34,9 @@ from django_jobqueue.models import (
     Rollup,
     Worker,
 )
-from django_jobqueue.outcomes import Outcome, Verb
+from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store import rescue, workers
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.burial import Death
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.prospects import Prospects
-from django_jobqueue.workers.rescuer import Rescuer
 from tests.conftest import archived, queued
 from tests.store.meanwhile import open_transaction
 from tests.store.rows import ADD, ONCE, ago, make_many, queued_job, register
@@ -57,7 +57,9 @@ def die(rescuer: Rescuer, worker: int, way: str, reason: str = KILLED) -> None:
     else:
         Worker.objects.filter(id=worker).delete()
     if way == "released by hand":
-        triage.release(list(QueuedJob.objects.values_list("id", flat=True)), by="anna")
+        operations.release(
+            list(QueuedJob.objects.values_list("id", flat=True)), by="anna"
+        )
     rescuer.tick()
 
 
@@ -242,7 +244,7 @@ def test_of_a_batch_that_was_lost_others_are_told_by_whoever_took_them(
 ) -> None:
     """Batches that were written before are not told again."""
     monkeypatch.setattr(rescue, "BATCH", 3)
-    monkeypatch.setattr("django_jobqueue.workers.recovery.BATCH", 3)
+    monkeypatch.setattr("django_jobqueue.host.maintenance.recovery.BATCH", 3)
     worker = register(own)
     ids = {held_by(worker) for _ in range(7)}
     rescuer.report(Death(worker, "host:1", True, KILLED))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_jobqueue.workers.restarts import (
+from django_jobqueue.host.restarts import (
     LONGEST_REST,
     SHORT_LIFE,
     TOLD_EVERY,

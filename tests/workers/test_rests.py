@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from django_jobqueue.models import Worker
-from django_jobqueue.workers.rests import APART, FAST_AFTER, POLL, Stream
+from django_jobqueue.processes.idle_backoff import APART, FAST_AFTER, POLL, Stream
 from tests.conftest import HandDriven, archived
 from tests.sample import jobs
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from django_jobqueue.workers.bell import Bells
-from django_jobqueue.workers.roster import Roster
+from django_jobqueue.processes.process_table import Roster
+from django_jobqueue.processes.wakeup_pipe import Bells
 
 LEASE = 15.0  # seconds
 

@@ -10,9 +10,10 @@ import pytest
 from django.db import connection
 from django.test import override_settings
 
-from django_jobqueue import logs, registry, signals
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.start_line import log_start
+from django_jobqueue import logs, signals
+from django_jobqueue.domain import registry
+from django_jobqueue.host.start_line import log_start
+from django_jobqueue.processes.worker_config import Plan
 from tests.conftest import HandDriven
 from tests.sample import jobs
 

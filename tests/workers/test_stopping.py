@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_jobqueue.workers.stopping import Step, Stopping
+from django_jobqueue.processes.shutdown import Step, Stopping
 
 
 def stopping() -> Stopping:

@@ -13,18 +13,18 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import VIEW_DATA, may, may_view
 from django_jobqueue.admin.bulk.bulk_forms import FORMS, BulkForm
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.admin.verbs.verb import Question
+from django_jobqueue.domain.states import ArchivedStatus, BulkKind, QueuedStatus
 from django_jobqueue.models import FailureGroup
-from django_jobqueue.selection import Selection, Table
-from django_jobqueue.states import ArchivedStatus, BulkKind, QueuedStatus
+from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.store.bulk_skips import planned
 from django_jobqueue.store.counted import Counted
 from django_jobqueue.store.operations import Operation, Options
+from django_jobqueue.text import numbers
 
 UNBOUNDED: Final = "unbounded_bulkoperation"
 DECIDE: Final = "change_failuregroup"
@@ -95,7 +95,7 @@ class Draft:
 def jobs_text(number: int) -> str:
     """ "48,211 jobs"."""
     text = ngettext("%(number)s job", "%(number)s jobs", number)
-    return text % {"number": formatting.number(number)}
+    return text % {"number": numbers.number(number)}
 
 
 def number_text(draft: Draft, number: int) -> str:
@@ -125,7 +125,7 @@ def question_of(request: HttpRequest, draft: Draft, plan: Plan) -> Question:
 def skipped_text(skipped: Mapping[str, int]) -> str:
     """ "48 replayed already, 2 job type gone"."""
     parts = [
-        f"{formatting.number(count)} {SKIPPED.get(reason, reason)}"
+        f"{numbers.number(count)} {SKIPPED.get(reason, reason)}"
         for reason, count in sorted(skipped.items())
     ]
     return ", ".join(parts)
@@ -173,7 +173,7 @@ def _so_far(counted: Counted) -> str:
         "They are being counted: %(jobs)s so far, among %(rows)s that were looked at. "
         "What is said here is of these."
     )
-    rows = formatting.number(counted.looked_at)
+    rows = numbers.number(counted.looked_at)
     return text % {"jobs": jobs_text(counted.number), "rows": rows}
 
 
@@ -199,7 +199,7 @@ _PLANS: Final[dict[BulkKind, Callable[[int], str]]] = {
 def _planned(kind: str, changes: int, skipped: Counter[str]) -> str:
     """ "18,034 will run again, 50 are skipped: 48 replayed already …"."""
     text = _PLANS[BulkKind(kind)](changes)
-    changed = text % {"number": formatting.number(changes)}
+    changed = text % {"number": numbers.number(changes)}
     total = skipped.total()
     if not total:
         return f"{changed}."
@@ -208,14 +208,14 @@ def _planned(kind: str, changes: int, skipped: Counter[str]) -> str:
         "%(number)s are skipped: %(reasons)s.",
         total,
     )
-    left %= {"number": formatting.number(total), "reasons": skipped_text(skipped)}
+    left %= {"number": numbers.number(total), "reasons": skipped_text(skipped)}
     return f"{changed}, {left}"
 
 
 def _statuses(selection: Selection, counted: Counted) -> str:
     labels: Any = ArchivedStatus if selection.table is Table.ARCHIVED else QueuedStatus
     parts = [
-        f"{labels(status).label} {formatting.number(count)}"
+        f"{labels(status).label} {numbers.number(count)}"
         for status, count in counted.by_status().items()
     ]
     return gettext("Status: %(counts)s.") % {"counts": ", ".join(parts)}
@@ -267,7 +267,7 @@ _ABOUT_REPLAYS: Final[dict[str, Callable[[int], str]]] = {
 def _about_replays(counted: Counted) -> list[str]:
     counts = {trait: counted.having(trait) for trait in _ABOUT_REPLAYS}
     return [
-        _ABOUT_REPLAYS[trait](count) % {"count": formatting.number(count)}
+        _ABOUT_REPLAYS[trait](count) % {"count": numbers.number(count)}
         for trait, count in counts.items()
         if count
     ]

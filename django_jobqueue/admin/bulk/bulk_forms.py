@@ -12,14 +12,14 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.fields import PriorityField, QueueField
 from django_jobqueue.admin.parts.moments import MomentField
 from django_jobqueue.conf import GREATEST
-from django_jobqueue.states import BulkKind
+from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.store.counted import Counted
 from django_jobqueue.store.operations import Operation, Options
+from django_jobqueue.text import numbers
 
 TYPED_ABOVE: Final = 1_000  # jobs, of which the number is to be typed
 LONGEST_SPREAD: Final = 60 * 24 * 7  # minutes
@@ -102,7 +102,7 @@ class BulkForm(forms.Form):
         if not (self._draft.counted.over and self.asks_number):
             field.widget = forms.HiddenInput()
             return
-        number = {"count": formatting.number(self.number)}
+        number = {"count": numbers.number(self.number)}
         field.help_text = gettext("Type %(count)s to confirm.") % number
         field.widget = forms.TextInput(
             attrs={"inputmode": "numeric", "autocomplete": "off"}
@@ -132,7 +132,7 @@ class BulkForm(forms.Form):
                 "With these choices it is %(number)s jobs. Check, and confirm again.",
                 self.number,
             )
-            number = {"number": formatting.number(self.number)}
+            number = {"number": numbers.number(self.number)}
             self.add_error("typed" if self.asks_number else None, text % number)
             return
         digits = "".join(c for c in said.get("typed") or "" if c.isdigit())

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.admin.base import VIEW_DATA, may
 from django_jobqueue.admin.bulk.bulk_draft import Draft, number_text, question_of
 from django_jobqueue.admin.bulk.bulk_forms import BulkForm
@@ -32,10 +32,10 @@ from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.admin.verbs.drafts import may_draft
+from django_jobqueue.domain.states import BulkKind, BulkState, GroupState
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.models import BulkOperation, FailureGroup
-from django_jobqueue.selection import Table
-from django_jobqueue.states import BulkKind, BulkState, GroupState
+from django_jobqueue.search.selection import Table
 
 
 class BulkStateFilter(ChoiceFilter):
@@ -85,7 +85,7 @@ class BulkOperationAdmin(SteeredAdmin):
             and self.has_view_permission(request, found)
             and may_draft(request, found.kind)
         ):
-            draft = Draft(triage.bulk.get(found.pk))
+            draft = Draft(operations.bulk.get(found.pk))
             return self._draft_page(request, draft, draft.form(request))
         return super().change_view(request, object_id, form_url, extra_context)
 
@@ -142,14 +142,14 @@ class BulkOperationAdmin(SteeredAdmin):
         """Start it, if the form is right; else ask again."""
         if found.state != BulkState.DRAFT:
             return self._too_late(request, found)
-        draft = Draft(triage.bulk.get(found.pk))
+        draft = Draft(operations.bulk.get(found.pk))
         if not draft.may_start(request):
             raise PermissionDenied
         form = draft.form(request)
         if not form.is_valid():
             return self._draft_page(request, draft, form)
         try:
-            started = triage.bulk.start(
+            started = operations.bulk.start(
                 found.pk,
                 reason=form.cleaned_data["reason"],
                 per_minute=form.rate(),

@@ -12,19 +12,20 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, timezones, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.base import VIEW_DATA, may, may_view
 from django_jobqueue.admin.bulk.bulk_draft import SKIPPED
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.admin.workers.fleet import fleet
+from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
-from django_jobqueue.selection import Selection, SelectionError
-from django_jobqueue.states import BulkKind, BulkState
+from django_jobqueue.search.selection import Selection, SelectionError
 from django_jobqueue.store.bulk import UNCONFIRMED
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.operations import ACTIVE, JOB_TYPE
 from django_jobqueue.store.outcome import outcome
+from django_jobqueue.text import numbers, timezones
 
 BECAME: Final = {
     "succeeded": _("succeeded"),
@@ -102,13 +103,13 @@ def percent_of(operation: BulkOperation) -> int | None:
 
 def done_text(operation: BulkOperation) -> str:
     """How many jobs it has handled, of how many."""
-    seen = formatting.number(operation.seen)
+    seen = numbers.number(operation.seen)
     percent = percent_of(operation)
     if operation.total is None:
         return seen
     values = {
         "seen": seen,
-        "total": formatting.number(operation.total),
+        "total": numbers.number(operation.total),
         "percent": percent,
     }
     if percent is None:
@@ -146,7 +147,7 @@ def progress_of(request: HttpRequest, operation: BulkOperation) -> Progress:
 
 def _skipped_text(reason: str, count: int) -> str:
     """How many; of those that were not confirmed, only so many were looked at."""
-    text = formatting.number(count)
+    text = numbers.number(count)
     return f"{text}+" if reason == UNCONFIRMED else text
 
 
@@ -154,7 +155,7 @@ def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
     facts: list[tuple[Any, Any]] = [
         (_("Which"), selection_text(operation, data=data)),
         (_("Frozen at"), display.full_moment(operation.cutoff)),
-        (_("Changed"), formatting.number(operation.changed)),
+        (_("Changed"), numbers.number(operation.changed)),
         (_("By"), display.visible(operation.created_by) or display.NOTHING),
         (_("Reason"), display.shown_text(operation.reason) or display.NOTHING),
         (_("How"), how_text(operation) or display.NOTHING),
@@ -164,7 +165,7 @@ def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
     if rate:
         text = gettext("%(number)s jobs per second")
         quick = rate >= 10
-        number = formatting.number(round(rate)) if quick else formatting.decimal(rate)
+        number = numbers.number(round(rate)) if quick else numbers.decimal(rate)
         text %= {"number": number}
         facts.append((_("Rate"), text))
     left = _seconds_left(operation)
@@ -177,7 +178,7 @@ def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
 
 def how_text(operation: BulkOperation) -> str:
     """What was chosen, in words."""
-    options = triage.bulk.options_of(operation.options)
+    options = operations.bulk.options_of(operation.options)
     parts = []
     if operation.kind == BulkKind.REPLAY:
         parts.append(_EXPIRY[options.expiry])
@@ -199,7 +200,7 @@ def how_text(operation: BulkOperation) -> str:
             "at most %(count)s jobs per minute",
             operation.per_minute,
         )
-        texts.append(text % {"count": formatting.number(operation.per_minute)})
+        texts.append(text % {"count": numbers.number(operation.per_minute)})
     return " · ".join(texts)
 
 
@@ -235,7 +236,7 @@ def _seconds_left(operation: BulkOperation) -> float | None:
 
 
 def _about(seconds: float) -> str:
-    return gettext("about %(span)s") % {"span": formatting.span(seconds)}
+    return gettext("about %(span)s") % {"span": numbers.span(seconds)}
 
 
 def _add_outcome(request: HttpRequest, progress: Progress) -> None:
@@ -248,7 +249,7 @@ def _add_outcome(request: HttpRequest, progress: Progress) -> None:
     for kind, label in BECAME.items():
         if kind not in found.counts:
             continue
-        count = formatting.number(found.counts[kind])
+        count = numbers.number(found.counts[kind])
         count = f"{count}+" if kind in found.capped else count
         if kind == UNSTARTED:
             progress.unstarted = count

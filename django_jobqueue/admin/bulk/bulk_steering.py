@@ -15,15 +15,16 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.base import JobQueueAdmin, may
 from django_jobqueue.admin.bulk.bulk_progress import Progress
 from django_jobqueue.admin.verbs.drafts import may_draft
+from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.models import BulkOperation
-from django_jobqueue.states import BulkKind, BulkState
+from django_jobqueue.operations import bulk_counting, bulk_steps
 from django_jobqueue.store.operations import ACTIVE, OPEN, RESUMABLE
-from django_jobqueue.triage import bulk_counting, bulk_steps
+from django_jobqueue.text import numbers
 
 STEP_SECONDS: Final = 2.0  # of work in a request, where no worker does it
 
@@ -81,15 +82,15 @@ class SteeredAdmin(JobQueueAdmin):
         return may_draft(request, kind)
 
     def _pause(self, request: HttpRequest, found: BulkOperation) -> UUID:
-        done = triage.bulk.pause(found.pk, by=request.user.get_username())
+        done = operations.bulk.pause(found.pk, by=request.user.get_username())
         return self._said(request, found, done, gettext("Paused."))
 
     def _resume(self, request: HttpRequest, found: BulkOperation) -> UUID:
-        done = triage.bulk.resume(found.pk, by=request.user.get_username())
+        done = operations.bulk.resume(found.pk, by=request.user.get_username())
         return self._said(request, found, done, gettext("Resumed."))
 
     def _stop(self, request: HttpRequest, found: BulkOperation) -> UUID:
-        done = triage.bulk.stop(found.pk, by=request.user.get_username())
+        done = operations.bulk.stop(found.pk, by=request.user.get_username())
         if found.state == BulkState.DRAFT:
             text = gettext("Discarded.")
         else:
@@ -99,7 +100,7 @@ class SteeredAdmin(JobQueueAdmin):
     def _undo(self, request: HttpRequest, found: BulkOperation) -> UUID:
         """Draft what cancels the created jobs: its page asks, and nothing is done
         before."""
-        made = triage.bulk.draft_undo(found.pk, by=request.user.get_username())
+        made = operations.bulk.draft_undo(found.pk, by=request.user.get_username())
         return made.id
 
     def _step(self, request: HttpRequest, found: BulkOperation) -> UUID:
@@ -113,7 +114,7 @@ class SteeredAdmin(JobQueueAdmin):
             "One step was run here: %(count)s jobs were changed.",
             changed,
         )
-        said = text % {"count": formatting.number(changed)}
+        said = text % {"count": numbers.number(changed)}
         return self._said(request, found, True, said)
 
     def _said(
@@ -138,7 +139,8 @@ class SteeredAdmin(JobQueueAdmin):
         """The buttons that this user has on this page."""
         state = operation.state
         resumable = state in RESUMABLE or (
-            state in ACTIVE and triage.bulk.is_abandoned(triage.bulk.get(operation.pk))
+            state in ACTIVE
+            and operations.bulk.is_abandoned(operations.bulk.get(operation.pk))
         )
         offered = (
             ("pause", _("Pause"), state in ACTIVE),
@@ -150,7 +152,7 @@ class SteeredAdmin(JobQueueAdmin):
                 "undo",
                 _("Cancel the created jobs that have not started (%(count)s)…")
                 % {"count": progress.unstarted},
-                bool(progress.unstarted) and state in triage.bulk.UNDOABLE,
+                bool(progress.unstarted) and state in operations.bulk.UNDOABLE,
             ),
         )
         return [

@@ -14,8 +14,8 @@ from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.lists.ranges import TimeRangeFilter
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.display import visible
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import ArchivedJob, FailureGroup
-from django_jobqueue.states import ArchivedStatus
 
 MOST_JOBS: Final = 5_000  # of a type, that are looked at for their groups
 MOST_GROUPS: Final = 1_000  # assigned ones, that are looked at for names

@@ -15,7 +15,6 @@ from django.http import (
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import timezones
 from django_jobqueue.admin.failures import failure_list, failure_states
 from django_jobqueue.admin.failures.failure_filters import (
     AssigneeFilter,
@@ -39,6 +38,7 @@ from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.admin.parts.sparkline import sparkline
 from django_jobqueue.admin.verbs.verb import Verb
 from django_jobqueue.models import FailureGroup
+from django_jobqueue.text import timezones
 
 
 @register(FailureGroup)

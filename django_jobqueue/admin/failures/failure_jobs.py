@@ -28,9 +28,9 @@ from django_jobqueue.admin.failures.failure_verbs import SeenForm
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.verbs import drafts
 from django_jobqueue.admin.verbs.actions import OperatedAdmin
+from django_jobqueue.domain.states import ArchivedStatus, BulkKind
 from django_jobqueue.models import FailureGroup
-from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.states import ArchivedStatus, BulkKind
+from django_jobqueue.search.selection import Selection, Table, Term
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

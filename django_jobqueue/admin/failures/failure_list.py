@@ -17,7 +17,6 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.failures.failure_states import ALL, LABELS
@@ -41,6 +40,7 @@ from django_jobqueue.store.failure_figures import (
     MOST_LOOKED_AT,
     Figures,
 )
+from django_jobqueue.text import numbers
 
 MOST_NAMES: Final = 3  # job types and releases of a row
 
@@ -79,7 +79,7 @@ class FailureGroupChangeList(JobChangeList):
                 format_html(
                     '{} <span class="jq-quiet">{}{}</span>',
                     label,
-                    formatting.number(counts[name]),
+                    numbers.number(counts[name]),
                     more,
                 ),
                 self.get_query_string({"state": None if name == ALL else name}),
@@ -149,7 +149,7 @@ def archived_cell(request: HttpRequest, fingerprint: UUID, figures: Figures) -> 
     """How many archived jobs, as a link to them."""
     count = figures.archived
     more = count > MOST_COUNTED
-    text = f"{formatting.number(MOST_COUNTED)}+" if more else formatting.number(count)
+    text = f"{numbers.number(MOST_COUNTED)}+" if more else numbers.number(count)
     if not count or not may_view(request, ArchivedJob):
         return text
     return _link("archivedjob", {"fingerprint": fingerprint}, text)
@@ -158,7 +158,7 @@ def archived_cell(request: HttpRequest, fingerprint: UUID, figures: Figures) -> 
 def waiting_cell(request: HttpRequest, fingerprint: UUID, figures: Figures) -> Any:
     """How many queued jobs failed so last, as a link to them; at least so many, where
     not all failures were looked at."""
-    text = formatting.number(figures.waiting)
+    text = numbers.number(figures.waiting)
     if figures.waiting and figures.looked_at >= MOST_LOOKED_AT:
         text = f"≥ {text}"
     if not figures.waiting or not may_view(request, QueuedJob):
@@ -182,7 +182,7 @@ def _names(found: Sequence[str]) -> str:
         return shown
     return _("%(names)s and %(count)s more") % {
         "names": shown,
-        "count": formatting.number(more),
+        "count": numbers.number(more),
     }
 
 

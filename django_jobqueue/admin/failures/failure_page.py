@@ -13,7 +13,6 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures.failure_list import archived_cell, waiting_cell
 from django_jobqueue.admin.failures.failure_trend import Trend, trends
@@ -22,10 +21,11 @@ from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.frames import Traceback, traceback_of
 from django_jobqueue.admin.permalink import permalink
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
-from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store import failure_figures
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.failure_figures import MOST_BROKEN_DOWN, Share
+from django_jobqueue.text import numbers
 
 EXAMPLES: Final = 10  # jobs
 MESSAGES: Final = 5
@@ -89,7 +89,7 @@ def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
         sample=_sample(group),
         messages=_messages(group),
         trends=trends(group.pk),
-        looked_at=formatting.number(looked_at),
+        looked_at=numbers.number(looked_at),
         is_all=looked_at < MOST_BROKEN_DOWN,
         breakdowns=_breakdowns(shares, looked_at),
         archived=_archived(request, group),
@@ -201,8 +201,8 @@ def _line(name: str, count: int, total: int) -> Line:
     percent = 100 * count / total
     return Line(
         name=display.visible(name) or _("unknown"),
-        count=formatting.number(count),
-        percent=formatting.percent(count / total),
+        count=numbers.number(count),
+        percent=numbers.percent(count / total),
         width=f"{percent:.1f}",
     )
 
@@ -240,7 +240,7 @@ def _waiting(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]:
             "job": display.link("queuedjob", job.pk, display.short_id(job.pk)),
             "job_type": display.visible(job.job_type_id),
             "when": display.moment(job.run_after),
-            "attempts": formatting.number(job.attempts),
+            "attempts": numbers.number(job.attempts),
         }
         for job in found.only("id", "job_type", "run_after", "attempts")[:EXAMPLES]
     ]

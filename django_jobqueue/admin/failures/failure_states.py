@@ -12,10 +12,10 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts import display
-from django_jobqueue.figures.group_states import STATES as STATES
-from django_jobqueue.figures.group_states import state_now as state_now
+from django_jobqueue.domain.states import GroupState
 from django_jobqueue.models import FailureGroup
-from django_jobqueue.states import GroupState
+from django_jobqueue.stats.group_states import STATES as STATES
+from django_jobqueue.stats.group_states import state_now as state_now
 
 ALL: Final = "all"
 MOST_COUNTED: Final = 10_000  # groups

@@ -12,10 +12,10 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.parts import charts
 from django_jobqueue.admin.parts.charts import Chart, Spark
 from django_jobqueue.models import FailureRollup
+from django_jobqueue.text import numbers, timezones
 
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
@@ -91,8 +91,8 @@ def _spark(columns: Iterable[tuple[datetime, Counts]]) -> Spark:
     counts = [counts for start, counts in columns]
     failed, retried = (sum(each) for each in zip(*counts, strict=True))
     summary = _("Last 24 hours: %(failed)s failed, %(retried)s retried.") % {
-        "failed": formatting.number(failed),
-        "retried": formatting.number(retried),
+        "failed": numbers.number(failed),
+        "retried": numbers.number(retried),
     }
     return charts.spark([(sum(pair), pair[0]) for pair in counts], summary)
 
@@ -100,20 +100,20 @@ def _spark(columns: Iterable[tuple[datetime, Counts]]) -> Spark:
 def _trend(label: Any, columns: Sequence[tuple[datetime, Counts]]) -> Trend:
     most = charts.top(max(sum(counts) for start, counts in columns))
     titled = [(_start(at), counts) for at, counts in columns]
-    failed = formatting.number(sum(counts[0] for start, counts in columns))
-    retried = formatting.number(sum(counts[1] for start, counts in columns))
+    failed = numbers.number(sum(counts[0] for start, counts in columns))
+    retried = numbers.number(sum(counts[1] for start, counts in columns))
     summary = _("%(window)s: %(failed)s failed, %(retried)s retried.")
     return Trend(
         label,
         Chart(
             width=charts.width_of(len(columns)),
             summary=summary % {"window": label, "failed": failed, "retried": retried},
-            y_labels=[formatting.number(most), formatting.number(most // 2), "0"],
+            y_labels=[numbers.number(most), numbers.number(most // 2), "0"],
             x_labels=[titled[0][0], titled[len(titled) // 2][0], titled[-1][0]],
             bars=charts.bars([_bar(*column) for column in titled], most),
         ),
         [
-            (start, formatting.number(counts[0]), formatting.number(counts[1]))
+            (start, numbers.number(counts[0]), numbers.number(counts[1]))
             for start, counts in reversed(titled)
             if any(counts)
         ],
@@ -123,8 +123,8 @@ def _trend(label: Any, columns: Sequence[tuple[datetime, Counts]]) -> Trend:
 def _bar(start: str, counts: Counts) -> tuple[str, list[tuple[str, int]]]:
     title = _("%(start)s: %(failed)s failed, %(retried)s retried") % {
         "start": start,
-        "failed": formatting.number(counts[0]),
-        "retried": formatting.number(counts[1]),
+        "failed": numbers.number(counts[0]),
+        "retried": numbers.number(counts[1]),
     }
     return title, [("failed", counts[0]), ("retried", counts[1])]
 

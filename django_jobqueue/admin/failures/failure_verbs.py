@@ -16,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, timezones, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.moments import MomentField
@@ -28,8 +28,9 @@ from django_jobqueue.admin.verbs.verb import (
     VerbForm,
     left_out,
 )
-from django_jobqueue.policy import WHO_LENGTH
-from django_jobqueue.triage.groups import NOTE_LENGTH, RELEASE_LENGTH
+from django_jobqueue.domain.policy import WHO_LENGTH
+from django_jobqueue.operations.groups import NOTE_LENGTH, RELEASE_LENGTH
+from django_jobqueue.text import numbers, timezones
 
 MOST_NAMES: Final = 200  # of staff, to choose from
 
@@ -199,7 +200,7 @@ class ResolveGroups(GroupVerb):
 
     def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
         """Resolve what did not regress unseen."""
-        return triage.resolve(
+        return operations.resolve(
             keys, in_release=said["in_release"], seen=said["seen"], by=by
         )
 
@@ -240,7 +241,7 @@ class IgnoreGroups(GroupVerb):
 
     def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
         """Ignore what did not regress unseen."""
-        return triage.ignore(keys, until=said["until"], seen=said["seen"], by=by)
+        return operations.ignore(keys, until=said["until"], seen=said["seen"], by=by)
 
 
 class ReopenGroups(GroupVerb):
@@ -274,7 +275,7 @@ class ReopenGroups(GroupVerb):
 
     def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
         """Reopen."""
-        return triage.reopen(keys, by=by)
+        return operations.reopen(keys, by=by)
 
 
 class AssignGroups(GroupVerb):
@@ -310,7 +311,7 @@ class AssignGroups(GroupVerb):
 
     def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
         """Assign."""
-        return triage.assign(keys, said["assignee"], by=by)
+        return operations.assign(keys, said["assignee"], by=by)
 
 
 class NoteGroups(GroupVerb):
@@ -343,11 +344,11 @@ class NoteGroups(GroupVerb):
 
     def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
         """Note it."""
-        return triage.note(keys, said["text"], by=by)
+        return operations.note(keys, said["text"], by=by)
 
 
 def _counted(text: str, count: int) -> str:
-    return text % {"count": formatting.number(count)}
+    return text % {"count": numbers.number(count)}
 
 
 def _staff() -> list[str]:

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.verbs.verb import (
@@ -20,7 +20,8 @@ from django_jobqueue.admin.verbs.verb import (
     VerbForm,
 )
 from django_jobqueue.conf import GREATEST
-from django_jobqueue.states import QueuedStatus
+from django_jobqueue.domain.states import QueuedStatus
+from django_jobqueue.text import numbers
 
 
 class AttemptsForm(VerbForm):
@@ -59,7 +60,7 @@ class AllowAttempts(WaitingVerb):
         )
         facts = [gettext("To run a job before its wait is over, let it run now.")]
         return Question(
-            text % {"count": formatting.number(len(rows))},
+            text % {"count": numbers.number(len(rows))},
             facts,
             [*_once_only(request, rows), *running_ones(rows)],
         )
@@ -67,11 +68,13 @@ class AllowAttempts(WaitingVerb):
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Change the number."""
         by, number = request.user.get_username(), said["max_attempts"]
-        changed = set(triage.allow_attempts([row.pk for row in rows], number, by=by))
+        changed = set(
+            operations.allow_attempts([row.pk for row in rows], number, by=by)
+        )
         text = ngettext(
             "%(count)s job was changed.", "%(count)s jobs were changed.", len(changed)
         )
-        entry = gettext("Attempts: %(number)s.") % {"number": formatting.number(number)}
+        entry = gettext("Attempts: %(number)s.") % {"number": numbers.number(number)}
         return Done.of(rows, changed, text, entry)
 
 
@@ -86,4 +89,4 @@ def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
         "here.",
         count,
     )
-    return [text % {"count": formatting.number(count)}]
+    return [text % {"count": numbers.number(count)}]

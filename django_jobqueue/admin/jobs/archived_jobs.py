@@ -11,7 +11,6 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.jobs.archived_page import page_of
 from django_jobqueue.admin.jobs.download import Download
@@ -36,9 +35,10 @@ from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, TimeRangeFilt
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.admin.verbs.verb import Verb
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from django_jobqueue.selection import Table
-from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.search.selection import Table
+from django_jobqueue.text import numbers
 
 
 @dataclass(slots=True)
@@ -130,12 +130,12 @@ class ArchivedJobAdmin(JobAdmin):
     @column(description=_("waited"))
     def waited(self, job: Any) -> str:
         """From due to the start of the last attempt."""
-        return display.short(formatting.duration(job.wait_ms))
+        return display.short(numbers.duration(job.wait_ms))
 
     @column(description=_("ran"))
     def ran(self, job: Any) -> str:
         """The length of the last attempt."""
-        return display.short(formatting.duration(job.run_ms))
+        return display.short(numbers.duration(job.run_ms))
 
     @column(description=_("finished"))
     def finished(self, job: Any) -> Any:

@@ -8,7 +8,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.jobs import following, related
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts
@@ -16,8 +15,9 @@ from django_jobqueue.admin.jobs.job_page import JobPage, Reader
 from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.parts import catalogue, display, tags
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import JobType
-from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.text import numbers
 
 
 def page_of(
@@ -63,8 +63,8 @@ def _summary(
         (_("Queue"), display.visible(job.queue)),
         (_("Priority"), job.priority),
         (_("Attempts"), tries_of(job, job_type)),
-        (_("Waited"), formatting.duration(job.wait_ms)),
-        (_("Ran"), formatting.duration(job.run_ms)),
+        (_("Waited"), numbers.duration(job.wait_ms)),
+        (_("Ran"), numbers.duration(job.run_ms)),
         (_("Worker"), display.visible(job.worker) or display.NOTHING),
         (_("Release"), display.visible(job.release) or display.NOTHING),
         (_("Expires"), display.full_moment(job.expires_at)),
@@ -87,14 +87,14 @@ def _start(job: Any, attempts: Attempts) -> list[Step]:
     is_shown = attempts.runs and job.status != ArchivedStatus.SUCCEEDED
     if job.started_at is None or is_shown:
         return []
-    note = gettext("waited %(span)s") % {"span": formatting.duration(job.wait_ms)}
+    note = gettext("waited %(span)s") % {"span": numbers.duration(job.wait_ms)}
     return [Step(gettext("started"), job.started_at, note)]
 
 
 def _end(job: Any) -> Step:
     note = ""
     if job.run_ms is not None:
-        note = gettext("ran %(span)s") % {"span": formatting.duration(job.run_ms)}
+        note = gettext("ran %(span)s") % {"span": numbers.duration(job.run_ms)}
     return Step(str(job.get_status_display()), job.finished_at, note, job.status)
 
 

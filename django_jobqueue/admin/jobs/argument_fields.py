@@ -22,8 +22,8 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts.display import visible
-from django_jobqueue.redaction import MASK, mask_data
-from django_jobqueue.registry import Declaration
+from django_jobqueue.domain.registry import Declaration
+from django_jobqueue.text.redaction import MASK, mask_data
 
 MISSING: Final = inspect.Parameter.empty
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.jobs.waiting import archived_twin
 from django_jobqueue.admin.verbs.verb import (
     Done,
@@ -20,8 +20,9 @@ from django_jobqueue.admin.verbs.verb import (
     left_out,
     with_reason,
 )
-from django_jobqueue.states import BulkKind, QueuedStatus
+from django_jobqueue.domain.states import BulkKind, QueuedStatus
 from django_jobqueue.store.cancel import Cancelled
+from django_jobqueue.text import numbers
 
 
 class CancelForm(VerbForm):
@@ -50,16 +51,14 @@ class CancelJobs(Verb):
         """How many wait and how many run."""
         text = ngettext("Cancel %(count)s job?", "Cancel %(count)s jobs?", len(rows))
         running = sum(row.status == QueuedStatus.RUNNING for row in rows)
-        question = Question(text % {"count": formatting.number(len(rows))})
+        question = Question(text % {"count": numbers.number(len(rows))})
         if len(rows) > running:
             text = ngettext(
                 "%(count)s waits: it is archived as cancelled at once.",
                 "%(count)s wait: they are archived as cancelled at once.",
                 len(rows) - running,
             )
-            question.facts.append(
-                text % {"count": formatting.number(len(rows) - running)}
-            )
+            question.facts.append(text % {"count": numbers.number(len(rows) - running)})
         if running:
             text = ngettext(
                 "%(count)s runs: its handler is asked to stop, and what it did stays.",
@@ -67,14 +66,14 @@ class CancelJobs(Verb):
                 "stays.",
                 running,
             )
-            question.warnings.append(text % {"count": formatting.number(running)})
+            question.warnings.append(text % {"count": numbers.number(running)})
         return question
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Cancel, and say which was which."""
         ids = [row.pk for row in rows]
         by = request.user.get_username()
-        cancelled = triage.cancel(ids, reason=said["reason"], by=by)
+        cancelled = operations.cancel(ids, reason=said["reason"], by=by)
         archived, asked = set(cancelled.archived), set(cancelled.asked)
         return Done(
             _what_happened(cancelled),
@@ -96,12 +95,12 @@ def _what_happened(cancelled: Cancelled) -> str:
             "%(count)s jobs were cancelled.",
             len(cancelled.archived),
         )
-        parts.append(text % {"count": formatting.number(len(cancelled.archived))})
+        parts.append(text % {"count": numbers.number(len(cancelled.archived))})
     if cancelled.asked:
         text = ngettext(
             "%(count)s running job was asked to stop.",
             "%(count)s running jobs were asked to stop.",
             len(cancelled.asked),
         )
-        parts.append(text % {"count": formatting.number(len(cancelled.asked))})
+        parts.append(text % {"count": numbers.number(len(cancelled.asked))})
     return " ".join(parts)

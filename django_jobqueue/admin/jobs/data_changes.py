@@ -9,10 +9,10 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.jobs.locked_data import LockedData, leaves, path_text
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.admin.parts.json_text import scalar
+from django_jobqueue.text import numbers
 
 MOST: Final = 100  # changes shown
 LONGEST: Final = 200  # characters shown of a value
@@ -60,7 +60,7 @@ def entry(found: Sequence[Change]) -> str:
     left = len(found) - len(told)
     if left:
         more = ngettext("and %(count)s more", "and %(count)s more", left)
-        told.append(more % {"count": formatting.number(left)})
+        told.append(more % {"count": numbers.number(left)})
     return _("Edited the data. %(changes)s.") % {"changes": "; ".join(told)}
 
 

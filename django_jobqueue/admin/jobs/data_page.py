@@ -21,7 +21,7 @@ from django_jobqueue.admin.parts.moments import MomentsForm
 from django_jobqueue.admin.parts.stored_json import stored, value_of
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import InvalidArguments, JobQueueError
-from django_jobqueue.triage.checks import checked_data
+from django_jobqueue.operations.checks import checked_data
 
 LARGEST: Final = 256 * 1024  # characters that an editor takes
 SALT: Final = "django_jobqueue.admin.jobs.data_page"

@@ -13,7 +13,7 @@ from django_jobqueue.admin.jobs.job_views import JobView, JobViews
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.json_text import Unreadable, masked, written
 from django_jobqueue.admin.parts.stored_json import stored, value_of
-from django_jobqueue.redaction import secrets_in
+from django_jobqueue.text.redaction import secrets_in
 
 LARGEST: Final = 32 * 1024 * 1024  # characters
 

@@ -9,11 +9,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.admin.base import VIEW_DATA
 from django_jobqueue.admin.jobs.data_changes import entry
 from django_jobqueue.admin.jobs.data_page import DataForm, DataPage
-from django_jobqueue.states import QueuedStatus
+from django_jobqueue.domain.states import QueuedStatus
 
 
 class EditData(DataPage):
@@ -40,6 +40,6 @@ class EditData(DataPage):
         """Edit, and write down what changed."""
         user: Any = request.user
         by = user.get_username()
-        triage.edit_data(form.job.pk, form.plain, expected=expected, by=by)
+        operations.edit_data(form.job.pk, form.plain, expected=expected, by=by)
         LogEntry.objects.log_actions(user.pk, [form.job], CHANGE, entry(form.changes))
         return form.job, gettext("The data were saved.")

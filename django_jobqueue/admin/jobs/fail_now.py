@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.jobs.waiting import WaitingVerb, archived_twin, running_ones
 from django_jobqueue.admin.verbs.verb import (
     Done,
@@ -19,6 +19,7 @@ from django_jobqueue.admin.verbs.verb import (
     left_out,
     with_reason,
 )
+from django_jobqueue.text import numbers
 
 
 class FailForm(VerbForm):
@@ -47,7 +48,7 @@ class FailJobs(WaitingVerb):
             "Fail %(count)s job now?", "Fail %(count)s jobs now?", len(rows)
         )
         return Question(
-            text % {"count": formatting.number(len(rows))},
+            text % {"count": numbers.number(len(rows))},
             [gettext("They are archived as failed, whatever attempts are left.")],
             running_ones(rows),
         )
@@ -56,14 +57,14 @@ class FailJobs(WaitingVerb):
         """Archive them."""
         by = request.user.get_username()
         ids = [row.pk for row in rows]
-        ended = set(triage.fail(ids, reason=said["reason"], by=by))
+        ended = set(operations.fail(ids, reason=said["reason"], by=by))
         text = ngettext(
             "%(count)s job was archived as failed.",
             "%(count)s jobs were archived as failed.",
             len(ended),
         )
         return Done(
-            text % {"count": formatting.number(len(ended))} if ended else "",
+            text % {"count": numbers.number(len(ended))} if ended else "",
             left_out(len(rows), len(ended)),
             [archived_twin(row) for row in rows if row.pk in ended],
             with_reason(gettext("Archived as failed."), said["reason"]),

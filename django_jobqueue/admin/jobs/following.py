@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs import related
 from django_jobqueue.admin.parts import display
-from django_jobqueue.ids import first_id
+from django_jobqueue.domain.ids import first_id
 from django_jobqueue.models import ArchivedJob, QueuedJob
 
 FOLLOWER: Final = "on_complete"  # who enqueued it, as the trigger writes it

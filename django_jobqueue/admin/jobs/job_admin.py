@@ -17,7 +17,6 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.job_views import JobViews
@@ -29,7 +28,8 @@ from django_jobqueue.admin.parts import catalogue, display, tags
 from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.search import IdSearch, SearchError
-from django_jobqueue.selection import Selection, Table, Term
+from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.text import numbers
 
 
 class JobAdmin(JobViews):
@@ -186,14 +186,14 @@ def tries_of(job: Any, job_type: JobType | None) -> Any:
     elif job.effective_max_attempts is not None:
         text = display.attempts(job.attempts, job.effective_max_attempts)
     else:
-        text = formatting.number(job.attempts)
+        text = numbers.number(job.attempts)
     if not job.crashes:
         return display.short(text)
     crashes = ngettext("%(count)s crash", "%(count)s crashes", job.crashes)
     return format_html(
         '{} <span class="jq-quiet">({})</span>',
         display.short(text),
-        crashes % {"count": formatting.number(job.crashes)},
+        crashes % {"count": numbers.number(job.crashes)},
     )
 
 

@@ -15,11 +15,11 @@ from django.db.models.functions import Cast, Left, Right
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.jobs.job_reports import Reports, Told
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.frames import Traceback, traceback_of
 from django_jobqueue.models import Failure
+from django_jobqueue.text import numbers
 
 INLINE: Final = 20  # attempts on a page, besides the first
 LONGEST_TRACEBACK: Final = 64 * 1024  # characters shown of one
@@ -59,7 +59,7 @@ class Attempt:
     @property
     def ran(self) -> str:
         """How long it took."""
-        return formatting.duration(self.ran_ms)
+        return numbers.duration(self.ran_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Run:
             "the same error, %(count)s times",
             len(self.attempts),
         )
-        return text % {"count": formatting.number(len(self.attempts))}
+        return text % {"count": numbers.number(len(self.attempts))}
 
 
 @dataclass(frozen=True, slots=True)

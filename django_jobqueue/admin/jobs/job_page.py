@@ -29,7 +29,7 @@ from django_jobqueue.admin.parts.json_text import Unreadable
 from django_jobqueue.admin.parts.json_tree import JsonTree
 from django_jobqueue.admin.parts.stored_json import stored, value_of
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
-from django_jobqueue.redaction import Secrets, mask_text, secrets_in
+from django_jobqueue.text.redaction import Secrets, mask_text, secrets_in
 
 MOST_ENTRIES: Final = 20
 LONGEST_ENTRY: Final = 2_000  # characters of what the history says

@@ -14,11 +14,13 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue import formatting, measure, timezones
 from django_jobqueue.admin.parts import display
+from django_jobqueue.domain import runtime_average
+from django_jobqueue.domain.report import LEVELS
+from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
 from django_jobqueue.models import ArchivedJob, QueuedJob, Report
-from django_jobqueue.report import LEVELS
-from django_jobqueue.states import ArchivedStatus, QueuedStatus
+from django_jobqueue.text import numbers as formatting
+from django_jobqueue.text import timezones
 
 MOST: Final = 40  # reports that a page reads
 MOST_LINES: Final = 1_000  # of one attempt
@@ -113,11 +115,11 @@ class Reports:
                 "%(count)s earlier lines were not kept.",
                 row.dropped,
             )
-            remarks.append(text % {"count": measure.number(row.dropped)})
+            remarks.append(text % {"count": runtime_average.number(row.dropped)})
         lines = list(self._lines(row.lines_text, remarks))
         return Told(
-            percent=measure.percent(row.done, row.total),
-            text=measure.text(row.done, row.total),
+            percent=runtime_average.percent(row.done, row.total),
+            text=runtime_average.text(row.done, row.total),
             note=self._text(row.note),
             at=display.moment(row.updated_at),
             left=left,
@@ -178,7 +180,7 @@ def _queries(row: Any) -> str:
     if row.queries is None:
         return ""
     text = ngettext("%(count)s query", "%(count)s queries", row.queries)
-    parts = [text % {"count": measure.number(row.queries)}]
+    parts = [text % {"count": runtime_average.number(row.queries)}]
     if row.query_ms is not None:
         parts.append(formatting.duration(round(row.query_ms)))
     return ", ".join(parts)

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.admin.parts.json_text import Number, masked, written
-from django_jobqueue.redaction import MASK, secrets_in
+from django_jobqueue.text.redaction import MASK, secrets_in
 
 Path = tuple[str | int, ...]
 _TOKEN: Final = re.compile(rf"{MASK} \d+")

@@ -17,7 +17,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.jobs.argument_fields import Argument, JsonField, arguments_of
 from django_jobqueue.admin.jobs.job_views import page_below
@@ -27,10 +27,10 @@ from django_jobqueue.admin.parts.moments import MomentField, MomentsForm
 from django_jobqueue.admin.verbs.actions import OperatedAdmin
 from django_jobqueue.admin.verbs.verb import with_reason
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.ids import new_id
+from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.exceptions import AlreadyArchived, JobQueueError
-from django_jobqueue.ids import new_id
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from django_jobqueue.registry import Declaration, registry
 
 ARGUMENT: Final = "argument_"  # before a parameter's name, in that of its field
 RAW: Final = "raw"  # the parameter of the address that asks for plain JSON
@@ -146,7 +146,7 @@ class NewJobs(OperatedAdmin):
         row: QueuedJob | ArchivedJob
         try:
             with transaction.atomic(using=conf.database):
-                job = triage.enqueue(
+                job = operations.enqueue(
                     job_type.name,
                     form.arguments,
                     run_after=said["run_after"],

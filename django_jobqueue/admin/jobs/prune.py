@@ -8,9 +8,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb
-from django_jobqueue.states import BulkKind
+from django_jobqueue.domain.states import BulkKind
+from django_jobqueue.text import numbers
 
 
 class PruneJobs(Verb):
@@ -31,7 +32,7 @@ class PruneJobs(Verb):
         """How many, and that they do not come back."""
         text = ngettext("Prune %(count)s job?", "Prune %(count)s jobs?", len(rows))
         return Question(
-            text % {"count": formatting.number(len(rows))},
+            text % {"count": numbers.number(len(rows))},
             warnings=[
                 gettext(
                     "What is pruned is deleted, with its failures, and does not come "
@@ -43,7 +44,7 @@ class PruneJobs(Verb):
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Prune them."""
         by = request.user.get_username()
-        gone = set(triage.prune_jobs([row.pk for row in rows], by=by))
+        gone = set(operations.prune_jobs([row.pk for row in rows], by=by))
         text = ngettext(
             "%(count)s job was pruned.", "%(count)s jobs were pruned.", len(gone)
         )

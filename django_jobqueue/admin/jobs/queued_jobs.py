@@ -15,7 +15,6 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, timezones
 from django_jobqueue.admin import jump
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.jobs.allow_attempts import AllowAttempts
@@ -44,6 +43,7 @@ from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, DueRangeFilte
 from django_jobqueue.admin.parts import bars, catalogue, display
 from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.admin.verbs.verb import Verb
+from django_jobqueue.domain.states import ALIVE, AttemptEnd, QueuedStatus
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
@@ -53,8 +53,8 @@ from django_jobqueue.models import (
     Worker,
 )
 from django_jobqueue.models.functions import ClockTimestamp
-from django_jobqueue.selection import RUNNING, Selection, Table
-from django_jobqueue.states import ALIVE, AttemptEnd, QueuedStatus
+from django_jobqueue.search.selection import RUNNING, Selection, Table
+from django_jobqueue.text import numbers, timezones
 
 PUT_OFF = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
 
@@ -175,7 +175,7 @@ class QueuedJobAdmin(JobAdmin):
     @column(description=_("priority"))
     def urgency(self, job: Any) -> str:
         """The greater, the sooner."""
-        return formatting.number(job.priority)
+        return numbers.number(job.priority)
 
     @column(description=_("state"))
     def state(self, job: Any) -> Any:
@@ -224,8 +224,8 @@ def state_of(job: Any, around: Around) -> Any:
     elif job.attempts:
         limit = catalogue.max_attempts(job, around.job_type)
         text = gettext("retrying after failure %(count)s of %(limit)s") % {
-            "count": formatting.number(job.attempts),
-            "limit": "∞" if limit is None else formatting.number(limit),
+            "count": numbers.number(job.attempts),
+            "limit": "∞" if limit is None else numbers.number(limit),
         }
         state = display.pill("retrying", text)
     else:

@@ -16,7 +16,7 @@ from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.jobs.why import why
 from django_jobqueue.admin.parts import display, tags
-from django_jobqueue.states import QueuedStatus
+from django_jobqueue.domain.states import QueuedStatus
 
 
 def page_of(

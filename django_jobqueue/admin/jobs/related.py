@@ -11,11 +11,11 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
+from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
-from django_jobqueue.states import ArchivedStatus, QueuedStatus
+from django_jobqueue.text import numbers
 
 MOST_REPLAYS: Final = 20
 LATELY: Final = 60  # jobs of the same type
@@ -122,7 +122,7 @@ def _dot(
 ) -> Dot:
     parts = [str(_status_label(status)), display.ago(finished)]
     if run_ms is not None:
-        parts.insert(1, _("ran %(span)s") % {"span": formatting.duration(run_ms)})
+        parts.insert(1, _("ran %(span)s") % {"span": numbers.duration(run_ms)})
     is_this = id == job.pk
     if is_this:
         parts.append(_("this job"))

@@ -9,12 +9,13 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, timezones, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.jobs.waiting import archived_twin
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, left_out
+from django_jobqueue.domain.states import ALIVE, QueuedStatus
 from django_jobqueue.models import Worker
-from django_jobqueue.states import ALIVE, QueuedStatus
+from django_jobqueue.text import numbers, timezones
 
 
 class ReleaseJobs(Verb):
@@ -34,7 +35,7 @@ class ReleaseJobs(Verb):
         """What can be taken, what it comes to, and what cannot."""
         lost = _lost(rows)
         text = ngettext("Release %(count)s job?", "Release %(count)s jobs?", len(rows))
-        question = Question(text % {"count": formatting.number(len(rows))})
+        question = Question(text % {"count": numbers.number(len(rows))})
         if lost:
             question.facts.append(
                 gettext(
@@ -49,7 +50,7 @@ class ReleaseJobs(Verb):
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Take what no living worker holds."""
         by = request.user.get_username()
-        taken = triage.release([row.pk for row in rows], by=by)
+        taken = operations.release([row.pk for row in rows], by=by)
         status = {one.id: one.status for one in taken}
         return Done(
             _what_happened(Counter(status.values())),
@@ -87,7 +88,7 @@ def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
         "nobody knows how far they came.",
         count,
     )
-    return [text % {"count": formatting.number(count)}]
+    return [text % {"count": numbers.number(count)}]
 
 
 def _held(count: int) -> list[str]:
@@ -100,7 +101,7 @@ def _held(count: int) -> list[str]:
         "would go on with them. Cancel them instead: their handlers are asked to stop.",
         count,
     )
-    return [text % {"count": formatting.number(count)}]
+    return [text % {"count": numbers.number(count)}]
 
 
 def _what_happened(counts: Counter[str]) -> str:
@@ -111,10 +112,10 @@ def _what_happened(counts: Counter[str]) -> str:
         text = ngettext(
             "%(count)s job waits again.", "%(count)s jobs wait again.", waiting
         )
-        parts.append(text % {"count": formatting.number(waiting)})
+        parts.append(text % {"count": numbers.number(waiting)})
     if archived:
         text = ngettext(
             "%(count)s job was archived.", "%(count)s jobs were archived.", archived
         )
-        parts.append(text % {"count": formatting.number(archived)})
+        parts.append(text % {"count": numbers.number(archived)})
     return " ".join(parts)

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.jobs.related import replays_of
 from django_jobqueue.admin.jobs.replay_options import (
     ReplayOptions,
@@ -29,9 +29,10 @@ from django_jobqueue.admin.verbs.verb import (
     left_out,
     with_reason,
 )
+from django_jobqueue.domain.states import ArchivedStatus, BulkKind
 from django_jobqueue.models import ArchivedJob
-from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.states import ArchivedStatus, BulkKind
+from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.text import numbers
 
 
 class ReplayForm(VerbForm, ReplayOptions):
@@ -73,7 +74,7 @@ class ReplayJobs(Verb):
         """What is among them, and what to know before."""
         text = ngettext("Replay %(count)s job?", "Replay %(count)s jobs?", len(rows))
         return Question(
-            text % {"count": formatting.number(len(rows))},
+            text % {"count": numbers.number(len(rows))},
             [_by_status(rows), *_repeats(rows)],
             [
                 *_once_only(request, rows),
@@ -91,7 +92,7 @@ class ReplayJobs(Verb):
         if said.get("skip_at_most_once"):
             once = catalogue.at_most_once(request, rows) - meanwhile - before
         chosen = [row for row in rows if row.pk not in before | once | meanwhile]
-        made = triage.replay_many(
+        made = operations.replay_many(
             [row.pk for row in chosen],
             by=request.user.get_username(),
             **options_of(said),
@@ -100,7 +101,7 @@ class ReplayJobs(Verb):
             "%(count)s job was replayed.", "%(count)s jobs were replayed.", len(made)
         )
         return Done(
-            text % {"count": formatting.number(len(made))} if made else "",
+            text % {"count": numbers.number(len(made))} if made else "",
             [
                 *_skipped(len(before), len(once)),
                 *_meanwhile(len(meanwhile)),
@@ -129,7 +130,7 @@ def _replayed_since(rows: Rows, newest: UUID | None) -> set[Any]:
 def _by_status(rows: Rows) -> str:
     counts = Counter(row.status for row in rows)
     parts = [
-        f"{ArchivedStatus(status).label} {formatting.number(count)}"
+        f"{ArchivedStatus(status).label} {numbers.number(count)}"
         for status, count in sorted(counts.items())
     ]
     return gettext("Status: %(counts)s.") % {"counts": ", ".join(parts)}
@@ -142,7 +143,7 @@ def _repeats(rows: Rows) -> list[str]:
     text = ngettext(
         "%(count)s was replayed before.", "%(count)s were replayed before.", count
     )
-    return [text % {"count": formatting.number(count)}]
+    return [text % {"count": numbers.number(count)}]
 
 
 def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
@@ -156,7 +157,7 @@ def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
         "effect.",
         count,
     )
-    return [text % {"count": formatting.number(count)}]
+    return [text % {"count": numbers.number(count)}]
 
 
 def _paused(request: HttpRequest, rows: Rows) -> list[str]:
@@ -179,7 +180,7 @@ def _gone(request: HttpRequest, rows: Rows) -> list[str]:
         "%(count)s cannot be replayed, because their job types are gone.",
         count,
     )
-    return [text % {"count": formatting.number(count)}]
+    return [text % {"count": numbers.number(count)}]
 
 
 def _lock(rows: Rows) -> None:
@@ -201,7 +202,7 @@ def _meanwhile(count: int) -> list[str]:
         "%(count)s were left out, because they were replayed meanwhile.",
         count,
     )
-    return [text % {"count": formatting.number(count)}]
+    return [text % {"count": numbers.number(count)}]
 
 
 def _skipped(before: int, once: int) -> list[str]:
@@ -224,6 +225,4 @@ def _skipped(before: int, once: int) -> list[str]:
             ),
         ),
     )
-    return [
-        text % {"count": formatting.number(count)} for count, text in texts if count
-    ]
+    return [text % {"count": numbers.number(count)} for count, text in texts if count]

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.admin.base import VIEW_DATA, may_view
 from django_jobqueue.admin.jobs.data_changes import entry
 from django_jobqueue.admin.jobs.data_page import DataForm, DataPage
@@ -19,8 +19,8 @@ from django_jobqueue.admin.jobs.replay_options import (
 )
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.verbs.verb import with_reason
+from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.states import Delivery
 
 
 class ReplayEditedForm(DataForm, ReplayOptions):
@@ -71,7 +71,7 @@ class ReplayEdited(DataPage):
         """Replay, and write down what was changed, with both."""
         user: Any = request.user
         said = form.cleaned_data
-        made = triage.replay(
+        made = operations.replay(
             form.job.pk, data=form.plain, by=user.get_username(), **options_of(said)
         )
         new = QueuedJob(id=made.id, job_type_id=made.job_type)

@@ -80,7 +80,7 @@ class ReplayOptions(MomentsForm):
 
 
 def options_of(said: dict[str, Any]) -> dict[str, Any]:
-    """What ``triage.replay`` is called with for these choices."""
+    """What ``operations.replay`` is called with for these choices."""
     expiry = said.get("expiry") or "same"
     expires = {"none": None, "new": said.get("expires_at")}.get(expiry, expiry)
     return {

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.fields import PriorityField, QueueField
@@ -20,7 +20,8 @@ from django_jobqueue.admin.verbs.verb import (
     Rows,
     VerbForm,
 )
-from django_jobqueue.states import BulkKind
+from django_jobqueue.domain.states import BulkKind
+from django_jobqueue.text import numbers
 
 
 class RescheduleForm(VerbForm):
@@ -53,7 +54,7 @@ class RescheduleForm(VerbForm):
                 "%(count)s jobs expire before that.",
                 len(late),
             )
-            raise ValidationError(text % {"count": formatting.number(len(late))})
+            raise ValidationError(text % {"count": numbers.number(len(late))})
         return at
 
     def clean(self) -> dict[str, Any]:
@@ -80,7 +81,7 @@ class RescheduleJobs(WaitingVerb):
             "Reschedule %(count)s job?", "Reschedule %(count)s jobs?", len(rows)
         )
         return Question(
-            text % {"count": formatting.number(len(rows))},
+            text % {"count": numbers.number(len(rows))},
             [gettext("Attempts and expiry stay as they are.")],
             running_ones(rows),
         )
@@ -89,7 +90,7 @@ class RescheduleJobs(WaitingVerb):
         """Change what was said."""
         changes = _changes(said)
         by = request.user.get_username()
-        changed = set(triage.reschedule([row.pk for row in rows], by=by, **changes))
+        changed = set(operations.reschedule([row.pk for row in rows], by=by, **changes))
         text = ngettext(
             "%(count)s job was rescheduled.",
             "%(count)s jobs were rescheduled.",
@@ -99,7 +100,7 @@ class RescheduleJobs(WaitingVerb):
 
 
 def _changes(said: dict[str, Any]) -> dict[str, Any]:
-    """What is to be changed, as ``triage.reschedule`` takes it."""
+    """What is to be changed, as ``operations.reschedule`` takes it."""
     names = ("run_after", "priority", "queue")
     return {name: said[name] for name in names if said.get(name) not in (None, "")}
 

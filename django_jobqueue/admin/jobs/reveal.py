@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA
 from django_jobqueue.admin.jobs.job_page import Reader
 from django_jobqueue.admin.jobs.job_views import JobView, JobViews
@@ -31,7 +31,7 @@ class Reveal(JobView):
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         user: Any = request.user
-        triage.reveal(job.pk, by=user.get_username())
+        operations.reveal(job.pk, by=user.get_username())
         entry = gettext("Saw the secrets in the data and the result.")
         LogEntry.objects.log_actions(user.pk, [job], CHANGE, entry)
         job_type = catalogue.job_types(request).get(job.job_type_id)

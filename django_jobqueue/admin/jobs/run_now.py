@@ -8,10 +8,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows
-from django_jobqueue.states import BulkKind
+from django_jobqueue.domain.states import BulkKind
+from django_jobqueue.text import numbers
 
 
 class RunJobsNow(WaitingVerb):
@@ -27,7 +28,7 @@ class RunJobsNow(WaitingVerb):
         """How many are running already."""
         text = ngettext("Run %(count)s job now?", "Run %(count)s jobs now?", len(rows))
         return Question(
-            text % {"count": formatting.number(len(rows))},
+            text % {"count": numbers.number(len(rows))},
             [gettext("They become due at once; attempts and expiry stay as they are.")],
             running_ones(rows),
         )
@@ -35,7 +36,7 @@ class RunJobsNow(WaitingVerb):
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Make them due."""
         by = request.user.get_username()
-        changed = set(triage.run_now([row.pk for row in rows], by=by))
+        changed = set(operations.run_now([row.pk for row in rows], by=by))
         text = ngettext(
             "%(count)s job is due now.", "%(count)s jobs are due now.", len(changed)
         )

@@ -12,12 +12,12 @@ from django.db.models.query import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
-from django_jobqueue import timezones
 from django_jobqueue.admin.base import REVEAL_DATA, VIEW_DATA, may
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.redaction import is_secret
 from django_jobqueue.search import IdSearch, SearchError, parse
-from django_jobqueue.selection import Selection, Term
+from django_jobqueue.search.selection import Selection, Term
+from django_jobqueue.text import timezones
+from django_jobqueue.text.redaction import is_secret
 
 MOST_NAMES: Final = 10  # of job types that may be meant
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.jobs.job_attempts import Attempts, Run
 from django_jobqueue.admin.parts import display
+from django_jobqueue.text import numbers
 
 MOST_RUNS: Final = 8
 AT_ONCE: Final = timedelta(seconds=1)  # between creation and due, no wait was meant
@@ -85,4 +85,4 @@ def _step(run: Run, earlier: Run | None) -> Step:
 
 
 def _span(seconds: float) -> str:
-    return formatting.duration(round(seconds * 1_000))
+    return numbers.duration(round(seconds * 1_000))

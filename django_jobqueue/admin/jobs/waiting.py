@@ -6,10 +6,10 @@ from typing import Any
 
 from django.utils.translation import ngettext
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.verbs.verb import Rows, Verb
+from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.states import QueuedStatus
+from django_jobqueue.text import numbers
 
 
 class WaitingVerb(Verb):
@@ -30,7 +30,7 @@ def running_ones(rows: Rows) -> list[str]:
         "%(count)s are running already and are left alone.",
         count,
     )
-    return [text % {"count": formatting.number(count)}]
+    return [text % {"count": numbers.number(count)}]
 
 
 def archived_twin(row: QueuedJob) -> ArchivedJob:

@@ -15,12 +15,12 @@ from django.utils.dateparse import parse_datetime
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.frames import Traceback, traceback_of
+from django_jobqueue.domain.states import ALIVE
 from django_jobqueue.models import Failure, QueuedJob, Worker
-from django_jobqueue.states import ALIVE
+from django_jobqueue.text import numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _job(request: HttpRequest, id: str) -> Any:
 def _ran(seconds: Any) -> str:
     if not isinstance(seconds, int | float):
         return ""
-    return formatting.duration(round(seconds * 1_000))
+    return numbers.duration(round(seconds * 1_000))
 
 
 def _traceback(said: dict[str, Any]) -> Traceback | None:

@@ -12,14 +12,15 @@ from django.db.models import Count
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 
-from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.policies import effective_concurrency
+from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
-from django_jobqueue.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.store.ahead import Place, ahead
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rows import Lane
+from django_jobqueue.text import numbers as formatting
+from django_jobqueue.text import timezones
 
 MOST_AHEAD: Final = 100  # counted no further
 

@@ -14,14 +14,14 @@ from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.lists.counts import About, count
 from django_jobqueue.admin.lists.filters import TabFilter
 from django_jobqueue.admin.lists.positions import Key, Position
 from django_jobqueue.admin.lists.selected import indexed_part, matching
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.chips import Chip, Tab, search_chips
-from django_jobqueue.selection import Selection
+from django_jobqueue.search.selection import Selection
+from django_jobqueue.text import numbers
 
 AFTER: Final = "after"  # the page of what is older than this position
 BEFORE: Final = "before"  # the page of what is newer
@@ -170,7 +170,7 @@ class JobChangeList(PlainChangeList):
         opts = self.opts
         number = self.result_count
         name = opts.verbose_name if number == 1 else opts.verbose_name_plural
-        text = str(number) if isinstance(number, About) else formatting.number(number)
+        text = str(number) if isinstance(number, About) else numbers.number(number)
         return f"{text} {name}"
 
     @property
@@ -193,7 +193,7 @@ class JobChangeList(PlainChangeList):
     @property
     def window_text(self) -> str:
         """How many rows an unindexed filter looks through."""
-        return formatting.number(self.window)
+        return numbers.number(self.window)
 
     @property
     def newest_link(self) -> str:

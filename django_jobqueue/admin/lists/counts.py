@@ -8,9 +8,9 @@ from typing import Any, Final
 from django.db import models
 from django.db.models.query import QuerySet
 
-from django_jobqueue import formatting
 from django_jobqueue.store.budget import in_time
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.text import numbers
 
 CAP: Final = 10_000  # counted no further
 BUDGET: Final = 120  # milliseconds; a rare value without an index takes seconds
@@ -43,10 +43,10 @@ def count(queryset: QuerySet[Any], *, cap: int = CAP, budget: int = BUDGET) -> i
         return counted
     estimated = _estimated(plain)
     if counted is None:
-        return About(estimated, formatting.about(estimated))
+        return About(estimated, numbers.about(estimated))
     if estimated < 2 * cap:
-        return About(cap + 1, formatting.at_least(cap + 1, cap))
-    return About(estimated, formatting.about(estimated))
+        return About(cap + 1, numbers.at_least(cap + 1, cap))
+    return About(estimated, numbers.about(estimated))
 
 
 def _counted(queryset: QuerySet[Any], budget: int) -> int | None:

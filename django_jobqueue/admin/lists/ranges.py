@@ -21,11 +21,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rangefilter.filters import DateTimeRangeFilter  # type: ignore[import-untyped]
 
-from django_jobqueue import timezones
 from django_jobqueue.admin.parts.chips import Chip
 from django_jobqueue.admin.parts.display import exact
 from django_jobqueue.search import SearchError
-from django_jobqueue.selection import Table, Term
+from django_jobqueue.search.selection import Table, Term
+from django_jobqueue.text import timezones
 
 START_OF_DAY = clock.time.min
 END_OF_DAY = clock.time.max

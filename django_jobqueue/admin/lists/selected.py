@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.search import SearchError
-from django_jobqueue.selection import (
+from django_jobqueue.search.selection import (
     RUNNING,
     Selection,
     SelectionError,

@@ -11,7 +11,6 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.overview import overview_tables
 from django_jobqueue.admin.overview.overview_tables import (
     OperationRow,
@@ -23,12 +22,13 @@ from django_jobqueue.admin.parts.depths import age_text
 from django_jobqueue.admin.parts.history_charts import History
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
-from django_jobqueue.figures import attention, overview
-from django_jobqueue.figures.attention import Concern
-from django_jobqueue.figures.lines import total
-from django_jobqueue.figures.overview import Overview
-from django_jobqueue.figures.present import has_lapsed, is_alive
-from django_jobqueue.figures.window import HOUR, WINDOWS
+from django_jobqueue.stats import attention, overview
+from django_jobqueue.stats.attention import Concern
+from django_jobqueue.stats.lines import total
+from django_jobqueue.stats.overview import Overview
+from django_jobqueue.stats.present import has_lapsed, is_alive
+from django_jobqueue.stats.window import HOUR, WINDOWS
+from django_jobqueue.text import numbers
 
 PARAMETER: Final = "window"
 
@@ -118,8 +118,8 @@ def _cards(request: HttpRequest, found: Overview) -> list[Card]:
         ),
         Card(
             _("Running"),
-            formatting.number(depths.running),
-            _("of %(count)s slots") % {"count": formatting.number(slots)},
+            numbers.number(depths.running),
+            _("of %(count)s slots") % {"count": numbers.number(slots)},
             _list(request, "queuedjob", state="running"),
         ),
         Card(
@@ -135,7 +135,7 @@ def _cards(request: HttpRequest, found: Overview) -> list[Card]:
         Card(_("Finished"), _rate(line.finished / minutes), _per_minute(window)),
         Card(
             _("Failed"),
-            formatting.percent(share),
+            numbers.percent(share),
             window,
             _list(request, "archivedjob", status="failed"),
             is_bad=share is not None and 100 * share > conf.alert_failed,
@@ -149,10 +149,10 @@ def _workers_card(request: HttpRequest, found: Overview, alive: int) -> Card:
     note = ""
     if lapsed:
         note = ngettext("%(count)s lapsed", "%(count)s lapsed", lapsed)
-        note %= {"count": formatting.number(lapsed)}
+        note %= {"count": numbers.number(lapsed)}
     return Card(
         _("Workers alive"),
-        formatting.number(alive),
+        numbers.number(alive),
         note,
         _list(request, "worker"),
         is_bad=not alive or lapsed > 0,
@@ -164,9 +164,7 @@ def _per_minute(window: str) -> str:
 
 
 def _rate(number: float) -> str:
-    return (
-        formatting.number(round(number)) if number >= 10 else formatting.decimal(number)
-    )
+    return numbers.number(round(number)) if number >= 10 else numbers.decimal(number)
 
 
 def _list(request: HttpRequest, model: str, **query: str) -> str:
@@ -182,7 +180,7 @@ def _pointer(request: HttpRequest, concern: Concern) -> Pointer:
     if concern.others:
         others = ngettext(
             "and %(count)s more like it", "and %(count)s more like it", concern.others
-        ) % {"count": formatting.number(concern.others)}
+        ) % {"count": numbers.number(concern.others)}
     return Pointer(
         text=display.visible(concern.message),
         url=_place(request, concern),

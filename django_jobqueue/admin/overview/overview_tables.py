@@ -12,7 +12,6 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import Spark, spark
@@ -20,11 +19,12 @@ from django_jobqueue.admin.parts.depths import age_text
 from django_jobqueue.admin.parts.history_charts import HALF, MOST, time_text
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
-from django_jobqueue.figures.lines import Depths, Line, by_queue, by_type
-from django_jobqueue.figures.overview import Overview
-from django_jobqueue.figures.present import is_alive
-from django_jobqueue.states import WorkerState
+from django_jobqueue.domain.states import WorkerState
+from django_jobqueue.stats.lines import Depths, Line, by_queue, by_type
+from django_jobqueue.stats.overview import Overview
+from django_jobqueue.stats.present import is_alive
 from django_jobqueue.store import stats
+from django_jobqueue.text import numbers
 
 MOST_LINES: Final = 200
 MOST_WORKERS: Final = 50
@@ -108,7 +108,7 @@ def queues(request: HttpRequest, overview: Overview) -> Table:
 
 def count(depths: Depths, name: str) -> str:
     """A number of jobs; with a plus if that many and perhaps more."""
-    text = formatting.number(getattr(depths, name))
+    text = numbers.number(getattr(depths, name))
     return f"{text}+" if name in depths.at_least else text
 
 
@@ -131,7 +131,7 @@ def workers(request: HttpRequest, overview: Overview) -> list[WorkerRow]:
             if one.queues is None
             else display.names(one.queues),
             memory=filesizeformat(one.rss) if one.rss else display.NOTHING,
-            age=formatting.span(one.age),
+            age=numbers.span(one.age),
             release=display.visible(one.release) or display.NOTHING,
         )
         for one in found
@@ -193,7 +193,7 @@ def _hidden(count: int) -> Iterator[str]:
             "%(count)s more with fewer failures and jobs are not shown.",
             count,
         )
-        yield text % {"count": formatting.number(count)}
+        yield text % {"count": numbers.number(count)}
 
 
 def _idle(count: int, overview: Overview) -> Iterator[str]:
@@ -205,7 +205,7 @@ def _idle(count: int, overview: Overview) -> Iterator[str]:
             count,
         )
         window = overview.window.label
-        yield text % {"count": formatting.number(count), "window": window}
+        yield text % {"count": numbers.number(count), "window": window}
 
 
 class Addresses:
@@ -252,11 +252,11 @@ def _row(line: Line, addresses: Addresses, overview: Overview, is_paused: bool) 
         later=waiting("later"),
         retrying=waiting("retrying"),
         running=waiting("running"),
-        limit="" if limit is None else formatting.number(limit),
+        limit="" if limit is None else numbers.number(limit),
         oldest=Cell(age_text(depths.oldest), is_bad=is_slow),
-        finished=formatting.number(line.finished),
+        finished=numbers.number(line.finished),
         failed=Cell(
-            formatting.percent(share),
+            numbers.percent(share),
             failed if line.failed else "",
             is_bad=share is not None and 100 * share > conf.alert_failed,
         ),
@@ -270,8 +270,8 @@ def _row(line: Line, addresses: Addresses, overview: Overview, is_paused: bool) 
 def _trend_text(line: Line, overview: Overview) -> str:
     text = _("%(finished)s finished, %(failed)s of them failed, %(window)s")
     return text % {
-        "finished": formatting.number(line.finished),
-        "failed": formatting.number(line.failed),
+        "finished": numbers.number(line.finished),
+        "failed": numbers.number(line.failed),
         "window": overview.window.label,
     }
 
@@ -295,5 +295,5 @@ def _queues(worker: stats.WorkerRow) -> str:
 
 def _progress(operation: Any) -> str:
     if operation.total is None:
-        return formatting.number(operation.seen)
-    return f"{formatting.number(operation.seen)} / {formatting.number(operation.total)}"
+        return numbers.number(operation.seen)
+    return f"{numbers.number(operation.seen)} / {numbers.number(operation.total)}"

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from django.http import HttpRequest
 
-from django_jobqueue import timezones
 from django_jobqueue.admin.parts.policies import effective_max_attempts
+from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import JobType, Queue
-from django_jobqueue.states import Delivery
 from django_jobqueue.store import lanes
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.text import timezones
 
 _TYPES = "_jobqueue_job_types"
 _QUEUES = "_jobqueue_queues"

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.parts import display
 from django_jobqueue.store import stats
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.stats import CAP, Depth
+from django_jobqueue.text import numbers
 
 
 def depths(request: HttpRequest) -> list[Depth]:
@@ -35,12 +35,12 @@ def by_queue(request: HttpRequest) -> dict[str, Depth]:
 
 def count_text(count: int) -> str:
     """A count as it is shown: none is counted above the cap."""
-    return formatting.at_least(count, CAP)
+    return numbers.at_least(count, CAP)
 
 
 def age_text(seconds: float | None) -> str:
     """How long the oldest ready job has waited."""
-    return display.NOTHING if seconds is None else formatting.span(max(0.0, seconds))
+    return display.NOTHING if seconds is None else numbers.span(max(0.0, seconds))
 
 
 def ready_cell(depth: Depth) -> Any:

@@ -14,10 +14,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from django_jobqueue import timezones
-from django_jobqueue.formatting import NOTHING as NOTHING
-from django_jobqueue.formatting import number, span
-from django_jobqueue.redaction import mask_text
+from django_jobqueue.text import timezones
+from django_jobqueue.text.numbers import NOTHING as NOTHING
+from django_jobqueue.text.numbers import number, span
+from django_jobqueue.text.redaction import mask_text
 
 CELL: Final = 120  # characters of a message in a list
 

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.policy import PRIORITIES
+from django_jobqueue.domain.policy import PRIORITIES
 
 
 class PriorityField(forms.IntegerField):

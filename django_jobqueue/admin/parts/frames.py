@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final
 
 from django_jobqueue.admin.parts.display import shown_text
-from django_jobqueue.fingerprints import is_project_file
+from django_jobqueue.domain.fingerprints import is_project_file
 from django_jobqueue.models import Failure
 
 _FRAME: Final = re.compile(  # the bars are those of exception groups

@@ -10,12 +10,12 @@ from typing import Any, Final
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.parts import charts
 from django_jobqueue.admin.parts.charts import Chart, Decades
-from django_jobqueue.figures.overview import Overview
-from django_jobqueue.figures.window import HOUR, WEEK, Window
+from django_jobqueue.stats.overview import Overview
+from django_jobqueue.stats.window import HOUR, WEEK, Window
 from django_jobqueue.store.history import Span
+from django_jobqueue.text import numbers, timezones
 
 MOST: Final = 0.95  # of the attempts
 HALF: Final = 0.5
@@ -67,7 +67,7 @@ def history(overview: Overview) -> History:
 
 def time_text(seconds: float | None) -> str:
     """A percentile as text."""
-    return formatting.duration(None if seconds is None else round(seconds * 1_000))
+    return numbers.duration(None if seconds is None else round(seconds * 1_000))
 
 
 def _finished(
@@ -90,7 +90,7 @@ def _finished(
         for start, span in zip(starts, spans, strict=True)
     ]
     totals = {
-        kind: formatting.number(sum(getattr(s, kind) for s in found)) for kind in KINDS
+        kind: numbers.number(sum(getattr(s, kind) for s in found)) for kind in KINDS
     }
     summary = _(
         "Jobs that ended, %(window)s: %(succeeded)s succeeded, %(failed)s failed, "
@@ -99,7 +99,7 @@ def _finished(
     return Chart(
         width=charts.width_of(len(spans)),
         summary=summary % {**totals, "window": window.label},
-        y_labels=[formatting.number(most), formatting.number(most // 2), "0"],
+        y_labels=[numbers.number(most), numbers.number(most // 2), "0"],
         x_labels=labels,
         bars=charts.bars(columns, most),
     )
@@ -131,17 +131,17 @@ def _greatest(values: Sequence[float | None]) -> str:
 
 def _bar_title(window: Window, start: datetime, span: Span) -> str:
     text = _("%(time)s: %(succeeded)s succeeded, %(failed)s failed, %(other)s other")
-    counts = {kind: formatting.number(getattr(span, kind)) for kind in KINDS}
+    counts = {kind: numbers.number(getattr(span, kind)) for kind in KINDS}
     return text % {**counts, "time": _moment(window, start)}
 
 
 def _row(window: Window, start: datetime, span: Span) -> Row:
     return Row(
         start=_moment(window, start),
-        succeeded=formatting.number(span.succeeded),
-        failed=formatting.number(span.failed),
-        other=formatting.number(span.other),
-        retried=formatting.number(span.retried),
+        succeeded=numbers.number(span.succeeded),
+        failed=numbers.number(span.failed),
+        other=numbers.number(span.other),
+        retried=numbers.number(span.retried),
         wait=time_text(span.wait_time(MOST)),
         run_half=time_text(span.run_time(HALF)),
         run=time_text(span.run_time(MOST)),

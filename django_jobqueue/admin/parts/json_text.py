@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
-from django_jobqueue.redaction import mask_json
+from django_jobqueue.text.redaction import mask_json
 
 STEP: Final = "  "
 

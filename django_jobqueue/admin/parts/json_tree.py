@@ -11,7 +11,6 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.admin.parts.json_text import (
     STEP,
@@ -20,6 +19,7 @@ from django_jobqueue.admin.parts.json_text import (
     masked,
     scalar,
 )
+from django_jobqueue.text import numbers
 
 LONGEST: Final = 256 * 1024  # characters that the page has of a value
 LONGEST_TEXT: Final = 2_000  # characters of a text before the rest folds
@@ -149,7 +149,7 @@ class _Writer:
         yield self._line(f"{before}{text[:LONGEST_TEXT]}")
         rest = text[LONGEST_TEXT:]
         label = gettext("… and %(count)s more characters")
-        label %= {"count": formatting.number(len(rest))}
+        label %= {"count": numbers.number(len(rest))}
         self.left -= FOLD
         yield _fold(label, self._line(f"{rest}{after}"))
 
@@ -185,7 +185,7 @@ def _count(value: Any) -> str:
         text = ngettext("%(count)s key", "%(count)s keys", len(value))
     else:
         text = ngettext("%(count)s item", "%(count)s items", len(value))
-    return text % {"count": formatting.number(len(value))}
+    return text % {"count": numbers.number(len(value))}
 
 
 def _shape(value: Any) -> Any:
@@ -195,8 +195,8 @@ def _shape(value: Any) -> Any:
     if isinstance(value, list) and value:
         inner = _shape(value[0])
         if isinstance(inner, _Word):
-            return _Word(f"[{formatting.number(len(value))} × {inner}]")
-        return [_Word(f"{formatting.number(len(value))} ×"), inner]
+            return _Word(f"[{numbers.number(len(value))} × {inner}]")
+        return [_Word(f"{numbers.number(len(value))} ×"), inner]
     return _Word(type_of(value))
 
 
@@ -204,7 +204,7 @@ def _tree(pieces: list[Piece], writer: _Writer) -> JsonTree:
     note = ""
     if writer.is_full:
         note = gettext("Only the first %(shown)s characters are shown.")
-        note %= {"shown": formatting.number(LONGEST)}
+        note %= {"shown": numbers.number(LONGEST)}
     return JsonTree(_joined(pieces), note, writer.is_full)
 
 

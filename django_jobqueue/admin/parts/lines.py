@@ -8,12 +8,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.parts import display
-from django_jobqueue.figures.lines import Line
+from django_jobqueue.stats.lines import Line
 from django_jobqueue.store import history
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.stats import Recent
+from django_jobqueue.text import numbers, timezones
 
 
 def last_day(key: Callable[[Recent], str]) -> dict[str, Line]:
@@ -30,10 +30,10 @@ def finished_cell(line: Line) -> Any:
     """How many jobs finished, and the share of those that failed."""
     if not line.finished:
         return display.NOTHING
-    text = _("%(share)s failed") % {"share": formatting.percent(line.failed_share)}
+    text = _("%(share)s failed") % {"share": numbers.percent(line.failed_share)}
     return display.lines(
         [
-            formatting.number(line.finished),
+            numbers.number(line.finished),
             display.pill("failed", text) if line.failed else text,
         ]
     )

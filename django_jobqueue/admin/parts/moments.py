@@ -9,7 +9,7 @@ from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from django_jobqueue import timezones
+from django_jobqueue.text import timezones
 
 
 class MomentField(forms.DateTimeField):

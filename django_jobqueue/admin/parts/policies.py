@@ -10,14 +10,14 @@ from django.db.models import TextChoices
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.parts import display
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.policy import UNSET, attempts_in_force, limit_in_force
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.states import ArchivedStatus, Delivery
 from django_jobqueue.models import JobType
-from django_jobqueue.policy import UNSET, attempts_in_force, limit_in_force
-from django_jobqueue.registry import registry
-from django_jobqueue.states import ArchivedStatus, Delivery
 from django_jobqueue.store.job_types import OVERRIDABLE
+from django_jobqueue.text import numbers
 
 OPTIONS: Final = tuple(OVERRIDABLE)
 LABELS: Final = {
@@ -98,7 +98,7 @@ def override_text(option: str, value: Any) -> str:
             return limit_text(limit_in_force(None, value))
         case "timeout":
             return _span(value or None)
-    return formatting.length(value)
+    return numbers.length(value)
 
 
 def code_text(job_type: JobType, option: str) -> str:
@@ -140,12 +140,12 @@ def limit_text(limit: int | None) -> str:
     """A limit on how many."""
     if limit is None:
         return gettext("no limit")
-    return gettext("0 (paused)") if limit == 0 else formatting.number(limit)
+    return gettext("0 (paused)") if limit == 0 else numbers.number(limit)
 
 
 def attempts_text(limit: int | None) -> str:
     """A number of attempts."""
-    return gettext("without end") if limit is None else formatting.number(limit)
+    return gettext("without end") if limit is None else numbers.number(limit)
 
 
 def _row(job_type: JobType, option: str) -> PolicyRow:
@@ -176,9 +176,9 @@ def _retention(status: ArchivedStatus) -> str:
     seconds = conf.retention[status.value]
     kept = gettext("for ever")
     if seconds is not None:
-        kept = formatting.length(timedelta(seconds=seconds))
+        kept = numbers.length(timedelta(seconds=seconds))
     return f"{status.label} {kept}"
 
 
 def _span(value: timedelta | None) -> str:
-    return gettext("none") if value is None else formatting.length(value)
+    return gettext("none") if value is None else numbers.length(value)

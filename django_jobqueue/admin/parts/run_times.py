@@ -8,9 +8,9 @@ from typing import Final
 
 from django.utils.translation import gettext as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.parts import display
-from django_jobqueue.histogram import BOUNDS
+from django_jobqueue.domain.histogram import BOUNDS
+from django_jobqueue.text import numbers
 
 HEIGHT: Final = 96
 STEP: Final = 20  # from bar to bar
@@ -78,7 +78,7 @@ def at_most(seconds: float | None) -> str:
     """A percentile: the true one is not greater."""
     if seconds is None:
         return display.NOTHING
-    return f"≤ {formatting.duration(round(seconds * 1_000))}"
+    return f"≤ {numbers.duration(round(seconds * 1_000))}"
 
 
 def _bar(place: int, index: int, count: int, most: int) -> Bar:
@@ -88,7 +88,7 @@ def _bar(place: int, index: int, count: int, most: int) -> Bar:
         y=str(HEIGHT - height),
         height=str(height),
         label=_label(index),
-        count=formatting.number(count),
+        count=numbers.number(count),
     )
 
 

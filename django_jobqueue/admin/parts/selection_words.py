@@ -9,10 +9,10 @@ from typing import Any, Final
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.parts import display
-from django_jobqueue.redaction import MASK, mask_at
-from django_jobqueue.selection import FIELDS, Kind, Selection, Table, Term
+from django_jobqueue.search.selection import FIELDS, Kind, Selection, Table, Term
+from django_jobqueue.text import numbers
+from django_jobqueue.text.redaction import MASK, mask_at
 
 MOST_IDS: Final = 3  # named; of others the number
 
@@ -105,14 +105,14 @@ def phrase(term: Term, *, data: bool = True) -> str:
 def _ids(ids: tuple[Any, ...]) -> str:
     if len(ids) > MOST_IDS:
         return gettext("%(count)s jobs by their ids") % {
-            "count": formatting.number(len(ids))
+            "count": numbers.number(len(ids))
         }
     return gettext("id: %(ids)s") % {"ids": display.names(ids)}
 
 
 def _groups(count: int) -> str:
     text = ngettext("%(count)s failure group", "%(count)s failure groups", count)
-    return text % {"count": formatting.number(count)}
+    return text % {"count": numbers.number(count)}
 
 
 def _value(term: Term, kind: Kind) -> str:
@@ -120,7 +120,7 @@ def _value(term: Term, kind: Kind) -> str:
     if isinstance(value, datetime):
         return display.exact(value)
     if kind is Kind.MILLISECONDS:
-        return formatting.duration(value)
+        return numbers.duration(value)
     if kind is Kind.JSON:
         masked = mask_at(term.path, value)
         text = json.dumps(masked, ensure_ascii=False, default=str)

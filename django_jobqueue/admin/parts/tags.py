@@ -9,8 +9,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.parts import display
+from django_jobqueue.text import numbers
 
 MOST: Final = 3  # in a cell of a list
 LONGEST: Final = 40  # characters of one in a list
@@ -31,7 +31,7 @@ def tags_cell(job: Any) -> list[SafeString]:
         return []
     shown = [display.shown_text(tag, LONGEST) for tag in tags[:MOST]]
     if len(tags) > MOST:
-        shown.append(f"+{formatting.number(len(tags) - MOST)}")
+        shown.append(f"+{numbers.number(len(tags) - MOST)}")
     pills = ((one,) for one in shown)
     return [format_html_join(" ", '<span class="jq-tag">{}</span>', pills)]
 
@@ -43,7 +43,7 @@ def tags_links(job: Any) -> SafeString:
     tags = tags_of(job)
     shown = [_link(address, tag) for tag in tags[:MOST_LINKS]]
     if len(tags) > MOST_LINKS:
-        shown.append(f"+{formatting.number(len(tags) - MOST_LINKS)}")
+        shown.append(f"+{numbers.number(len(tags) - MOST_LINKS)}")
     return format_html_join(" ", "{}", ((one,) for one in shown))
 
 

@@ -14,18 +14,18 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
-from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import depths, display, policies
 from django_jobqueue.admin.parts.run_times import RunTimes, at_most, run_times
 from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
-from django_jobqueue.figures.lines import Line
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
-from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.stats.lines import Line
 from django_jobqueue.store import windows
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.stats import Depth
 from django_jobqueue.store.windows import DAY, HOUR, WEEK
+from django_jobqueue.text import numbers, timezones
 
 LOOKED_AT: Final = 1_000  # failed jobs, among which the commonest groups are found
 MOST_GROUPS: Final = 5
@@ -101,8 +101,8 @@ def handler_cell(request: HttpRequest, job_type: JobType) -> Any:
 def running_text(depth: Depth, job_type: JobType) -> str:
     """How many run, of how many that may."""
     limit = policies.effective_concurrency(job_type)
-    running = formatting.number(depth.running)
-    return running if limit is None else f"{running} / {formatting.number(limit)}"
+    running = numbers.number(depth.running)
+    return running if limit is None else f"{running} / {numbers.number(limit)}"
 
 
 def _depth(job_type: JobType, depth: Depth) -> list[tuple[Any, Any]]:
@@ -128,10 +128,10 @@ def _windows(job_type: JobType) -> dict[int, Line]:
 def _figures(label: Any, line: Line) -> Figures:
     return Figures(
         label=label,
-        finished=formatting.number(line.finished),
-        failed=formatting.number(line.failed),
-        share=formatting.percent(line.failed_share),
-        retried=formatting.number(line.retried),
+        finished=numbers.number(line.finished),
+        failed=numbers.number(line.failed),
+        share=numbers.percent(line.failed_share),
+        retried=numbers.number(line.retried),
         wait=at_most(line.wait_time(0.95)),
         runs=[at_most(line.run_time(share)) for share in (0.5, 0.95, 0.99)],
     )
@@ -173,7 +173,7 @@ def _groups(
             "message": display.shown_text(rows[fingerprint].template, display.CELL)
             if fingerprint in rows
             else "",
-            "count": formatting.number(count),
+            "count": numbers.number(count),
             "jobs": f"{jobs}?{_query(job_type, fingerprint=fingerprint)}",
         }
         for fingerprint, count in commonest

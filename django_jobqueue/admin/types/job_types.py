@@ -14,7 +14,6 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.jobs.new_job import NewJobs
 from django_jobqueue.admin.parts import catalogue, depths, display, policies
@@ -29,9 +28,10 @@ from django_jobqueue.admin.types.job_type_page import (
 )
 from django_jobqueue.admin.types.pause import Pause, Resume
 from django_jobqueue.admin.verbs.verb import Verb
-from django_jobqueue.figures.lines import Line
 from django_jobqueue.models import JobType
+from django_jobqueue.stats.lines import Line
 from django_jobqueue.store.stats import Depth
+from django_jobqueue.text import numbers
 
 CLEAR = overrides.ClearOverrides()
 
@@ -157,7 +157,7 @@ class JobTypeAdmin(NewJobs):
         """Whether it is claimed, and how many of its values operators said."""
         count = len(policies.overridden(job_type))
         text = ngettext("%(count)s override", "%(count)s overrides", count)
-        said = [text % {"count": formatting.number(count)}] if count else []
+        said = [text % {"count": numbers.number(count)}] if count else []
         return display.lines([state_of(job_type), *said])
 
     @column(description=_("queue"))
@@ -222,7 +222,7 @@ def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
         (_("Delivery"), job_type.get_delivery_display()),
         (_("Backoff"), display.visible(job_type.backoff)),
         (_("Atomic"), gettext("yes") if job_type.atomic else gettext("no")),
-        (_("Expires in"), formatting.length(job_type.expires_in)),
+        (_("Expires in"), numbers.length(job_type.expires_in)),
         (_("Max crashes"), job_type.max_crashes),
         (_("Sensitive"), display.names(job_type.sensitive) or display.NOTHING),
         (_("Unique by"), display.visible(job_type.unique_by) or display.NOTHING),

@@ -14,7 +14,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.entries import entries
 from django_jobqueue.admin.parts.policies import (
@@ -26,10 +26,11 @@ from django_jobqueue.admin.parts.policies import (
 )
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, VerbForm
 from django_jobqueue.conf import GREATEST
+from django_jobqueue.domain.policy import LONGEST
 from django_jobqueue.models import JobType
-from django_jobqueue.policy import LONGEST
+from django_jobqueue.operations.overrides import override_problem
 from django_jobqueue.store.job_types import Change
-from django_jobqueue.triage.overrides import override_problem
+from django_jobqueue.text import numbers
 
 if TYPE_CHECKING:
     ModelForm = forms.ModelForm[JobType]
@@ -88,7 +89,7 @@ class OverridesForm(ModelForm):
             if field_of(option) in self.changed_data
         }
         if said:
-            self.overridden = triage.override(self.instance.pk, **said, by=by)
+            self.overridden = operations.override(self.instance.pk, **said, by=by)
 
 
 class ClearForm(VerbForm):
@@ -127,7 +128,7 @@ class ClearOverrides(Verb):
             len(rows),
         )
         named = {
-            "count": formatting.number(len(rows)),
+            "count": numbers.number(len(rows)),
             "names": display.names(row.pk for row in rows),
         }
         return Question(text % named, [gettext("What the code says holds again.")])
@@ -138,7 +139,7 @@ class ClearOverrides(Verb):
         cleared = 0
         for row in rows:
             none = dict.fromkeys(said["override"])
-            changed = triage.override(row.pk, **none, by=by)
+            changed = operations.override(row.pk, **none, by=by)
             cleared += len(changed)
             if changed:
                 write_down(request, row, changed)
@@ -147,7 +148,7 @@ class ClearOverrides(Verb):
             "%(count)s overrides were cleared.",
             cleared,
         )
-        return Done(text % {"count": formatting.number(cleared)})
+        return Done(text % {"count": numbers.number(cleared)})
 
 
 def write_down(

@@ -10,11 +10,12 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, timezones, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.display import names, visible
 from django_jobqueue.admin.parts.moments import MomentField
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, VerbForm
+from django_jobqueue.text import numbers, timezones
 
 
 class PauseForm(VerbForm):
@@ -58,13 +59,13 @@ class Pause(Verb):
             "Pause %(names)s?", "Pause these %(count)s: %(names)s?", len(rows)
         )
         return Question(
-            text % {"count": formatting.number(len(rows)), "names": _names(rows)},
+            text % {"count": numbers.number(len(rows)), "names": _names(rows)},
             [gettext("No job of it starts any more; what runs goes on.")],
         )
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Pause them."""
-        changed = triage.pause(
+        changed = operations.pause(
             [row.pk for row in rows],
             queues=self.queues,
             reason=said["reason"],
@@ -105,13 +106,13 @@ class Resume(Verb):
             if row.paused
         ]
         return Question(
-            text % {"count": formatting.number(len(rows)), "names": _names(rows)}, facts
+            text % {"count": numbers.number(len(rows)), "names": _names(rows)}, facts
         )
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Resume them."""
         by = request.user.get_username()
-        changed = triage.resume([row.pk for row in rows], queues=self.queues, by=by)
+        changed = operations.resume([row.pk for row in rows], queues=self.queues, by=by)
         message = gettext("Resumed: %(names)s.") % {"names": names(changed)}
         return Done(message, (), rows, gettext("Resumed."))
 

@@ -12,15 +12,15 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import catalogue, depths, display
 from django_jobqueue.admin.parts.entries import entries
 from django_jobqueue.admin.parts.lines import finished_cell, last_day
 from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
-from django_jobqueue.figures.lines import Line
 from django_jobqueue.models import ArchivedJob, JobType, Queue, QueuedJob
+from django_jobqueue.stats.lines import Line
 from django_jobqueue.store.stats import Depth
+from django_jobqueue.text import numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _row(request: HttpRequest, name: str, depth: Depth, line: Line) -> dict[str,
         "ready": depths.count_text(depth.ready),
         "oldest": depths.age_text(depth.oldest),
         "later": depths.count_text(depth.later),
-        "running": formatting.number(depth.running),
+        "running": numbers.number(depth.running),
         "finished": finished_cell(line),
     }
 

@@ -18,7 +18,6 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.lists.change_list import PlainChangeList
 from django_jobqueue.admin.parts import catalogue, depths, display
@@ -30,10 +29,11 @@ from django_jobqueue.admin.types.queue_page import page_of, served_cell
 from django_jobqueue.admin.verbs.actions import MOST, OperatedAdmin
 from django_jobqueue.admin.verbs.verb import Question, Verb
 from django_jobqueue.admin.workers.fleet import fleet
-from django_jobqueue.figures.lines import Line
+from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.models import Queue
-from django_jobqueue.policy import queue_problem
+from django_jobqueue.stats.lines import Line
 from django_jobqueue.store.stats import Depth
+from django_jobqueue.text import numbers
 
 
 @dataclass(slots=True)
@@ -208,7 +208,7 @@ class QueueAdmin(OperatedAdmin):
     @column(description=_("running"))
     def running(self, queue: Any) -> str:
         """How many run."""
-        return formatting.number(queue.around.depth.running)
+        return numbers.number(queue.around.depth.running)
 
     @column(description=_("finished, last 24 h"))
     def finished(self, queue: Any) -> Any:
@@ -256,6 +256,6 @@ def _summary(request: HttpRequest, queue: Queue) -> list[tuple[Any, Any]]:
         (_("Ready"), depths.count_text(depth.ready)),
         (_("Oldest ready"), depths.age_text(depth.oldest)),
         (_("Later"), depths.count_text(depth.later)),
-        (_("Running"), formatting.number(depth.running)),
+        (_("Running"), numbers.number(depth.running)),
         (_("Served by"), served_cell(request, queue.name)),
     ]

@@ -24,12 +24,12 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from django.utils.translation import gettext
 
-from django_jobqueue import formatting
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.admin.verbs.bulk_actions import DraftingAdmin
 from django_jobqueue.admin.verbs.verb import Question, Rows, Verb, VerbForm
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
+from django_jobqueue.text import numbers
 
 MOST: Final = 1_000  # selected at once
 EXAMPLES: Final = 10  # shown on the page that asks
@@ -230,7 +230,7 @@ class OperatedAdmin(DraftingAdmin):
             "At most %(most)s can be selected at once. Nothing was changed: narrow the "
             "filters, or select on the page."
         )
-        most = {"most": formatting.number(self.most_selected)}
+        most = {"most": numbers.number(self.most_selected)}
         self.message_user(request, text % most, messages.ERROR)
 
 

@@ -11,12 +11,12 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.admin.base import may
 from django_jobqueue.admin.parts import display
+from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.exceptions import JobQueueError
-from django_jobqueue.selection import Selection
-from django_jobqueue.states import BulkKind
+from django_jobqueue.search.selection import Selection
 
 # Beside the right to start bulk operations.
 RIGHTS: Final = {
@@ -45,8 +45,8 @@ def draft(
     POST.
 
     ``kind`` is one of ``states.BulkKind``; the options are those of
-    ``triage.bulk.draft``. A selection that is empty because a filter was not understood
-    is refused with a message, back at ``back``. Raises PermissionDenied.
+    ``operations.bulk.draft``. A selection that is empty because a filter was not
+    understood is refused with a message, back at ``back``. Raises PermissionDenied.
     """
     if request.method != "POST" or not may_draft(request, kind):
         raise PermissionDenied
@@ -57,7 +57,7 @@ def draft(
         return _refused(request, text, back)
     by = request.user.get_username()
     try:
-        made = triage.bulk.draft(kind, selection, by=by, **options)
+        made = operations.bulk.draft(kind, selection, by=by, **options)
     except JobQueueError as error:
         return _refused(request, str(error), back)
     return HttpResponseRedirect(display.url_of("bulkoperation", made.id))

@@ -11,7 +11,7 @@ from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import ngettext
 
-from django_jobqueue import formatting
+from django_jobqueue.text import numbers
 
 Rows = Sequence[Any]
 
@@ -30,7 +30,7 @@ class Done:
         """Some of the rows were changed, those with these keys; ``text`` has their
         ``count``, and the others are told as left out."""
         return cls(
-            text % {"count": formatting.number(len(changed))} if changed else "",
+            text % {"count": numbers.number(len(changed))} if changed else "",
             left_out(len(rows), len(changed)),
             [row for row in rows if row.pk in changed],
             entry,
@@ -91,7 +91,7 @@ def left_out(asked: int, done: int) -> list[str]:
         "%(count)s were left as they are, because they changed meanwhile.",
         missed,
     )
-    return [text % {"count": formatting.number(missed)}]
+    return [text % {"count": numbers.number(missed)}]
 
 
 def with_reason(text: str, reason: str) -> str:

@@ -8,9 +8,10 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, triage
+from django_jobqueue import operations
 from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb
-from django_jobqueue.states import ALIVE, WorkerState
+from django_jobqueue.domain.states import ALIVE, WorkerState
+from django_jobqueue.text import numbers
 
 
 class AskWorkers(Verb):
@@ -31,32 +32,32 @@ class AskWorkers(Verb):
             "%(verb)s: %(count)s worker?", "%(verb)s: %(count)s workers?", len(rows)
         )
         question = Question(
-            text % {"verb": self.button, "count": formatting.number(len(rows))}
+            text % {"verb": self.button, "count": numbers.number(len(rows))}
         )
         question.facts.append(str(self.facts))
         text = ngettext(
             "%(count)s job runs there now.", "%(count)s jobs run there now.", running
         )
-        question.facts.append(text % {"count": formatting.number(running)})
+        question.facts.append(text % {"count": numbers.number(running)})
         if dead:
             text = ngettext(
                 "%(count)s ended already and hears nothing.",
                 "%(count)s ended already and hear nothing.",
                 dead,
             )
-            question.warnings.append(text % {"count": formatting.number(dead)})
+            question.warnings.append(text % {"count": numbers.number(dead)})
         return question
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Ask them."""
         by = request.user.get_username()
-        asked = set(triage.ask_workers([row.pk for row in rows], self.name, by=by))
+        asked = set(operations.ask_workers([row.pk for row in rows], self.name, by=by))
         text = ngettext(
             "%(count)s worker was asked: %(verb)s.",
             "%(count)s workers were asked: %(verb)s.",
             len(asked),
         )
-        named = {"count": formatting.number(len(asked)), "verb": self.button}
+        named = {"count": numbers.number(len(asked)), "verb": self.button}
         entry = gettext("Asked: %(verb)s.") % {"verb": self.button}
         changed = [row for row in rows if row.pk in asked]
         return Done(
@@ -135,19 +136,19 @@ class AskWhere(Verb):
                 "meanwhile. No values of variables are written."
             )
         ]
-        return Question(text % {"count": formatting.number(len(rows))}, facts)
+        return Question(text % {"count": numbers.number(len(rows))}, facts)
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Ask them."""
         by = request.user.get_username()
-        asked = set(triage.ask_where([row.pk for row in rows], by=by))
+        asked = set(operations.ask_where([row.pk for row in rows], by=by))
         text = ngettext(
             "%(count)s worker was asked; its page shows the answer.",
             "%(count)s workers were asked; their pages show the answers.",
             len(asked),
         )
         return Done(
-            text % {"count": formatting.number(len(asked))} if asked else "",
+            text % {"count": numbers.number(len(asked))} if asked else "",
             _deaf(len(rows) - len(asked)),
             [row for row in rows if row.pk in asked],
             gettext("Asked where it is now."),
@@ -167,4 +168,4 @@ def _deaf(count: int) -> list[str]:
         "%(count)s workers had ended already.",
         count,
     )
-    return [text % {"count": formatting.number(count)}]
+    return [text % {"count": numbers.number(count)}]

@@ -11,11 +11,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
+from django_jobqueue.domain.states import ALIVE, WorkerState
 from django_jobqueue.models import Worker
-from django_jobqueue.states import ALIVE, WorkerState
+from django_jobqueue.text import numbers, timezones
 
 MOST: Final = 1_000  # workers
 NAMED: Final = 10  # on a page; the others are counted
@@ -67,7 +67,7 @@ def workers_cell(workers: Sequence[Worker], nobody: Any) -> Any:
     if all(worker.state == WorkerState.DRAINING for worker in workers):
         return display.pill("draining", _("only draining workers"))
     text = ngettext("%(count)s worker", "%(count)s workers", len(workers))
-    parts: list[Any] = [text % {"count": formatting.number(len(workers))}]
+    parts: list[Any] = [text % {"count": numbers.number(len(workers))}]
     releases = sorted({worker.release for worker in workers} - {""})
     if releases:
         parts.append(display.short(display.names(releases)))
@@ -86,5 +86,5 @@ def worker_links(request: HttpRequest, workers: Sequence[Worker]) -> list[Any]:
     left = len(workers) - len(shown)
     if left:
         more = ngettext("and %(count)s more", "and %(count)s more", left)
-        shown.append(more % {"count": formatting.number(left)})
+        shown.append(more % {"count": numbers.number(left)})
     return shown

@@ -15,7 +15,6 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
@@ -30,8 +29,9 @@ from django_jobqueue.admin.workers.ask_workers import (
     StopWorkers,
 )
 from django_jobqueue.admin.workers.worker_page import fate_of, is_done, page_of
+from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import QueuedJob, Worker
-from django_jobqueue.states import ALIVE, QueuedStatus, WorkerState
+from django_jobqueue.text import numbers, timezones
 
 JOBS_SHOWN: Final = 2  # of each worker, in the list
 MOST_CHOICES: Final = 1_000  # workers, whose hosts and releases are offered
@@ -198,9 +198,9 @@ def _summary(worker: Worker) -> list[tuple[Any, Any]]:
         (_("Supervisor"), display.visible(worker.supervisor) or display.NOTHING),
         (_("Release"), display.visible(worker.release) or display.NOTHING),
         (_("Queues"), _queues(worker)),
-        (_("Threads"), formatting.number(worker.threads)),
-        (_("Async slots"), formatting.number(worker.async_slots)),
-        (_("Running"), formatting.number(worker.running)),
+        (_("Threads"), numbers.number(worker.threads)),
+        (_("Async slots"), numbers.number(worker.async_slots)),
+        (_("Running"), numbers.number(worker.running)),
         (_("Memory"), filesizeformat(worker.rss)),
         (_("Started"), display.full_moment(worker.started_at)),
         (_("Renewed"), display.full_moment(worker.renewed_at)),

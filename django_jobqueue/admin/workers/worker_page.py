@@ -12,14 +12,14 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue import formatting, timezones
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.where import Answer, answer_of, moment_in
 from django_jobqueue.admin.lists.change_list import WINDOW
 from django_jobqueue.admin.parts import catalogue, display, policies
 from django_jobqueue.admin.parts.entries import entries
+from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
-from django_jobqueue.states import ALIVE, QueuedStatus, WorkerState
+from django_jobqueue.text import numbers, timezones
 
 MOST_JOBS: Final = 100
 MOST_FINISHED: Final = 20
@@ -88,7 +88,7 @@ def fate_of(worker: Worker) -> list[str]:
             ngettext("%(n)s job cancelled", "%(n)s jobs cancelled", cancelled),
         ),
     ]
-    return [text % {"n": formatting.number(count)} for count, text in texts if count]
+    return [text % {"n": numbers.number(count)} for count, text in texts if count]
 
 
 def is_done(worker: Worker) -> bool:
@@ -135,10 +135,10 @@ def _slot(request: HttpRequest, job: QueuedJob, job_type: JobType | None) -> Slo
     return Slot(
         job=_job_link(request, QueuedJob, job.pk),
         job_type=type_link(request, job.job_type_id, job_type is not None),
-        attempt=formatting.number(job.attempts),
+        attempt=numbers.number(job.attempts),
         since=display.moment(job.started_at),
-        elapsed=formatting.span(elapsed),
-        timeout=formatting.length(timeout),
+        elapsed=numbers.span(elapsed),
+        timeout=numbers.length(timeout),
         **bar,
     )
 
@@ -185,11 +185,11 @@ def _finished(request: HttpRequest, worker: Worker) -> Finished:
                 ),
                 "state": display.pill(job.status, job.get_status_display()),
                 "finished": display.moment(job.finished_at),
-                "ran": formatting.duration(job.run_ms),
+                "ran": numbers.duration(job.run_ms),
             }
             for job in rows
         ],
-        "" if enough else formatting.number(WINDOW),
+        "" if enough else numbers.number(WINDOW),
     )
 
 
@@ -217,5 +217,5 @@ def _progress(worker: Worker) -> Any:
         text = ngettext(
             "not yet: %(n)s job runs", "not yet: %(n)s jobs run", worker.running
         )
-        return text % {"n": formatting.number(worker.running)}
+        return text % {"n": numbers.number(worker.running)}
     return _("yes")

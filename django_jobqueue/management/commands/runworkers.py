@@ -22,12 +22,12 @@ from django_jobqueue.conf import (
     Setting,
     conf,
 )
+from django_jobqueue.domain.registry import autodiscover
+from django_jobqueue.host.start_line import log_start
+from django_jobqueue.host.supervisor import Supervisor
 from django_jobqueue.management.jobqueue import database
 from django_jobqueue.management.reloader import Reloader, is_reloaded
-from django_jobqueue.registry import autodiscover
-from django_jobqueue.workers.plan import Plan
-from django_jobqueue.workers.start_line import log_start
-from django_jobqueue.workers.supervisor import Supervisor
+from django_jobqueue.processes.worker_config import Plan
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 

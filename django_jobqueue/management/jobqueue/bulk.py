@@ -10,11 +10,11 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Model, QuerySet
 
+from django_jobqueue.domain.ids import as_id
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import UnknownJobType
-from django_jobqueue.ids import as_id
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.table import Column, Row, table
-from django_jobqueue.registry import registry
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
 

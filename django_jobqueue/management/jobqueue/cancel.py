@@ -11,10 +11,10 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 from django.db.models import QuerySet
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.exceptions import JobNotFound
-from django_jobqueue.figures.clock import database_now
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
@@ -22,7 +22,7 @@ from django_jobqueue.management.jobqueue.progress import Progress
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.table import Column
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.states import QueuedStatus
+from django_jobqueue.stats.clock import database_now
 
 FILTERS: Final = ("--queue", "--type", "--status")
 COLUMNS: Final = (
@@ -120,7 +120,7 @@ class Cancelling:
         reason = self._options["reason"]
         for ids in _chunks(self._jobs):
             with transaction.atomic(using=conf.database):
-                done = triage.cancel(ids, reason=reason, by=by())
+                done = operations.cancel(ids, reason=reason, by=by())
             self._archived += len(done.archived)
             self._asked += len(done.asked)
             if self._options["ids"]:
@@ -167,7 +167,7 @@ def _example(job: QueuedJob) -> list[str]:
 def _why_not(id: UUID) -> str:
     """Why this job was not cancelled."""
     try:
-        job = triage.get_job(id)
+        job = operations.get_job(id)
     except JobNotFound as missing:
         return str(missing)
     if job.is_over:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError
 
-from django_jobqueue.annotations import Annotations
+from django_jobqueue.domain.annotations import Annotations
 
 UNKNOWN: Final = Annotations(None)  # of a handler that is not known here
 ACCEPTED: Final = "Give one JSON object, or key=value pairs."

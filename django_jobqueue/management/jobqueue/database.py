@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from django_jobqueue.conf import conf
-from django_jobqueue.guesses import did_you_mean
+from django_jobqueue.text.suggestions import did_you_mean
 
 
 @contextmanager

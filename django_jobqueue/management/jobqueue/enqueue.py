@@ -8,21 +8,21 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_jobqueue.annotations import Annotations
-from django_jobqueue.enqueueing import enqueue
+from django_jobqueue.domain.annotations import Annotations
+from django_jobqueue.domain.ids import as_id, id_of_text
+from django_jobqueue.domain.policy import ON_DUPLICATE
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import AlreadyArchived, InvalidArguments
-from django_jobqueue.figures.clock import database_now
-from django_jobqueue.ids import as_id, id_of_text
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.data import UNKNOWN, data_of
 from django_jobqueue.management.jobqueue.enqueue_lines import EnqueueingLines
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.times import TIMES, moment
-from django_jobqueue.policy import ON_DUPLICATE
-from django_jobqueue.registry import registry
+from django_jobqueue.operations import get_job
+from django_jobqueue.stats.clock import database_now
 from django_jobqueue.store.rows import Job
-from django_jobqueue.triage import get_job
 
 
 class Enqueue(Subcommand):

@@ -12,16 +12,16 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 from django_jobqueue import signals
-from django_jobqueue.arguments import to_json
 from django_jobqueue.conf import conf
-from django_jobqueue.enqueueing import enqueue_many
+from django_jobqueue.domain.arguments import to_json
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.by_name import enqueue_many
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.data import object_of
 from django_jobqueue.management.jobqueue.progress import Progress
-from django_jobqueue.registry import registry
 
 Data = dict[str, Any]
 

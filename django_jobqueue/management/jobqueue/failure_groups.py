@@ -9,8 +9,6 @@ from uuid import UUID
 from django.core.management.base import CommandError
 
 from django_jobqueue.conf import conf
-from django_jobqueue.figures.clock import database_now
-from django_jobqueue.figures.group_states import state_now
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.facts import (
     as_json,
@@ -25,10 +23,12 @@ from django_jobqueue.management.jobqueue.facts import (
 from django_jobqueue.management.jobqueue.table import Column, Row, table
 from django_jobqueue.management.jobqueue.times import span
 from django_jobqueue.models import Failure, FailureGroup
-from django_jobqueue.redaction import mask_text
+from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.group_states import state_now
 from django_jobqueue.store import failure_figures
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.failure_figures import MOST_COUNTED, Figures
+from django_jobqueue.text.redaction import mask_text
 
 SHORT: Final = 8  # digits of a fingerprint that a list shows
 SHORTEST: Final = 4  # digits that name one

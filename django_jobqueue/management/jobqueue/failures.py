@@ -8,10 +8,8 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.figures.clock import database_now
-from django_jobqueue.figures.group_states import STATES
 from django_jobqueue.management.jobqueue import failure_groups
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.facts import as_json
@@ -19,6 +17,8 @@ from django_jobqueue.management.jobqueue.subcommand import by, positive
 from django_jobqueue.management.jobqueue.times import TIMES, moment
 from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs, no_words
 from django_jobqueue.models import FailureGroup
+from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.group_states import STATES
 
 ALL: Final = "all"
 DONE: Final = {"resolve": "resolved", "ignore": "ignored", "reopen": "reopened"}
@@ -111,11 +111,11 @@ def _decide(
     match verb:
         case "resolve":
             release = options["in_release"] or ""
-            changed = triage.resolve(keys, in_release=release, by=by())
+            changed = operations.resolve(keys, in_release=release, by=by())
         case "ignore":
-            changed = triage.ignore(keys, until=_until(options), by=by())
+            changed = operations.ignore(keys, until=_until(options), by=by())
         case _:
-            changed = triage.reopen(keys, by=by())
+            changed = operations.reopen(keys, by=by())
     if options["format"] == "json":
         found = FailureGroup.objects.using(conf.database).filter(pk__in=keys)
         console.print(as_json(failure_groups.as_objects(list(found))))

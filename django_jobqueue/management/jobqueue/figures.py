@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from django_jobqueue.figures import present
-from django_jobqueue.figures.present import Present
+from django_jobqueue.stats import present
+from django_jobqueue.stats.present import Present
 from django_jobqueue.store import stats
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.stats import FailureCount, Recent

@@ -8,14 +8,14 @@ from typing import Any, Final
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.policy import NO_LIMIT
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.facts import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.times import DURATIONS, duration, span
 from django_jobqueue.management.jobqueue.verbs import add_format
-from django_jobqueue.policy import NO_LIMIT
 from django_jobqueue.store.job_types import Change
 
 CODE: Final = "code"  # the value that lets the code decide again
@@ -82,7 +82,9 @@ durations are in seconds, 0 for unlimited."""
         values = dict.fromkeys(HELP) if options["clear"] else said
         names = dict.fromkeys(options["names"])
         with transaction.atomic(using=conf.database):
-            changed = {name: triage.override(name, **values, by=by()) for name in names}
+            changed = {
+                name: operations.override(name, **values, by=by()) for name in names
+            }
         if options["format"] == "json":
             console.print(as_json({n: _as_object(c) for n, c in changed.items()}))
             return

@@ -8,17 +8,17 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.figures.clock import database_now
-from django_jobqueue.guesses import did_you_mean
+from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.times import DURATIONS, duration, local, moment
 from django_jobqueue.models import JobType, Queue, Worker
-from django_jobqueue.policy import queue_problem
+from django_jobqueue.stats.clock import database_now
 from django_jobqueue.store import stats
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.text.suggestions import did_you_mean
 
 
 class Pause(Subcommand):
@@ -58,7 +58,7 @@ next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
         until = _end(options)
         if options["queue"]:
             _warn_of_strange(console, names)
-        paused = triage.pause(
+        paused = operations.pause(
             names,
             queues=options["queue"],
             reason=options["reason"],

@@ -10,7 +10,7 @@ from typing import Final
 from django_jobqueue.management.jobqueue.console import CLEAR_LINE, Console
 from django_jobqueue.management.jobqueue.times import span
 
-audit_log = logging.getLogger("django_jobqueue.triage")
+audit_log = logging.getLogger("django_jobqueue.operations")
 
 LONGEST: Final = 30  # columns of the bar
 SHORTEST: Final = 5

@@ -9,8 +9,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import run_batches
@@ -20,8 +22,6 @@ from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.table import Column, Row, table
 from django_jobqueue.management.jobqueue.times import DURATIONS, duration, span
 from django_jobqueue.models import ArchivedJob
-from django_jobqueue.registry import registry
-from django_jobqueue.states import ArchivedStatus
 from django_jobqueue.store import find
 from django_jobqueue.store import prune as store_prune
 from django_jobqueue.store.connection import DjangoDatabase
@@ -121,7 +121,7 @@ class Pruning:
             raise CommandError("Nothing was pruned.")
 
     def _steps(self) -> Generator[int]:
-        with closing(triage.prune(self._pruned, by=by())) as batches:
+        with closing(operations.prune(self._pruned, by=by())) as batches:
             for rule, gone in batches:
                 self._pruned[rule] += gone
                 yield gone
@@ -142,7 +142,7 @@ def _rules(options: dict[str, Any]) -> list[Rule]:
     return [
         rule
         for status in dict.fromkeys(statuses)
-        for rule in triage.prune_rules(
+        for rule in operations.prune_rules(
             status=status, older_than=older_than, job_type=name
         )
     ]

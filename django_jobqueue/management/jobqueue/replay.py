@@ -11,14 +11,14 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import BooleanField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.exceptions import (
     JobNotFound,
     NotReplayable,
     UnknownJobType,
 )
-from django_jobqueue.figures.clock import database_now
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
@@ -27,8 +27,8 @@ from django_jobqueue.management.jobqueue.replaying import EXPIRIES, Replaying
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
 from django_jobqueue.management.jobqueue.times import TIMES, moment
 from django_jobqueue.models import ArchivedJob
-from django_jobqueue.selection import Selection, Table, Term
-from django_jobqueue.states import ArchivedStatus
+from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.stats.clock import database_now
 from django_jobqueue.store.selection import condition
 
 FILTERS: Final = ("--status", "--type", "--since", "--until", "--error", "--group")
@@ -169,7 +169,7 @@ def _say_of_earlier(console: Console, count: int) -> None:
 def _why_not(id: UUID) -> str:
     """Why this job could not be replayed."""
     try:
-        job = triage.get_job(id)
+        job = operations.get_job(id)
     except JobNotFound as missing:
         return str(missing)
     if not job.is_over:

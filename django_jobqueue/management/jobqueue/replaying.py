@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
@@ -81,7 +81,7 @@ class Replaying:
     def _steps(self) -> Iterator[int]:
         for ids in _chunks(self._jobs, self._limit):
             with transaction.atomic(using=conf.database):
-                made = triage.replay_many(
+                made = operations.replay_many(
                     ids,
                     run_after=self._run_after,
                     expires=EXPIRIES[self._options["expires"]],

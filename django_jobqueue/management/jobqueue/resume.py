@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.pause import add_names, names_of
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
@@ -31,7 +31,7 @@ Resume job types, or with --queue queues: their jobs are claimed again at once.
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Resume all of them or none."""
         names = names_of(options)
-        resumed = triage.resume(names, queues=options["queue"], by=by())
+        resumed = operations.resume(names, queues=options["queue"], by=by())
         what = "Queues" if options["queue"] else "Job types"
         if resumed:
             console.say(f"{what} resumed: {', '.join(sorted(resumed))}.")

@@ -7,7 +7,6 @@ from typing import Any
 from django.utils import timezone
 
 from django_jobqueue.conf import conf
-from django_jobqueue.figures.notices import notices
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue import sections, worker_sections
 from django_jobqueue.management.jobqueue.console import Console
@@ -15,6 +14,7 @@ from django_jobqueue.management.jobqueue.figures import Figures
 from django_jobqueue.management.jobqueue.sections import Section
 from django_jobqueue.management.jobqueue.table import cut, table
 from django_jobqueue.management.jobqueue.times import local
+from django_jobqueue.stats.notices import notices
 
 
 class Screen:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django_jobqueue.figures.notices import depth_text
-from django_jobqueue.histogram import added, percentile
+from django_jobqueue.domain.histogram import added, percentile
 from django_jobqueue.management.jobqueue.figures import Figures
 from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.management.jobqueue.times import span
+from django_jobqueue.stats.notices import depth_text
 from django_jobqueue.store.stats import Recent
 
 NONE: Final = "-"

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.policy import attempts_in_force
+from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob, Report
-from django_jobqueue.policy import attempts_in_force
 from django_jobqueue.progress import progress_of
-from django_jobqueue.redaction import mask_json, mask_text, secrets_in
-from django_jobqueue.states import Delivery
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text.redaction import mask_json, mask_text, secrets_in
 
 MOST_REPLAYS: Final = 20
 QUEUED: Final = ("alone", "cancel_requested_at")
@@ -25,7 +25,7 @@ BOTH: Final = ("enqueued_by", "on_complete", "root_id", "bulk_operation_id")
 def read(id: UUID | str) -> dict[str, Any]:
     """The job with this id; the keys are stable. Raises JobNotFound,
     InvalidArguments."""
-    job = triage.get_job(id)
+    job = operations.get_job(id)
     job_type = JobType.objects.using(conf.database).filter(pk=job.job_type).first()
     sensitive = _names(job_type.sensitive if job_type else [])
     masking = Masking(job, sensitive)

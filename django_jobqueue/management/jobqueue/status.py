@@ -11,8 +11,6 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError, connections
 
 from django_jobqueue.conf import conf
-from django_jobqueue.figures.notices import notices
-from django_jobqueue.figures.present import is_alive
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.figures import (
     WINDOW,
@@ -22,6 +20,8 @@ from django_jobqueue.management.jobqueue.figures import (
 from django_jobqueue.management.jobqueue.screen import Screen, wrapped
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
 from django_jobqueue.management.jobqueue.times import duration
+from django_jobqueue.stats.notices import notices
+from django_jobqueue.stats.present import is_alive
 from django_jobqueue.store.stats import CAP, Recent, WorkerRow
 
 SHORTEST: Final = 0.1  # seconds between two looks

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandParser, DjangoHelpFormatter
 
-from django_jobqueue.guesses import did_you_mean
 from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.text.suggestions import did_you_mean
 
 # Fits the columns enqueued_by and paused_by.
 LONGEST_NAME = 130

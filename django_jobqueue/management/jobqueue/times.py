@@ -8,9 +8,9 @@ from typing import Final
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from django_jobqueue import timezones
-from django_jobqueue.durations import duration_of
-from django_jobqueue.policy import LONGEST
+from django_jobqueue.domain.policy import LONGEST
+from django_jobqueue.text import timezones
+from django_jobqueue.text.durations import duration_of
 
 DURATIONS: Final = "30s, 10m, 2h, 7d, 1h30m, or a plain number of seconds"
 TIMES: Final = f"a duration ({DURATIONS}) or an ISO time such as 2026-11-20T14:30"

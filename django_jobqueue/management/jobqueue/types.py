@@ -9,8 +9,10 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.policy import limit_in_force
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import UnknownJobType
-from django_jobqueue.figures.clock import database_now
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.facts import (
     as_json,
@@ -24,9 +26,7 @@ from django_jobqueue.management.jobqueue.table import Column, Row, table
 from django_jobqueue.management.jobqueue.times import span
 from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs, no_words
 from django_jobqueue.models import JobType
-from django_jobqueue.policy import limit_in_force
-from django_jobqueue.registry import registry
-from django_jobqueue.states import Delivery
+from django_jobqueue.stats.clock import database_now
 from django_jobqueue.store import stats
 from django_jobqueue.store.connection import DjangoDatabase
 

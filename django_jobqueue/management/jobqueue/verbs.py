@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_jobqueue.guesses import did_you_mean
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.text.suggestions import did_you_mean
 
 
 class SubcommandWithVerbs(Subcommand):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from django_jobqueue.figures.present import is_alive
+from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.management.jobqueue.figures import Figures
 from django_jobqueue.management.jobqueue.sections import LEAST_TEXT, NONE, Section
 from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.management.jobqueue.times import span
-from django_jobqueue.states import WorkerState
+from django_jobqueue.stats.present import is_alive
 from django_jobqueue.store.stats import WorkerRow
 
 MOST_ENDED: Final = 10

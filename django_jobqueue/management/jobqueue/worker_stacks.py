@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.facts import as_json, print_text
@@ -22,7 +22,7 @@ def show(
     console: Console, options: dict[str, Any], ids: list[int], seconds: float
 ) -> None:
     """Ask these workers, wait so long for all of them, and show what they answered."""
-    triage.ask_where(ids, by=by())
+    operations.ask_where(ids, by=by())
     found = [_as_object(worker) for worker in _answered(ids, seconds)]
     if options["format"] == "json":
         console.print(as_json(found))

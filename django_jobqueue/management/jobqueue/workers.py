@@ -7,11 +7,9 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_jobqueue import triage
+from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.figures import present
-from django_jobqueue.figures.present import is_alive
-from django_jobqueue.guesses import did_you_mean
+from django_jobqueue.domain.states import ALIVE
 from django_jobqueue.management.jobqueue import worker_stacks
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.facts import as_json
@@ -20,7 +18,9 @@ from django_jobqueue.management.jobqueue.table import Column, Row, table
 from django_jobqueue.management.jobqueue.times import duration, span
 from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs
 from django_jobqueue.models import Worker
-from django_jobqueue.states import ALIVE
+from django_jobqueue.stats import present
+from django_jobqueue.stats.present import is_alive
+from django_jobqueue.text.suggestions import did_you_mean
 
 ASKED: Final = ("drain", "resume", "stop", "restart")
 CHOICES: Final = "--host, --release or --all"
@@ -140,7 +140,7 @@ def _show(console: Console, options: dict[str, Any], ids: Iterable[int]) -> None
 
 
 def _ask(verb: str, console: Console, options: dict[str, Any], ids: list[int]) -> None:
-    asked = triage.ask_workers(ids, verb, by=by())
+    asked = operations.ask_workers(ids, verb, by=by())
     if options["format"] == "json":
         _show(console, options, asked)
     else:

@@ -1,1 +1,1 @@
-"""Where handlers run: threads for sync ones, one event loop for async ones."""
+"""Where handlers run: threads, and an event loop."""

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.store.finish import Finished
-from django_jobqueue.workers.attempt import Attempt
-from django_jobqueue.workers.attempt_table import AttemptTable
-from django_jobqueue.workers.pace import Pace
+from django_jobqueue.workers.executors.runtime_estimate import Pace
 
 logger = logging.getLogger(__name__)
 

@@ -14,11 +14,12 @@ from typing import Any, Final
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
 from django.db import connections
 
-from django_jobqueue.workers import forking, hygiene
-from django_jobqueue.workers.attempt import Attempt, arun
-from django_jobqueue.workers.attempt_table import Row
+from django_jobqueue.execution import connection_reset
+from django_jobqueue.execution.attempt import Attempt, arun
+from django_jobqueue.processes import forking
+from django_jobqueue.processes.attempt_table import Row
+from django_jobqueue.processes.forking import GuardedThreads
 from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
-from django_jobqueue.workers.forking import GuardedThreads
 
 CLEAN_EVERY: Final = 1.0  # seconds
 TURN: Final = 0.002  # seconds of starting jobs after which tasks that wait have a turn
@@ -149,7 +150,7 @@ class Coroutines(Executor):
 
     async def _refresh(self) -> None:
         """After a pause, look first whether the connection is still there."""
-        await sync_to_async(safely)(hygiene.before_job)
+        await sync_to_async(safely)(connection_reset.before_job)
         self._refreshing = None
         self._fill()
 
@@ -160,4 +161,4 @@ class Coroutines(Executor):
             await asyncio.sleep(CLEAN_EVERY)
             if self._ended and not self._running:
                 self._ended = 0
-                await sync_to_async(safely)(hygiene.after_job)
+                await sync_to_async(safely)(connection_reset.after_job)

@@ -10,10 +10,11 @@ from typing import Final
 
 from django.db import connections
 
+from django_jobqueue.execution import connection_reset
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.processes import forking
+from django_jobqueue.processes.attempt_table import Row
 from django_jobqueue.store.finish import Finished
-from django_jobqueue.workers import forking, hygiene
-from django_jobqueue.workers.attempt import Attempt
-from django_jobqueue.workers.attempt_table import Row
 from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
 
 Run = Callable[[Attempt], Finished]
@@ -90,7 +91,7 @@ class Threads(Executor):
         forking.guard_this_thread()
         row = self._table.row(threading.get_native_id())
         while (attempt := self._next(row)) is not None:
-            safely(hygiene.before_job)
+            safely(connection_reset.before_job)
             row.enter(attempt)
             try:
                 # What a handler sets in context variables ends with it.
@@ -100,7 +101,7 @@ class Threads(Executor):
                 finished = attempt.finish_broken()
             forking.end_if_forked()
             self._done(attempt, finished)  # first, since the cleaning may wait
-            safely(hygiene.after_job)
+            safely(connection_reset.after_job)
             self._finished(attempt, finished)
         connections.close_all()
 

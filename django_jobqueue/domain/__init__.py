@@ -1,0 +1,1 @@
+"""What a job is and what an attempt comes to: no database is needed here."""

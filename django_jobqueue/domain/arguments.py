@@ -1,0 +1,377 @@
+"""A call bound to the handler's signature, to JSON and back.
+
+Refuses, when a job is enqueued, whatever would not reach the handler as it was given:
+wrong names, values that JSON would bring back as something else, too much data.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from json.encoder import encode_basestring
+from typing import Any, Final
+
+from django.core.exceptions import ImproperlyConfigured
+
+from django_jobqueue.domain.annotations import Annotations
+from django_jobqueue.exceptions import InvalidArguments, InvalidResult
+from django_jobqueue.text.foreign_words import OF_ONE_JOB, OPTIONS, advice
+from django_jobqueue.text.suggestions import did_you_mean
+
+MAX_DEPTH: Final = 100
+DEEPEST_RESULT: Final = 200
+SMALLER_DATA: Final = (
+    "Store it elsewhere and pass a key, or raise JOBQUEUE['MAX_DATA_BYTES']."
+)
+_encode = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":")
+).encode
+_decode = json.JSONDecoder().decode
+_decode_start = json.JSONDecoder().raw_decode
+_SCALARS: Final[dict[type, Callable[[Any], str]]] = {
+    str: encode_basestring,
+    int: int.__repr__,
+    bool: {True: "true", False: "false"}.__getitem__,
+    type(None): {None: "null"}.__getitem__,
+}
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # escaped in JSON, not the text \u0000
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+class UnknownParameters(InvalidArguments):
+    """The data name parameters that the handler does not have: perhaps newer code
+    enqueued them, and will run them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """What a handler takes, by name."""
+
+    function: str  # for messages
+    positional: tuple[str, ...]
+    defaults: Mapping[str, Any]
+    names: frozenset[str]
+    required: frozenset[str]
+    open_ended: bool  # takes **kwargs
+    reserved: frozenset[str]  # given by the worker
+    annotations: Annotations
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], *, takes_context: bool) -> Parameters:
+        """Read the signature. Raises ImproperlyConfigured if jobs cannot fill it."""
+        where = f"{function.__module__}.{function.__qualname__}"
+        found = list(inspect.signature(function).parameters.values())
+        if takes_context:
+            if not found or found[0].name != "context":
+                raise ImproperlyConfigured(
+                    f"@job on {where}: with takes_context=True the first parameter "
+                    "must be named 'context'."
+                )
+            found = found[1:]
+        named = [p for p in found if p.kind in _NAMED]
+        others = [p for p in found if p.kind not in _NAMED]
+        open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in others)
+        if len(others) > open_ended:
+            raise ImproperlyConfigured(
+                f"@job on {where}: a job's data is kept by name, so the handler cannot "
+                "take *args or positional-only parameters."
+            )
+        return cls(
+            function=where,
+            positional=tuple(p.name for p in named if p.kind is _NAMED[0]),
+            defaults={p.name: p.default for p in named if p.default is not p.empty},
+            names=frozenset(p.name for p in named),
+            required=frozenset(p.name for p in named if p.default is p.empty),
+            open_ended=open_ended,
+            reserved=frozenset(("context",) if takes_context else ()),
+            annotations=Annotations(function),
+        )
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of a job that calls the handler so, without defaults.
+
+        Raises InvalidArguments.
+        """
+        if len(args) > len(self.positional):
+            raise InvalidArguments(
+                f"{self.function}() takes at most {len(self.positional)} positional "
+                f"arguments, not {len(args)}."
+            )
+        data = {**dict(zip(self.positional, args, strict=False)), **kwargs}
+        if len(data) < len(args) + len(kwargs):
+            twice = next(
+                name for name in self.positional[: len(args)] if name in kwargs
+            )
+            raise InvalidArguments(f"{self.function}() got {twice!r} twice.")
+        if self.required <= data.keys() <= self.names and self.annotations.fit(data):
+            return data
+        if problem := self.call_problem(data):
+            raise InvalidArguments(problem)
+        return data
+
+    def bind_call(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of one of many calls, each of which is a dict of arguments. Raises
+        InvalidArguments."""
+        if type(call) is not dict and not isinstance(call, Mapping):
+            raise InvalidArguments(self.problem(call))
+        return self.bind((), call)
+
+    def near(self, name: str) -> str:
+        """A guess what was meant by a parameter that there is not, as a sentence, or
+        nothing."""
+        if name in OF_ONE_JOB:
+            return f" It is an option of the job: using({name}=…).enqueue(…)."
+        return did_you_mean(name, self.names) or advice(name, OPTIONS)
+
+    def call_problem(self, data: object) -> str | None:
+        """Why a job with this data is not enqueued; None if it is.
+
+        Besides names, the types of values are looked at. Whoever runs a job looks at
+        names alone: its data may be older than an annotation.
+        """
+        problem = self.problem(data)
+        if not isinstance(data, dict) or (not problem and self.annotations.fit(data)):
+            return problem
+        wrong = self.annotations.misfits(data)
+        if not wrong:
+            return problem
+        return " ".join([problem or f"{self.function}():", *wrong])
+
+    def _as_dict(self, data: object) -> str:
+        """What to write instead of arguments by position, as a sentence that follows
+        another one. Their values may be secrets."""
+        if not isinstance(data, tuple | list) or not data or not self.positional:
+            return ""
+        names = self.positional[: len(data)]
+        return f" Write {{{', '.join(f'{name!r}: …' for name in names)}}}."
+
+    def problem(self, data: object) -> str | None:
+        """Why this data cannot be given to the handler; None if it can."""
+        if not isinstance(data, dict):
+            return (
+                f"The data for {self.function}() must be an object with a key for each "
+                f"parameter, not {type(data).__name__}.{self._as_dict(data)}"
+            )
+        if self.required <= data.keys() <= self.names:
+            return None
+        if self.reserved & data.keys():
+            return f"{self.function}() is given its 'context' by the worker."
+        missing = self.required - data.keys()
+        unknown = [] if self.open_ended else sorted(data.keys() - self.names, key=str)
+        said = []
+        for name in unknown:
+            hint = self.near(str(name))
+            said.append(f"has no parameter {name!r}.{hint}")
+            missing = frozenset(one for one in missing if repr(one) not in hint)
+        if missing:
+            said.append(f"is missing {', '.join(map(repr, sorted(missing)))}.")
+        return f"{self.function}() {' It '.join(said)}" if said else None
+
+    def are_unknown(self, data: object) -> bool:
+        """Whether this data names a parameter that the handler does not have."""
+        if not isinstance(data, dict) or self.open_ended:
+            return False
+        return bool(data.keys() - self.names - self.reserved)
+
+
+def several_calls(calls: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """These calls. Raises InvalidArguments for a single one."""
+    if isinstance(calls, Mapping | str) or not isinstance(calls, Iterable):
+        raise InvalidArguments(
+            "enqueue_many takes a list of dicts, one for each job, not "
+            f"{type(calls).__name__}. For one job write enqueue(…)."
+        )
+    return calls
+
+
+def to_json(
+    data: Any, *, limit: int, what: str = "data", advice: str = SMALLER_DATA
+) -> str:
+    """The JSON text of ``data``, which brings back an equal value.
+
+    ``limit`` is in bytes; ``advice`` says what to do about larger data. Raises
+    InvalidArguments, which names the place in the data.
+    """
+    try:
+        flat = _flat_to_json(data)
+        text = _encode(data) if flat is None else flat
+        size = len(text.encode())
+        faithful = flat is not None or json.loads(text) == data
+    except (TypeError, ValueError, RecursionError, UnicodeEncodeError) as error:
+        raise InvalidArguments(_explain(data, what) or f"{what}: {error}") from error
+    if not faithful or "\\u0000" in text or not (flat or _is_plain(text)):
+        problem = _explain(data, what)
+        if problem or not faithful:
+            raise InvalidArguments(problem or f"{what} would not survive as JSON.")
+    if size > limit:
+        raise InvalidArguments(
+            f"{what} is {size:,} bytes of JSON; at most {limit:,} are allowed. {advice}"
+        )
+    return text
+
+
+def result_to_json(value: Any, *, limit: int) -> str:
+    """The JSON text of a handler's result, or a note of its size if it is too large.
+
+    Raises InvalidResult, which names the place in the result.
+    """
+    try:
+        text = _encode(value)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError, UnicodeEncodeError) as error:
+        why = result_problem(value) or f"The result is not JSON: {error}."
+        raise InvalidResult(why) from None
+    if "\\u0000" in text and _NUL.search(text):
+        raise InvalidResult(result_problem(value) or "The result has a NUL character.")
+    if size > limit:
+        note = f"result of {size:,} bytes; only {limit:,} are kept"
+        return json.dumps({"not_kept": note})
+    return text
+
+
+def result_problem(value: Any, path: str = "result", depth: int = 0) -> str | None:
+    """What in this result JSON does not have, and where; None if nothing. Unlike data,
+    a result need not come back as it was: a tuple may be a list."""
+    if depth > DEEPEST_RESULT:
+        return f"{path[:200]} … is nested too deep, or contains itself."
+    if isinstance(value, dict | list | tuple):
+        problems = _problems_inside(value, path, depth + 1)
+        return next(filter(None, problems), None)
+    if value is None or isinstance(value, str | int | float):
+        return _scalar_problem(value, path)
+    kind = _article(type(value).__name__)
+    if inspect.isawaitable(value):
+        return (
+            f"{path} is {kind}, which nobody awaits. Declare the handler with async "
+            "def, or await it there."
+        )
+    return (
+        f"{path} is {kind}, which JSON does not have. Return a string, a number, a "
+        "key, or a list or dict of them."
+    )
+
+
+def _problems_inside(value: Any, path: str, depth: int) -> Iterator[str | None]:
+    if not isinstance(value, dict):
+        for index, item in enumerate(value):
+            yield result_problem(item, f"{path}[{index}]", depth)
+        return
+    for key, item in value.items():
+        if not isinstance(key, str | int | float | None):
+            kind = _article(type(key).__name__)
+            yield f"{path} has a key that is {kind}; JSON keys are strings."
+        yield _scalar_problem(key, f"a key of {path}")
+        yield result_problem(item, f"{path}[{key!r}]", depth)
+
+
+def _scalar_problem(value: object, path: str) -> str | None:
+    """Why this scalar is none of JSON."""
+    if isinstance(value, str):
+        return _explain_text(value, path)
+    if isinstance(value, float) and value - value != 0:
+        return f"{path} is {value}, which JSON does not have."
+    return _explain_number(value, path) if isinstance(value, int) else None
+
+
+def from_json(text: str) -> Any:
+    """The value of a JSON text from the database, which begins with it at once.
+
+    Raises ValueError.
+    """
+    try:
+        value, end = _decode_start(text)
+        return value if end == len(text) else _decode(text)
+    except RecursionError as error:
+        raise ValueError("the data is nested too deep") from error
+
+
+def _flat_to_json(data: Any) -> str | None:
+    """The JSON text of a dict of strings, integers and the like, as most data are; None
+    if it is anything else.
+
+    For each call json's own encoder makes objects that cost more than the encoding.
+    """
+    if type(data) is not dict:
+        return None
+    parts = []
+    for key, value in data.items():
+        written = _SCALARS.get(type(value))
+        if written is None or type(key) is not str:
+            return None
+        parts.append(f"{encode_basestring(key)}:{written(value)}")
+    return f"{{{','.join(parts)}}}"
+
+
+def _is_plain(text: str) -> bool:
+    """Whether this has no large floats, and cannot be too deep."""
+    return "e+" not in text and text.count("[") + text.count("{") <= MAX_DEPTH
+
+
+def _explain(value: Any, path: str, depth: int = 0) -> str | None:
+    """What in this value JSON would not bring back, and where; None if nothing."""
+    if depth > MAX_DEPTH:
+        return f"{path[:200]} is nested deeper than {MAX_DEPTH} levels."
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return _explain_text(value, path)
+    if isinstance(value, int | float):
+        return _explain_number(value, path)
+    if isinstance(value, dict):
+        return _explain_dict(value, path, depth)
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if problem := _explain(item, f"{path}[{index}]", depth + 1):
+                return problem
+        return None
+    if isinstance(value, tuple):
+        return f"{path} is a tuple, which JSON brings back as a list; pass a list."
+    return (
+        f"{path} is {_article(type(value).__name__)}, which JSON does not have; pass a "
+        "string, a number or a key, and let the handler look it up."
+    )
+
+
+def _explain_dict(value: dict[Any, Any], path: str, depth: int) -> str | None:
+    for key, item in value.items():
+        if not isinstance(key, str):
+            return f"{path} has the key {key!r}; JSON keys are strings."
+        problem = _explain_text(key, f"a key of {path}")
+        problem = problem or _explain(item, f"{path}[{key!r}]", depth + 1)
+        if problem:
+            return problem
+    return None
+
+
+def _article(name: str) -> str:
+    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
+
+
+def _explain_text(value: str, path: str) -> str | None:
+    if "\x00" in value:
+        return f"{path} has a NUL character, which PostgreSQL cannot store."
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return f"{path} has half of a surrogate pair, which is no text."
+    return None
+
+
+def _explain_number(value: float, path: str) -> str | None:
+    """PostgreSQL keeps JSON numbers as decimals, so 1e300 comes back as an integer."""
+    if isinstance(value, int):
+        try:
+            str(value)
+        except ValueError:
+            return f"{path} has more digits than Python reads back; pass a string."
+        return None
+    if value != value or value in (float("inf"), float("-inf")):
+        return f"{path} is {value}, which JSON does not have."
+    exact = Decimal(repr(float(value)))
+    if abs(value) >= 1e16 and int(exact) != value:
+        return f"{path} is {value}, which would come back as another number."
+    return None

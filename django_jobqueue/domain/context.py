@@ -1,0 +1,193 @@
+"""What a handler can know about the attempt that it is, and what it can tell:
+``current_job()``, or ``takes_context=True``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+
+from django_jobqueue.domain.report import Report
+from django_jobqueue.exceptions import Cancel, NoCurrentJob
+from django_jobqueue.text.foreign_words import IN_HANDLER, no_attribute
+
+Row = TypeVar("Row")
+Default = TypeVar("Default")
+
+
+class _Required(Enum):
+    REQUIRED = "there must be one"
+
+
+def _saves_nothing(context: Context) -> None:
+    """There is no job row: the context was made by hand."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Context:
+    """The attempt that is running.
+
+    Whatever a handler tells is kept in memory at once, and written by its worker at
+    most once a second; the last state is written when the attempt ends.
+    """
+
+    id: UUID
+    job_type: str
+    queue: str
+    attempt: int  # 1 for the first
+    max_attempts: int | None  # None is without end
+    crashes: int
+    data: Any
+    run_after: datetime
+    created_at: datetime
+    worker: str
+    priority: int = 0
+    deadline: float | None = None  # time.monotonic() at which it times out
+    fence: int = 0  # the number of the claim
+    metadata: dict[str, Any] = field(default_factory=dict)
+    report: Report = field(default_factory=Report, repr=False)
+    _cancelled: bool = field(default=False, repr=False)
+    _save: Callable[[Context], None] = field(default=_saves_nothing, repr=False)
+
+    if not TYPE_CHECKING:  # or every attribute would be right
+
+        def __getattr__(self, name: str) -> Any:
+            no_attribute(self, name, IN_HANDLER)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether an operator cancelled this job, or its worker is stopping."""
+        return self._cancelled
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the timeout; None if there is none."""
+        if self.deadline is None:
+            return None
+        return max(0.0, self.deadline - time.monotonic())
+
+    def check_cancelled(self) -> None:
+        """Raise ``Cancel`` if the job should not go on."""
+        if self._cancelled:
+            raise Cancel("the handler was asked to stop")
+
+    @overload
+    def progress(
+        self,
+        done: float,
+        /,
+        total: float | None = None,
+        note: str | None = None,
+    ) -> None: ...
+    @overload
+    def progress(
+        self,
+        rows: Iterable[Row],
+        /,
+        total: float | None = None,
+        note: str | None = None,
+    ) -> Iterator[Row]: ...
+    @overload
+    def progress(
+        self,
+        rows: AsyncIterable[Row],
+        /,
+        total: float | None = None,
+        note: str | None = None,
+    ) -> AsyncIterator[Row]: ...
+    def progress(
+        self,
+        done: Any,
+        /,
+        total: float | None = None,
+        note: str | None = None,
+    ) -> Any:
+        """Tell how far the attempt is: ``progress(30, 100, "resizing")``.
+
+        Or give it what you loop over: ``for row in job.progress(rows):`` counts the
+        rows that are done; ``total`` is their number, if they have no length. What is
+        None stays as it was. Raises ValueError for numbers that are not finite, and
+        TypeError for what is neither a number nor can be looped over.
+        """
+        if isinstance(done, int | float):
+            return self.report.progress(done, total, note)
+        if total is None and hasattr(done, "__len__"):
+            total = len(done)
+        if isinstance(done, AsyncIterable):
+            return self._acount(done, total, note)
+        return self._count(iter(done), total, note)
+
+    def checkin(self, text: str) -> None:
+        """Tell what the attempt is at; shown beside its progress."""
+        self.report.progress(None, None, text)
+
+    def log(self, text: object, level: str = "info") -> None:
+        """Add a line to those of this attempt; the last 200, up to 64 KB, are kept.
+
+        Raises ValueError for a level that there is not.
+        """
+        self.report.log(text, level)
+
+    def save_metadata(self) -> None:
+        """Write ``metadata`` into the job's row now, for the attempts after this one
+        and for whoever looks; in the caller's transaction, if there is one.
+
+        Raises LeaseLost if the job is not this worker's any more, and InvalidArguments
+        if it is no JSON object.
+        """
+        self._save(self)
+
+    async def asave_metadata(self) -> None:
+        """``save_metadata`` for async handlers."""
+        await sync_to_async(self.save_metadata)()
+
+    def _count(
+        self, rows: Iterator[Row], total: float | None, note: str | None
+    ) -> Iterator[Row]:
+        self.report.progress(0, total, note)
+        for done, row in enumerate(rows, 1):
+            yield row
+            self.report.progress(done, None, None)
+
+    async def _acount(
+        self, rows: AsyncIterable[Row], total: float | None, note: str | None
+    ) -> AsyncIterator[Row]:
+        self.report.progress(0, total, note)
+        done = 0
+        async for row in rows:
+            yield row
+            done += 1
+            self.report.progress(done, None, None)
+
+
+# How to get at the context of the attempt that runs here: it is made when it is wanted.
+running: Final[ContextVar[Callable[[], Context] | None]] = ContextVar(
+    "jobqueue_running", default=None
+)
+
+
+@overload
+def current_job() -> Context: ...
+@overload
+def current_job(default: Default) -> Context | Default: ...
+def current_job(default: object = _Required.REQUIRED) -> object:
+    """The context of the attempt that runs here: in its handler, in whatever that
+    calls, in middleware, and inside ``sync_to_async`` and ``async_to_sync``.
+
+    Elsewhere ``default`` is returned, or NoCurrentJob raised if there is none. A thread
+    that a handler started itself is elsewhere; ``contextvars.copy_context().run`` takes
+    the attempt along.
+    """
+    get = running.get()
+    if get is not None:
+        return get()
+    if default is _Required.REQUIRED:
+        raise NoCurrentJob
+    return default

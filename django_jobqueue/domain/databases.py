@@ -1,0 +1,34 @@
+"""Which database the jobs are in."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.text.suggestions import did_you_mean
+
+
+def check_alias(alias: str, *, is_given: bool) -> None:
+    """Raises InvalidArguments for an alias that cannot be used and was given by the
+    caller; ImproperlyConfigured for one that the project's settings name."""
+    problem = alias_problem(alias)
+    if problem and is_given:
+        raise InvalidArguments(f"using {problem}")
+    if problem:
+        raise ImproperlyConfigured(
+            "The database of the jobs, which JOBQUEUE['DATABASE'] or else "
+            f"DATABASE_ROUTERS name, {problem}"
+        )
+
+
+def alias_problem(alias: object) -> str | None:
+    """What is wrong with this alias of a database for jobs, in words that follow it."""
+    if not isinstance(alias, str) or alias not in connections.settings:
+        hint = did_you_mean(alias, connections.settings)
+        return f"must be an alias of DATABASES, not {alias!r}.{hint}"
+    vendor = connections[alias].vendor
+    if conf.mode == "queue" and vendor != "postgresql":
+        return f"must be a PostgreSQL database; {alias!r} is {vendor}."
+    return None

@@ -1,0 +1,182 @@
+"""Which handler does the jobs of which type: filled by ``@job``, read by everybody."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.util import find_spec
+from typing import Any, Final, Protocol
+
+from asgiref.sync import iscoroutinefunction
+from django.apps import AppConfig, apps
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import autodiscover_modules
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import Parameters
+from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.policy import Policy
+from django_jobqueue.domain.retry_decision import Outcome
+
+
+class Ending(Protocol):
+    """Is told what each attempt of a job type came to."""
+
+    def ended(
+        self, context: Context, outcome: Outcome, error: BaseException | None
+    ) -> None:
+        """An attempt of a sync handler came to this."""
+
+    async def aended(
+        self, context: Context, outcome: Outcome, error: BaseException | None
+    ) -> None:
+        """The same of an async handler, in its event loop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """A handler as ``@job`` declared it."""
+
+    name: str  # of the job type
+    function: Callable[..., Any]
+    policy: Policy
+    parameters: Parameters
+    kind: str = ""  # of what it is declared with, besides @job
+    ending: Ending | None = None
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the handler is a coroutine function, or marked as one."""
+        return iscoroutinefunction(self.function)
+
+    @property
+    def path(self) -> str:
+        """Where the handler is, for people: ``shop.jobs:send_receipt``."""
+        where = f"{self.function.__module__}:{self.function.__qualname__}"
+        return f"{self.kind} {where}" if self.kind else where
+
+    @property
+    def description(self) -> str:
+        """The first line of the handler's docstring."""
+        return (inspect.getdoc(self.function) or "").split("\n", 1)[0]
+
+
+OWN: Final = "jobqueue."  # job types of the queue itself
+Promise = Callable[[], Declaration | None]  # None as long as it cannot be made
+
+
+class Registry:
+    """Declarations by the name of their job type."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Declaration] = {}
+        self._promised: dict[str, Promise] = {}
+        self._senders: dict[str, object] = {}
+
+    def add(self, declaration: Declaration) -> None:
+        """Declare a handler. Raises ImproperlyConfigured if its name is taken."""
+        held = self._by_name.get(declaration.name)
+        if held is not None and held.path != declaration.path:
+            raise ImproperlyConfigured(
+                f"The job type {declaration.name!r} is declared twice, by {held.path} "
+                f"and by {declaration.path}. Give one of them another name: "
+                "@job(name=…)."
+            )
+        self._by_name[declaration.name] = declaration
+
+    def promise(self, name: str, make: Promise) -> None:
+        """Declare what ``make`` returns when this job type is first asked for."""
+        self._promised[name] = make
+
+    def is_promised(self, name: str) -> bool:
+        """Whether nobody has asked for this job type since it was promised."""
+        return name in self._promised
+
+    def send_as(self, name: str, sender: object) -> None:
+        """Let signals about jobs of this type come from this object: what ``@job``
+        made of the function."""
+        self._senders[name] = sender
+
+    def sender(self, name: str) -> object:
+        """From whom signals about jobs of this type come: the handler, so that
+        ``connect(sender=handler)`` works; the name where the handler is unknown."""
+        return self._senders.get(name, name)
+
+    def remove(self, name: str) -> None:
+        """Forget a declaration (for tests)."""
+        self._by_name.pop(name, None)
+        self._promised.pop(name, None)
+        self._senders.pop(name, None)
+
+    def get(self, name: str) -> Declaration | None:
+        """The declaration of this job type, or None."""
+        if self._promised:
+            self._keep_promises()
+        return self._by_name.get(name)
+
+    def __iter__(self) -> Iterator[Declaration]:
+        self._keep_promises()
+        return iter(list(self._by_name.values()))
+
+    def near(self, name: str, others: list[str] | None = None) -> list[str]:
+        """Names most like this one, among those declared and ``others``."""
+        names = sorted({*self._by_name, *self._promised, *(others or [])})
+        return get_close_matches(name, names, n=3)
+
+    def _keep_promises(self) -> None:
+        for name, make in list(self._promised.items()):
+            made = make()
+            if made is not None:
+                self._promised.pop(name, None)
+                self.add(made)
+
+
+registry = Registry()
+
+
+def autodiscover(*others: str) -> None:
+    """Import each installed app's modules of handlers (``jobs``, or the setting), and
+    those of these ``others``."""
+    autodiscover_modules(*conf.modules, *others)
+
+
+def handler_names() -> list[str]:
+    """The job types whose handlers are known here, but for the queue's own."""
+    return [each.name for each in registry if not each.name.startswith(OWN)]
+
+
+def missing_modules() -> list[str]:
+    """The modules of handlers that the settings name and that no installed app has.
+
+    A project may have no handlers yet, so the default module is not missed.
+    """
+    default = type(conf).settings["MODULES"].default
+    named = [name for name in conf.modules if name not in default]
+    return [name for name in named if not any(map(_has(name), apps.get_app_configs()))]
+
+
+def _has(module: str) -> Callable[[AppConfig], bool]:
+    def has(app: AppConfig) -> bool:
+        try:
+            return find_spec(f"{app.name}.{module}") is not None
+        except ModuleNotFoundError:  # of a name with dots, the first part is missing
+            return False
+
+    return has
+
+
+def default_name(function: Callable[..., Any]) -> str:
+    """``shop.jobs.send_receipt`` is the job type ``shop.send_receipt``.
+
+    No setting has a say in it: a web server and a worker whose MODULES differ must
+    call a handler by the same name. Raises ImproperlyConfigured for a function that no
+    worker could find by import.
+    """
+    if "<locals>" in function.__qualname__ or "<lambda>" in function.__qualname__:
+        raise ImproperlyConfigured(
+            f"@job on {function.__module__}.{function.__qualname__}: a handler must be "
+            "a function of a module, so that a worker finds it."
+        )
+    return f"{function.__module__.removesuffix('.jobs')}.{function.__qualname__}"

@@ -1,0 +1,162 @@
+"""What an attempt tells while it runs, kept in memory: how far it is, and lines."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from django_jobqueue.text.sanitizing import clean, text_of
+
+KEPT_LINES: Final = 200  # the last ones
+KEPT_BYTES: Final = 64 * 1024  # of their texts
+LINE_BYTES: Final = 4_000
+NOTE_BYTES: Final = 500
+TAIL_BYTES: Final = 8_000  # of what a failure keeps
+LONG: Final = 10_000  # characters of a text that is cut at once
+LEVELS: Final = ("debug", "info", "warning", "error", "critical")
+
+Line = tuple[float, str, str]  # seconds since 1970, level, text
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an attempt has told until now, as it may be stored."""
+
+    done: float | None = None
+    total: float | None = None
+    note: str = ""
+    lines: tuple[Line, ...] = ()
+    dropped: int = 0  # lines that there was no room for
+    queries: int | None = None
+    query_ms: float | None = None
+
+
+def _nobody() -> None:
+    """Nobody writes it."""
+
+
+def _no_secrets() -> Collection[str]:
+    return ()
+
+
+class Report:
+    """Notes of one attempt. To add one is cheap; who writes them asks with ``take``.
+
+    Any thread may add. Secrets are masked when it is taken, off the handler's time.
+    """
+
+    __slots__ = (
+        "_changed",
+        "_count",
+        "_done",
+        "_kept",
+        "_lock",
+        "_new",
+        "_note",
+        "_queries",
+        "_secrets",
+        "_size",
+        "is_changed",
+    )
+
+    def __init__(
+        self,
+        changed: Callable[[], None] = _nobody,
+        secrets: Callable[[], Collection[str]] = _no_secrets,
+    ) -> None:
+        self.is_changed = False  # since it was taken
+        self._changed = changed  # called at the first change after that
+        self._secrets = secrets
+        self._done: tuple[float | None, float | None] = (None, None)
+        self._note = ""
+        self._queries: tuple[int | None, float | None] = (None, None)
+        self._lock = threading.Lock()  # of the lines
+        self._new: deque[Line] = deque(maxlen=KEPT_LINES)  # as the handler gave them
+        self._kept: deque[Line] = deque()
+        self._size = 0  # bytes of the kept ones
+        self._count = 0  # lines ever
+
+    def progress(
+        self, done: float | None, total: float | None, note: str | None
+    ) -> None:
+        """Note how far it is; None is as before. Raises ValueError for what is no
+        finite number."""
+        if done is not None or total is not None:
+            for number in (done, total):
+                if number is not None and not math.isfinite(number):
+                    raise ValueError(f"Progress is a finite number, not {number!r}.")
+            was, of = self._done
+            self._done = (was if done is None else done, of if total is None else total)
+        if note is not None:
+            self._note = note
+        self._touch()
+
+    def log(self, text: object, level: str) -> None:
+        """Add a line. Raises ValueError for a level that there is not."""
+        if level not in LEVELS:
+            raise ValueError(f"There is no level {level!r}: {', '.join(LEVELS)}.")
+        said = text if isinstance(text, str) else text_of(text)
+        if len(said) > LONG:
+            said = clean(said, LINE_BYTES, self._secrets())
+        with self._lock:
+            self._new.append((time.time(), level, said))
+            self._count += 1
+        self._touch()
+
+    def count_queries(self, queries: int, seconds: float) -> None:
+        """Note how many queries were sent to databases, and their time."""
+        self._queries = (queries, seconds * 1_000)
+        self._touch()
+
+    def take(self) -> Told:
+        """What it tells now."""
+        self.is_changed = False
+        done, total = self._done
+        queries, query_ms = self._queries
+        lines = self._keep()
+        return Told(
+            done=None if done is None else float(done),
+            total=None if total is None else float(total),
+            note=self._note and clean(text_of(self._note), NOTE_BYTES, self._secrets()),
+            lines=lines,
+            dropped=self._count - len(lines),
+            queries=queries,
+            query_ms=query_ms,
+        )
+
+    def tail(self) -> str:
+        """The last lines as text, with times in UTC."""
+        shown = [
+            f"{datetime.fromtimestamp(moment, UTC):%H:%M:%S} {level.upper()} {text}"
+            for moment, level, text in self._keep()
+        ]
+        size = 0
+        for first in range(len(shown) - 1, -1, -1):
+            size += len(shown[first].encode()) + 1
+            if size > TAIL_BYTES:
+                return "\n".join(shown[first + 1 :])
+        return "\n".join(shown)
+
+    def _touch(self) -> None:
+        if not self.is_changed:
+            self.is_changed = True
+            self._changed()
+
+    def _keep(self) -> tuple[Line, ...]:
+        """Mask the new lines and put them to the others; the oldest ones go."""
+        with self._lock:
+            for moment, level, text in self._new:
+                masked = clean(text, LINE_BYTES, self._secrets())
+                self._kept.append((moment, level, masked))
+                self._size += len(masked.encode())
+            self._new.clear()
+            while len(self._kept) > KEPT_LINES or self._size > KEPT_BYTES:
+                _, _, gone = self._kept.popleft()
+                self._size -= len(gone.encode())
+            return tuple(self._kept)

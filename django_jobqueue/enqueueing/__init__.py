@@ -1,0 +1,1 @@
+"""What enqueues: handlers and their options, by name, in the caller's transaction."""

@@ -1,0 +1,106 @@
+"""Enqueue by the name of the job type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Unpack
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.core.exceptions import SynchronousOnlyOperation
+
+from django_jobqueue.domain.arguments import several_calls
+from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.enqueueing.enqueuer import Data, Producer, in_async_code
+from django_jobqueue.enqueueing.options import JobOptions, Options
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.store.rows import Job
+
+
+def enqueue(
+    job_type: str,
+    data: Mapping[str, Any] | None = None,
+    **options: Unpack[JobOptions],
+) -> Job:
+    """Enqueue a job by the name of its type, also one whose handler is not known here.
+
+    Raises UnknownJobType, with the names most like it, and what ``Handler.enqueue``
+    raises. The options are those of ``Handler.using``.
+    """
+    declaration, producer = _named(job_type, options)
+    checked = _checked(declaration, {} if data is None else data)
+    try:
+        return producer.enqueue(checked)
+    except SynchronousOnlyOperation as error:
+        raise in_async_code("enqueue") from error
+
+
+async def aenqueue(
+    job_type: str,
+    data: Mapping[str, Any] | None = None,
+    **options: Unpack[JobOptions],
+) -> Job:
+    """``enqueue`` for async code."""
+    return await sync_to_async(enqueue)(job_type, data, **options)
+
+
+def enqueue_many(
+    job_type: str, calls: Iterable[Mapping[str, Any]], **options: Unpack[JobOptions]
+) -> list[UUID]:
+    """Enqueue a job for each of these data; return their ids, in order.
+
+    All or none, in the caller's transaction. Raises what ``enqueue`` raises.
+    """
+    declaration, producer = _named(job_type, options)
+    checked = [_checked(declaration, call) for call in several_calls(calls)]
+    try:
+        return producer.enqueue_many(checked)
+    except SynchronousOnlyOperation as error:
+        raise in_async_code("enqueue_many") from error
+
+
+async def aenqueue_many(
+    job_type: str, calls: Iterable[Mapping[str, Any]], **options: Unpack[JobOptions]
+) -> list[UUID]:
+    """``enqueue_many`` for async code."""
+    return await sync_to_async(enqueue_many)(job_type, calls, **options)
+
+
+def _named(
+    job_type: object, options: Mapping[str, Any]
+) -> tuple[Declaration | None, Producer]:
+    if not isinstance(job_type, str):
+        raise InvalidArguments(
+            f"enqueue takes the name of a job type, not {job_type!r}; a handler has an "
+            "enqueue of its own."
+        )
+    declaration = registry.get(job_type)
+    if declaration is not None:
+        _refuse_arguments(declaration, options)
+    return declaration, Producer(job_type, declaration, Options().but(options))
+
+
+def _refuse_arguments(declaration: Declaration, options: Mapping[str, Any]) -> None:
+    """Raises TypeError for an argument of the handler where options are."""
+    for name in options.keys() - JobOptions.__annotations__.keys():
+        if name in declaration.parameters.names:
+            raise TypeError(
+                f"{name!r} is a parameter of {declaration.parameters.function}(), not "
+                "an option of a job. The data is one dict: "
+                f"enqueue({declaration.name!r}, {{{name!r}: …}})."
+            )
+
+
+def _checked(declaration: Declaration | None, given: object) -> Data:
+    """The data of a job, whether its handler is known or not. Raises
+    InvalidArguments."""
+    data = dict(given) if isinstance(given, Mapping) else given
+    if declaration is not None and (
+        problem := declaration.parameters.call_problem(data)
+    ):
+        raise InvalidArguments(problem)
+    if not isinstance(data, dict):
+        raise InvalidArguments(
+            f"The data of a job must be an object, not {type(data).__name__}."
+        )
+    return data

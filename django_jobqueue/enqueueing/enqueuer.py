@@ -1,0 +1,221 @@
+"""Enqueues calls of one job type, in the caller's transaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import SynchronousOnlyOperation
+from django.dispatch import Signal
+
+from django_jobqueue import signals
+from django_jobqueue.conf import conf
+from django_jobqueue.domain import unique_keys
+from django_jobqueue.domain.arguments import to_json
+from django_jobqueue.domain.ids import new_id, new_ids
+from django_jobqueue.domain.policy import Policy
+from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.domain.unique_keys import UniqueRule
+from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.options import Options
+from django_jobqueue.enqueueing.propagation import captured
+from django_jobqueue.exceptions import DuplicateJob, InvalidArguments, UnknownJobType
+from django_jobqueue.store import find, insert, insert_many, insert_unique, job_types
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.insert import Inserted, NewJob
+from django_jobqueue.store.rows import Job
+
+Data = dict[str, Any]
+
+
+def in_async_code(name: str) -> SynchronousOnlyOperation:
+    """The error of this function in async code, where Django does not let it reach the
+    database."""
+    return SynchronousOnlyOperation(
+        f"{name}() cannot be called in async code, such as an async view. Write "
+        f"await a{name}(…), which takes the same arguments."
+    )
+
+
+class Producer:
+    """Enqueues calls of one job type with the same options. The data that it is given
+    fit the handler."""
+
+    def __init__(
+        self, job_type: str, declaration: Declaration | None, options: Options
+    ) -> None:
+        self.options = options
+        self._declaration = declaration
+        self._policy = declaration.policy if declaration else Policy()
+        self._declared_rule = unique_keys.rule_of(declaration) if declaration else None
+        self._new = options.new_job(job_type, declaration)
+
+    def enqueue(self, data: Any) -> Job:
+        """Enqueue one call. Raises DuplicateJob, AlreadyArchived, InvalidArguments,
+        UnknownJobType."""
+        text = to_json(data, limit=conf.max_data_bytes)
+        new = self._as_of_now() if self._policy.captured else self._new
+        id = self.options.id or new_id()
+        if conf.mode != "queue":
+            return memory.take(new, self._declaration, id, data, text)
+        db = DjangoDatabase(self.options.using)
+        rule = self._rule(db)
+        if rule is not None:
+            new = self._unique(new, rule)
+        inserted = self._insert(db, new, id, data, text)
+        if inserted is None:
+            self._declare(db)
+            inserted = self._insert(db, new, id, data, text)
+        if inserted is None:
+            raise UnknownJobType(new.job_type)
+        if not inserted.is_new:
+            return self._there(inserted.job, id, rule)
+        self._tell(signals.job_enqueued, job=inserted.job)
+        return inserted.job
+
+    def enqueue_many(self, calls: list[Data]) -> list[UUID]:
+        """Enqueue each call, all or none; return the ids, in order. Raises the same,
+        and InvalidArguments for options of a single job."""
+        for name in ("id", "unique_key"):
+            if getattr(self.options, name) is not None:
+                raise InvalidArguments(f"{name} is for one job, not for enqueue_many.")
+        limit, ids = conf.max_data_bytes, new_ids(len(calls))
+        texts = [to_json(data, limit=limit) for data in calls]
+        if not calls:
+            return []
+        new = self._as_of_now() if self._policy.captured else self._new
+        if conf.mode != "queue":
+            for id, data, text in zip(ids, calls, texts, strict=True):
+                memory.take(new, self._declaration, id, data, text)
+            return ids
+        db = DjangoDatabase(self.options.using)
+        if (rule := self._rule(db)) is not None:
+            return self._insert_unique(db, self._unique(new, rule), rule, ids, texts)
+        if not insert_many.insert_many(db, new, ids, texts):
+            self._declare(db)
+            insert_many.insert_many(db, new, ids, texts)
+        self._tell(signals.jobs_enqueued, ids=ids)
+        return ids
+
+    def _as_of_now(self) -> NewJob:
+        """What is to be inserted, with what is captured of the caller."""
+        metadata = self.options.metadata_as_json(captured(self._policy.captured))
+        return replace(self._new, metadata=metadata)
+
+    def _insert(
+        self, db: DjangoDatabase, new: NewJob, id: UUID, data: Any, text: str
+    ) -> Inserted | None:
+        own_id = self.options.id is not None
+        if new.is_unique:
+            return insert_unique.insert_unique(db, new, id, data, text, own_id=own_id)
+        if own_id:
+            return insert.insert_once(db, new, id, data, text)
+        job = insert.insert(db, new, id, data, text)
+        return None if job is None else Inserted(job, True)
+
+    def _insert_unique(
+        self,
+        db: DjangoDatabase,
+        new: NewJob,
+        rule: UniqueRule,
+        ids: list[UUID],
+        texts: list[str],
+    ) -> list[UUID]:
+        """Enqueue those that no job is like; return the ids of the jobs of all."""
+        keys = insert_unique.keys(db, new, texts)
+        calls: dict[UUID, tuple[UUID, str]] = {}
+        for key, call in zip(keys, zip(ids, texts, strict=True), strict=True):
+            calls.setdefault(key, call)
+        raises = rule.on_duplicate == "raise"
+        if len(calls) < len(keys) and raises:
+            raise DuplicateJob(
+                f"{len(keys) - len(calls)} of these {len(keys)} calls have the same "
+                f"{self._by(rule)} as another one of them; nothing was enqueued. Leave "
+                "them out, or enqueue with on_duplicate='return'."
+            )
+
+        def insert_calls() -> dict[UUID, UUID]:
+            held = insert_unique.insert_many_unique(db, new, calls)
+            if held is None:
+                self._declare(db)
+                held = insert_unique.insert_many_unique(db, new, calls) or {}
+            if held and raises:
+                job = find.find(db, next(iter(held.values())))
+                more = f" {len(held)} of {len(keys)} calls are so."
+                raise self._duplicate(job, rule, more)
+            return held
+
+        held = db.in_transaction(insert_calls)
+        made = [id for key, (id, _) in calls.items() if key not in held]
+        if made:
+            self._tell(signals.jobs_enqueued, ids=made)
+        return [held.get(key) or calls[key][0] for key in keys]
+
+    def _rule(self, db: DjangoDatabase) -> UniqueRule | None:
+        """What there is one of at a time; None if there may be many. What the code does
+        not declare here, the row of the job type may."""
+        rule = self._declared_rule
+        if self.options.unique_key is not None:
+            rule = rule or UniqueRule()
+        elif self._declaration is None:
+            rule = job_types.unique_rule(db, self._new.job_type)
+        if rule is None:
+            return None
+        until, on_duplicate = self.options.unique_until, self.options.on_duplicate
+        return replace(
+            rule,
+            until=until or rule.until,
+            on_duplicate=on_duplicate or rule.on_duplicate,
+        )
+
+    def _unique(self, new: NewJob, rule: UniqueRule) -> NewJob:
+        until_started, text = rule.until == "started", self.options.unique_key
+        if text is None:
+            return replace(
+                new, unique_rule=rule.json, unique_until_started=until_started
+            )
+        key = unique_keys.key_of_text(new.job_type, text)
+        return replace(new, unique_key=key, unique_until_started=until_started)
+
+    def _by(self, rule: UniqueRule) -> str:
+        """What duplicates have in common."""
+        if self.options.unique_key is not None:
+            return f"unique_key {self.options.unique_key!r}"
+        return unique_keys.described(rule.by or True)
+
+    def _there(self, job: Job, id: UUID, rule: UniqueRule | None) -> Job:
+        """The job that is there already, if that is what the caller wants."""
+        if job.id == id or rule is None or rule.on_duplicate == "return":
+            return job
+        raise self._duplicate(job, rule)
+
+    def _duplicate(
+        self, job: Job | None, rule: UniqueRule, more: str = ""
+    ) -> DuplicateJob:
+        which, status = (job.id, job.status) if job else ("?", "gone")
+        return DuplicateJob(
+            f"Job {which} of type {self._new.job_type!r} is {status} already and has "
+            f"the same {self._by(rule)}; there is one at a time, until it is "
+            f"{rule.until}.{more} Nothing was enqueued. The error's job is that job; "
+            "with on_duplicate='return' it is returned instead.",
+            job,
+        )
+
+    def _declare(self, db: DjangoDatabase) -> None:
+        """Write the rows that are missing: the code is newer than the last migrate."""
+        known, found = find.known_names(db), []
+        for name in filter(None, (self._new.job_type, self._new.on_complete)):
+            is_own = name == self._new.job_type
+            declaration = self._declaration if is_own else registry.get(name)
+            if declaration is not None:
+                found.append(declaration)
+            elif name not in known:
+                raise UnknownJobType(name, registry.near(name, known))
+        job_types.declare(db, found)
+
+    def _tell(self, signal: Signal, **arguments: object) -> None:
+        if signal.receivers:
+            name = self._new.job_type
+            sender = registry.sender(name)
+            signals.send(signal, sender, job_type=name, **arguments)

@@ -1,0 +1,256 @@
+"""``@job`` makes a handler of a function: call it, enqueue it, ``using`` options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from functools import partial, update_wrapper
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Unpack,
+    overload,
+)
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
+
+from django_jobqueue.domain import unique_keys as unique
+from django_jobqueue.domain.arguments import Parameters, several_calls
+from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.policy import UNSET, Unset, name_problem, policy_of
+from django_jobqueue.domain.registry import Declaration, default_name, registry
+from django_jobqueue.domain.states import Delivery
+from django_jobqueue.enqueueing import handler_functions
+from django_jobqueue.enqueueing.enqueuer import Producer, in_async_code
+from django_jobqueue.enqueueing.options import JobOptions, Options, follower_problem
+from django_jobqueue.retries import Backoff
+from django_jobqueue.store.rows import Job
+from django_jobqueue.text.foreign_words import HANDLER, no_attribute
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Handler(Generic[P, R]):
+    """A function declared with ``@job``: call it, or enqueue a call of it."""
+
+    def __init__(
+        self,
+        function: Callable[..., R],
+        declaration: Declaration,
+        options: Options | None = None,
+    ) -> None:
+        update_wrapper(self, function)
+        self.function = function
+        self.declaration = declaration
+        self._producer = Producer(declaration.name, declaration, options or Options())
+
+    def __repr__(self) -> str:
+        return f"<handler of job type {self.name!r}>"
+
+    if not TYPE_CHECKING:  # or every attribute would be right
+
+        def __getattr__(self, name: str) -> Any:
+            no_attribute(self, name, HANDLER)
+
+    @property
+    def name(self) -> str:
+        """The name of the job type."""
+        return self.declaration.name
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the handler here and now, as a plain function."""
+        return self.function(*args, **kwargs)
+
+    def using(self, **options: Unpack[JobOptions]) -> Handler[P, R]:
+        """The same handler with these options for the jobs that it enqueues, besides
+        those that it has already.
+
+        Raises InvalidArguments, and TypeError for an option that there is not.
+        """
+        chosen = self._producer.options.but(options)
+        return Handler(self.function, self.declaration, chosen)
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+        """Enqueue this call, in the caller's transaction, with one INSERT.
+
+        Raises InvalidArguments if the arguments do not fit the handler, or would not
+        survive as JSON; DuplicateJob if the job is unique and one like it is there;
+        AlreadyArchived if the id of ``using(id=…)`` was used; SynchronousOnlyOperation
+        in async code.
+        """
+        data = self.declaration.parameters.bind(args, kwargs)
+        try:
+            return self._producer.enqueue(data)
+        except SynchronousOnlyOperation as error:
+            raise in_async_code("enqueue") from error
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
+        """``enqueue`` for async code."""
+        return await sync_to_async(self.enqueue)(*args, **kwargs)
+
+    def enqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
+        """Enqueue one job for each dict of arguments; return their ids, in order.
+
+        All or none, in the caller's transaction. Raises what ``enqueue`` raises.
+        """
+        parameters = self.declaration.parameters
+        bound = [parameters.bind_call(call) for call in several_calls(calls)]
+        try:
+            return self._producer.enqueue_many(bound)
+        except SynchronousOnlyOperation as error:
+            raise in_async_code("enqueue_many") from error
+
+    async def aenqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
+        """``enqueue_many`` for async code."""
+        return await sync_to_async(self.enqueue_many)(calls)
+
+
+@overload
+def job(function: Callable[P, R], /) -> Handler[P, R]: ...
+@overload
+def job(
+    *,
+    takes_context: Literal[True],
+    name: str = ...,
+    queue: str = ...,
+    priority: int = ...,
+    max_attempts: int | None | Unset = ...,
+    backoff: str | timedelta | float | Backoff = ...,
+    timeout: timedelta | float | None | Unset = ...,
+    delivery: str | Delivery = ...,
+    concurrency: int | None = ...,
+    atomic: bool = ...,
+    expires_in: timedelta | float | None = ...,
+    max_crashes: int = ...,
+    retry_for: tuple[type[BaseException], ...] = ...,
+    permanent: tuple[type[BaseException], ...] = ...,
+    sensitive: Iterable[str] = ...,
+    unique: bool | Iterable[str] = ...,
+    unique_until: Literal["finished", "started"] = ...,
+    on_duplicate: Literal["raise", "return"] = ...,
+    on_complete: str | Handler[..., Any] | None = ...,
+    capture: Iterable[Literal["language", "time_zone"]] | Unset = ...,
+    middleware: Iterable[str | Callable[..., Any]] = ...,
+) -> Callable[[Callable[Concatenate[Context, P], R]], Handler[P, R]]: ...
+@overload
+def job(
+    *,
+    takes_context: Literal[False] = ...,
+    name: str = ...,
+    queue: str = ...,
+    priority: int = ...,
+    max_attempts: int | None | Unset = ...,
+    backoff: str | timedelta | float | Backoff = ...,
+    timeout: timedelta | float | None | Unset = ...,
+    delivery: str | Delivery = ...,
+    concurrency: int | None = ...,
+    atomic: bool = ...,
+    expires_in: timedelta | float | None = ...,
+    max_crashes: int = ...,
+    retry_for: tuple[type[BaseException], ...] = ...,
+    permanent: tuple[type[BaseException], ...] = ...,
+    sensitive: Iterable[str] = ...,
+    unique: bool | Iterable[str] = ...,
+    unique_until: Literal["finished", "started"] = ...,
+    on_duplicate: Literal["raise", "return"] = ...,
+    on_complete: str | Handler[..., Any] | None = ...,
+    capture: Iterable[Literal["language", "time_zone"]] | Unset = ...,
+    middleware: Iterable[str | Callable[..., Any]] = ...,
+) -> Callable[[Callable[P, R]], Handler[P, R]]: ...
+def job(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    **options: Any,
+) -> Any:
+    """Declare the handler of a job type: ``@job``, or ``@job(option=…)``.
+
+    :param name: of the job type; by default ``shop.send`` for ``shop.jobs.send``.
+    :param queue: the lane that its jobs wait in.
+    :param priority: from -100 to 100; greater is sooner.
+    :param max_attempts: ``None`` is without end.
+    :param backoff: ``exponential``, ``quartic``, ``decorrelated``, ``fixed``,
+        ``immediate``, ``rickover``; a wait; or a function of the attempt's number.
+    :param timeout: of one attempt, in seconds or as a timedelta; ``None`` is none.
+    :param delivery: ``at_least_once``, or ``at_most_once``: never started twice.
+    :param concurrency: how many run at once in the whole cluster; 0 pauses.
+    :param atomic: the handler and its completion are one transaction.
+    :param expires_in: how long after it is due a job may still be started.
+    :param max_crashes: a job whose worker died this often is archived as failed.
+    :param retry_for: only these exceptions are retried.
+    :param permanent: these exceptions are not retried.
+    :param takes_context: the first argument is a ``Context``.
+    :param sensitive: keys of the data whose values are masked wherever they are shown.
+    :param unique: one job with these data at a time; or names of the parameters that
+        count.
+    :param unique_until: ``finished``: until it is over; ``started``: until it is
+        claimed.
+    :param on_duplicate: ``raise`` DuplicateJob, or ``return`` the job that is there.
+    :param on_complete: the handler, or job type, of a job that is enqueued when a job
+        of this one is over, whatever its status.
+    :param capture: ``language`` and ``time_zone`` that are active at the enqueue, to be
+        active in the handler.
+    :param middleware: dotted paths, or callables; within those of the settings.
+
+    Raises ImproperlyConfigured for options that are wrong or contradict each other.
+    """
+    declare = partial(_declare, name=name, options=options)
+    return declare if function is None else declare(function)
+
+
+def _declare(
+    function: Callable[..., Any], *, name: str | None, options: dict[str, Any]
+) -> Handler[..., Any]:
+    where = _checked(function)
+    policy = policy_of(where, options)
+    chosen = default_name(function) if name is None else name
+    if problem := name_problem(chosen):
+        raise ImproperlyConfigured(f"@job on {where}: name {problem}")
+    declaration = Declaration(
+        name=chosen,
+        function=function,
+        policy=policy,
+        parameters=Parameters.of(function, takes_context=policy.takes_context),
+    )
+    if policy.atomic and declaration.is_async:
+        raise ImproperlyConfigured(
+            f"@job on {where}: atomic=True needs a sync handler; Django has no async "
+            "transactions."
+        )
+    unique.check(declaration, where)
+    if policy.on_complete and (problem := follower_problem(chosen, policy.on_complete)):
+        raise ImproperlyConfigured(f"@job on {where}: on_complete {problem}")
+    registry.add(declaration)
+    handler: Handler[..., Any] = Handler(function, declaration)
+    registry.send_as(chosen, handler)
+    return handler
+
+
+def _checked(function: object) -> str:
+    """The place of a function that can be a handler. Raises ImproperlyConfigured."""
+    where = handler_functions.where(function)
+    if isinstance(function, Handler):
+        raise ImproperlyConfigured(
+            f"@job on {where}: it is the handler of {function.name!r} already. "
+            "Declare it once; using(…) gives its jobs other options."
+        )
+    if problem := handler_functions.handler_problem(function):
+        raise ImproperlyConfigured(f"@job on {where}: {problem}")
+    if not callable(function) or not hasattr(function, "__qualname__"):
+        raise ImproperlyConfigured(
+            f"@job stands on a function, not on {function!r}. Options have names: "
+            "@job(queue=…)."
+        )
+    return where
+
+
+__all__ = ["UNSET", "Handler", "job"]

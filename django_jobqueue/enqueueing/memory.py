@@ -1,0 +1,124 @@
+"""Jobs of the modes that run them when they are enqueued: this process keeps them, and
+no table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import transaction
+
+from django_jobqueue import signals
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import from_json
+from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.exceptions import AlreadyArchived, UnknownJobType
+from django_jobqueue.store.insert import NewJob
+from django_jobqueue.store.rows import Job, tags_of
+
+LARGEST: Final = 1_000  # jobs; older ones are forgotten
+
+
+@dataclass(slots=True)
+class Kept:
+    """A job, as it is now, and what it takes to run it."""
+
+    job: Job
+    new: NewJob
+    declaration: Declaration
+    text: str  # JSON of the data
+
+
+class Memory:
+    """The jobs that this process enqueued in such a mode, oldest first."""
+
+    def __init__(self) -> None:
+        self.run: Callable[[Kept], None] | None = None  # set where jobs can be run
+        self._kept: dict[UUID, Kept] = {}
+
+    def __iter__(self) -> Any:
+        return iter(list(self._kept.values()))
+
+    def take(
+        self,
+        new: NewJob,
+        declaration: Declaration | None,
+        id: UUID,
+        data: Any,
+        text: str,
+    ) -> Job:
+        """Enqueue a job: run it now, or when the transaction is committed.
+
+        Returns the job as it is then. Raises what its handler raises, UnknownJobType,
+        and AlreadyArchived.
+        """
+        if declaration is None:
+            raise UnknownJobType(new.job_type, registry.near(new.job_type))
+        if self.run is None:
+            raise ImproperlyConfigured(
+                f"JOBQUEUE['MODE'] is {conf.mode!r}: add 'django_jobqueue' to "
+                "INSTALLED_APPS, and enqueue when Django is set up."
+            )
+        held = self.find(id)
+        if held is not None:
+            if held.is_over:
+                raise AlreadyArchived(id, held.status)
+            return held
+        kept = self._keep(Kept(_job(new, id, data), new, declaration, text))
+        if signals.job_enqueued.receivers:
+            sender = registry.sender(new.job_type)
+            signals.send(
+                signals.job_enqueued, sender, job_type=new.job_type, job=kept.job
+            )
+        if conf.mode == "on_commit":
+            transaction.on_commit(partial(self.run, kept), using=conf.database)
+        else:
+            self.run(kept)
+        return kept.job
+
+    def find(self, id: UUID) -> Job | None:
+        """The job with this id; None if there is none, or not any more."""
+        kept = self._kept.get(id)
+        return None if kept is None else kept.job
+
+    def clear(self) -> None:
+        """Forget all jobs."""
+        self._kept.clear()
+
+    def _keep(self, kept: Kept) -> Kept:
+        while len(self._kept) >= LARGEST:
+            del self._kept[next(iter(self._kept))]
+        self._kept[kept.job.id] = kept
+        return kept
+
+
+def _job(new: NewJob, id: UUID, data: Any) -> Job:
+    """The job that a queue would hold."""
+    now = datetime.now(UTC)
+    run_after = new.run_after or now + new.delay
+    priorities = (new.priority, new.declared_priority, 0)
+    expires_at = new.expires_at
+    if expires_at is None and new.expires_in is not None:
+        expires_at = run_after + new.expires_in
+    return Job(
+        id=id,
+        job_type=new.job_type,
+        queue=new.queue or "default",
+        priority=next(p for p in priorities if p is not None),
+        status="queued",
+        data=data,
+        run_after=run_after,
+        expires_at=expires_at,
+        created_at=now,
+        max_attempts=new.max_attempts,
+        metadata=None if new.metadata is None else from_json(new.metadata),
+        tags=tags_of(new.tags),
+    )
+
+
+memory: Final = Memory()

@@ -1,0 +1,287 @@
+"""What ``using`` and ``enqueue`` say about the jobs to be enqueued."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, Protocol, TypedDict
+from uuid import UUID
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import to_json
+from django_jobqueue.domain.databases import alias_problem
+from django_jobqueue.domain.ids import as_id
+from django_jobqueue.domain.policy import (
+    LONGEST,
+    ON_DUPLICATE,
+    UNIQUE_UNTIL,
+    WHO_LENGTH,
+    Policy,
+    attempts_problem,
+    duration_problem,
+    job_type_problem,
+    name_of,
+    one_of,
+    option_of_types,
+    priority_problem,
+    queue_problem,
+    several_times,
+    to_duration,
+)
+from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.domain.states import Delivery
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.store.insert import NewJob
+from django_jobqueue.text.foreign_words import OPTIONS, advice
+from django_jobqueue.text.suggestions import did_you_mean
+
+TAGS_BYTES: Final = 10_000
+
+
+class Declared(Protocol):
+    """A handler."""
+
+    @property
+    def declaration(self) -> Declaration:
+        """What ``@job`` declared."""
+        ...
+
+
+class JobOptions(TypedDict, total=False):
+    """What can be said of a job when it is enqueued; ``None`` leaves it to its type."""
+
+    run_after: datetime | timedelta | None
+    """Not before this moment, or this wait from now."""
+    expires_at: datetime | None
+    """Not started after this moment."""
+    expires_in: timedelta | float | None
+    """Not started later than this after it is due."""
+    priority: int | None
+    """From -100 to 100, greater is sooner."""
+    queue: str | None
+    """The queue that it waits in."""
+    id: UUID | str | None
+    """Its id: a job that has this id already is returned instead."""
+    tags: Iterable[str]
+    """Strings that are kept with it."""
+    enqueued_by: str | None
+    """Who enqueues it; at most 150 characters."""
+    max_attempts: int | None
+    """How many attempts this job has, the first one included."""
+    metadata: Mapping[str, Any] | None
+    """A JSON object that travels with it, beside its data."""
+    on_complete: str | Declared | None
+    """The handler, or job type, of a job that is enqueued when this one is over."""
+    unique_key: str | None
+    """No other job of this type with this text is enqueued meanwhile."""
+    unique_until: Literal["finished", "started"] | None
+    """Until when: until it is over, or until it is claimed."""
+    on_duplicate: Literal["raise", "return"] | None
+    """What becomes of a duplicate: DuplicateJob, or the job that is there."""
+    using: str | None
+    """The alias of the database, instead of ``JOBQUEUE["DATABASE"]``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The same as it is kept. None leaves it to the type."""
+
+    run_after: datetime | timedelta | None = None
+    expires_at: datetime | None = None
+    expires_in: timedelta | None = None
+    priority: int | None = None
+    queue: str | None = None
+    id: UUID | None = None
+    tags: tuple[str, ...] = ()
+    enqueued_by: str | None = None
+    max_attempts: int | None = None
+    metadata: Mapping[str, Any] | None = None
+    on_complete: str | None = None
+    unique_key: str | None = None
+    unique_until: str | None = None
+    on_duplicate: str | None = None
+    using: str | None = None
+
+    def but(self, given: Mapping[str, Any]) -> Options:
+        """These options, and what is ``given`` instead. Raises InvalidArguments, and
+        TypeError for an option that there is not."""
+        kept = {}
+        for name, value_or_generator in given.items():
+            value = several_times(value_or_generator)
+            if name not in _PROBLEMS:
+                hint = option_of_types(name) or advice(name, OPTIONS)
+                hint = hint or did_you_mean(name, _PROBLEMS)
+                raise TypeError(f"There is no option {name!r} of a job.{hint}")
+            if value is not None and (problem := _PROBLEMS[name](value)):
+                raise InvalidArguments(f"{name} {problem}")
+            kept[name] = _NORMAL.get(name, _same)(value)
+        options = replace(self, **kept)
+        if options.expires_at is not None and options.expires_in is not None:
+            raise InvalidArguments(
+                "expires_at and expires_in are two moments after which the job is not "
+                "started; give one of them."
+            )
+        return options
+
+    def new_job(self, job_type: str, declaration: Declaration | None) -> NewJob:
+        """What is to be inserted, from these options and the code's policy. Raises
+        InvalidArguments for what contradicts it."""
+        wait = self.run_after if isinstance(self.run_after, timedelta) else timedelta(0)
+        moment = None if isinstance(self.run_after, timedelta) else self.run_after
+        policy = declaration.policy if declaration else None
+        self._check(job_type, policy)
+        return NewJob(
+            job_type=job_type,
+            queue=self.queue or (policy.queue if policy else None),
+            priority=self.priority,
+            declared_priority=policy.priority if policy else None,
+            run_after=moment,
+            delay=wait,
+            expires_at=self.expires_at,
+            expires_in=self.expires_in or (policy.expires_in if policy else None),
+            enqueued_by=self.enqueued_by,
+            tags=self._tags_as_json(),
+            max_attempts=self.max_attempts,
+            metadata=self.metadata_as_json({}),
+            on_complete=self.on_complete or (policy.on_complete if policy else None),
+        )
+
+    def metadata_as_json(self, captured: Mapping[str, Any]) -> str | None:
+        """The JSON text of the metadata, what is captured included; None without."""
+        metadata = {**captured, **(self.metadata or {})}
+        if not metadata:
+            return None
+        return to_json(metadata, limit=conf.max_data_bytes, what="metadata")
+
+    def _check(self, job_type: str, policy: Policy | None) -> None:
+        once = policy is not None and policy.delivery == Delivery.AT_MOST_ONCE
+        if once and self.max_attempts not in (None, 1):
+            raise InvalidArguments(
+                f"max_attempts must be 1: {job_type} is delivered at most once."
+            )
+        if self.on_complete is not None:
+            problem = follower_problem(job_type, self.on_complete)
+            if problem:
+                raise InvalidArguments(f"on_complete {problem}")
+
+    def _tags_as_json(self) -> str | None:
+        if not self.tags:
+            return None
+        advice = "Use fewer, or shorter ones."
+        return to_json(list(self.tags), limit=TAGS_BYTES, what="tags", advice=advice)
+
+
+def follower_problem(job_type: str, follower: str) -> str | None:
+    """Why jobs of this type cannot follow on one, in words that follow "on_complete".
+
+    What is declared later than this is asked is not looked at.
+    """
+    if follower == job_type:
+        return (
+            f"must be another job type than {job_type!r}, which would follow on itself "
+            "without end."
+        )
+    declaration = registry.get(follower)
+    called = {"job": "", "status": ""}
+    problem = declaration and declaration.parameters.problem(called)
+    if problem:
+        return f"must be a handler of (job, status), which it is called with: {problem}"
+    return None
+
+
+def time_problem(name: str, value: object, kinds: str) -> str | None:
+    """What is wrong with this moment, as a sentence."""
+    problem = None if value is None else _moment_problem(value, kinds)
+    return problem and f"{name} {problem}"
+
+
+def _moment_problem(value: object, kinds: str) -> str | None:
+    if not isinstance(value, datetime):
+        return f"must be {kinds}, not {value!r}.{_moment_hint(value, kinds)}"
+    if value.tzinfo is None or value.utcoffset() is None:
+        return f"must be aware of its time zone; {value!r} is naive."
+    return None
+
+
+def _moment_hint(value: object, kinds: str) -> str:
+    """What to write instead of a span of time, as a sentence that follows."""
+    if isinstance(value, timedelta):
+        return " Write timezone.now() + timedelta(…)."
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    before = "" if "timedelta" in kinds else "timezone.now() + "
+    return f" Write {before}timedelta(seconds={value:g})."
+
+
+def _run_after_problem(value: object) -> str | None:
+    if not isinstance(value, timedelta):
+        return _moment_problem(value, "a datetime or a timedelta")
+    if value > LONGEST:
+        return f"must be at most {LONGEST.days:,} days away, not {value}."
+    return None
+
+
+def _expires_at_problem(value: object) -> str | None:
+    if isinstance(value, timedelta):
+        return f"must be a datetime, not {value!r}. Write expires_in=…, a span of time."
+    return _moment_problem(value, "a datetime")
+
+
+def _tags_problem(value: object) -> str | None:
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    if several and all(isinstance(tag, str) for tag in value):  # type: ignore[attr-defined]
+        return None
+    return f"must be a list of strings, not {value!r}."
+
+
+def _who_problem(value: object) -> str | None:
+    if isinstance(value, str) and len(value) <= WHO_LENGTH:
+        return None
+    return f"must be a string of at most {WHO_LENGTH} characters."
+
+
+def _metadata_problem(value: object) -> str | None:
+    if isinstance(value, Mapping):
+        return None
+    return f"must be a dict, not {value!r}."
+
+
+def _text_problem(value: object) -> str | None:
+    if isinstance(value, str) and value:
+        return None
+    return f"must be a string that is not empty, not {value!r}."
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _nothing(value: object) -> None:
+    """Its conversion finds what is wrong with it."""
+
+
+_PROBLEMS: Final[dict[str, Callable[[Any], str | None]]] = {
+    "run_after": _run_after_problem,
+    "expires_at": _expires_at_problem,
+    "expires_in": duration_problem,
+    "priority": priority_problem,
+    "queue": queue_problem,
+    "id": _nothing,
+    "tags": _tags_problem,
+    "enqueued_by": _who_problem,
+    "max_attempts": attempts_problem,
+    "metadata": _metadata_problem,
+    "on_complete": job_type_problem,
+    "unique_key": _text_problem,
+    "unique_until": one_of(*UNIQUE_UNTIL),
+    "on_duplicate": one_of(*ON_DUPLICATE),
+    "using": alias_problem,
+}
+_NORMAL: Final[dict[str, Callable[[Any], Any]]] = {
+    "id": lambda value: None if value is None else as_id(value),
+    "expires_in": to_duration,
+    "tags": lambda value: tuple(value or ()),
+    "metadata": lambda value: None if value is None else dict(value),
+    "on_complete": name_of,
+}

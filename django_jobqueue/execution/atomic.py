@@ -1,0 +1,118 @@
+"""Atomic jobs: handler and completion in one transaction, with the fence inside."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from django.db import OperationalError, connections, transaction
+
+from django_jobqueue.domain.retry_decision import Outcome, Verb
+from django_jobqueue.exceptions import LeaseLost, Snooze
+from django_jobqueue.execution.attempt import Attempt, call
+from django_jobqueue.execution.attempt_outcome import result_of
+from django_jobqueue.store import finish
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.errors import is_conflict
+from django_jobqueue.store.finish import Finished, Holder
+
+logger = logging.getLogger("django_jobqueue.attempt")
+
+CONFLICT_WAIT: Final = 0.1  # seconds
+
+
+def _ignore(attempt: Attempt) -> None:
+    """What it tells is written elsewhere."""
+
+
+def run_atomically(
+    attempt: Attempt, holder: Holder, report: Callable[[Attempt], None] = _ignore
+) -> Finished:
+    """As ``attempt.run``; the handler's effects on the database of the jobs are
+    committed together with the job's success, or not at all.
+
+    ``report`` writes what the handler told, on a connection of its own, before that.
+    A worker that lost its lease finds the fence changed, and everything is rolled back.
+    """
+    if unwanted := attempt.unwanted:
+        return attempt.finish_unstarted(unwanted)  # without a transaction
+    attempt.thread = threading.get_ident()
+    try:
+        try:
+            _transaction(attempt, holder, report)
+        except BaseException as error:
+            if not attempt.settled:
+                attempt.error = error
+        attempt.leave()
+    except BaseException as late:  # the interruption, after the handler's own end
+        attempt.leave()
+        if not attempt.settled and attempt.error is None:
+            attempt.error = late
+    return attempt.finish()
+
+
+def _transaction(
+    attempt: Attempt, holder: Holder, report: Callable[[Attempt], None]
+) -> None:
+    db, job = DjangoDatabase(), attempt.job
+    with transaction.atomic(using=db.alias):
+        attempt.result = result_of(call(attempt))
+        if attempt.is_telling:
+            report(attempt)
+        now = time.monotonic()
+        outcome = Outcome(verb=Verb.SUCCEED, result=attempt.result)
+        done = Finished(job.id, job.fence, outcome, now - attempt.started, now)
+        if _succeed(db, holder, done, now):
+            raise LeaseLost(job.id)
+        _guard_hooks(connections[db.alias], attempt)
+        attempt.commits(True)
+
+
+def _succeed(db: DjangoDatabase, holder: Holder, done: Finished, now: float) -> bool:
+    """Archive it with the handler's effects; whether the claim was lost.
+
+    Under ``repeatable read`` and ``serializable`` a transaction cannot remove a row
+    that was changed since it began, as by who waits for the job, or cancels it. That is
+    no failure of the handler: another attempt is made.
+    """
+    try:
+        return bool(finish.succeed(db, holder, [done], now))
+    except OperationalError as error:
+        if not is_conflict(error):
+            raise
+        raise Snooze(
+            CONFLICT_WAIT, "its row was changed while its transaction was open"
+        ) from error
+
+
+def _guard_hooks(wrapper: Any, attempt: Attempt) -> None:
+    """Note the commit before the first of the transaction's ``on_commit`` hooks; let
+    each of them run, whatever those before it raise: the job is archived by then."""
+    wrapper.run_on_commit = [
+        (set(), partial(attempt.commits, False), False),
+        *(
+            (savepoints, partial(_run_hook, attempt, hook), False)
+            for savepoints, hook, _robust in wrapper.run_on_commit
+        ),
+    ]
+
+
+def _run_hook(attempt: Attempt, hook: Callable[[], object]) -> None:
+    try:
+        hook()
+    except BaseException:
+        logger.exception(
+            "Job %s (%s) succeeded, and one of its on_commit hooks failed; the job is "
+            "not run again",
+            attempt.job.id,
+            attempt.job.job_type,
+            extra={
+                "job_id": str(attempt.job.id),
+                "job_type": attempt.job.job_type,
+                "attempt": attempt.job.attempts,
+            },
+        )

@@ -1,0 +1,392 @@
+"""One execution of a job: data → handler → value or exception → Outcome. No table is
+touched here."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextvars import Token
+from functools import cached_property
+from typing import Any
+
+from django.dispatch import Signal
+
+from django_jobqueue import signals
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import UnknownParameters, from_json
+from django_jobqueue.domain.context import Context, running
+from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.domain.report import Report
+from django_jobqueue.domain.retry_decision import Asked, Outcome, Verb
+from django_jobqueue.exceptions import Cancel, InvalidArguments, JobTimeout
+from django_jobqueue.execution.attempt_outcome import (
+    BROKEN,
+    NO_RESULT,
+    SUCCEEDED,
+    NotWanted,
+    Vanished,
+    hopeless,
+    named,
+    outcome_of,
+    result_of,
+    unwanted,
+)
+from django_jobqueue.execution.middleware_chain import chain_of
+from django_jobqueue.processes.forking import end_if_forked
+from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.text.redaction import Secrets, secrets_in
+
+logger = logging.getLogger(__name__)
+
+_raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+
+def _ignore(what: object) -> None:
+    """No worker is there to do it."""
+
+
+class Attempt:
+    """A claimed job on its way through this process."""
+
+    # Not a dataclass: what is so at first is said here, and costs an attempt nothing.
+
+    started: float = 0.0  # time.monotonic(); 0 is not yet
+    asked: Asked = Asked.NOTHING
+    hopeless_at: float | None = None  # when a handler that was told to stop is given up
+    over: bool = False
+    result: str | None = None  # JSON text
+    error: BaseException | None = None
+    settled: bool = False  # finished in the handler's own transaction
+    committing: bool = False  # that transaction, at this moment
+    thread: int | None = None
+    task: asyncio.Task[Any] | None = None
+    data: Any = None  # what the handler is called with
+    context: Context | None = None  # see here()
+    reported: float = 0.0  # time.monotonic() when what it told was written
+    _before: Token[Callable[[], Context] | None] | None = None
+
+    def __init__(
+        self,
+        job: ClaimedJob,
+        declaration: Declaration,
+        max_attempts: int | None,
+        timeout: float | None,
+        worker: str,
+        claimed: float,
+        told: Callable[[Attempt], None] = _ignore,
+        save: Callable[[Context], None] = _ignore,
+    ) -> None:
+        self.job = job
+        self.declaration = declaration
+        self.max_attempts = max_attempts  # the effective one
+        self.timeout = timeout  # seconds, the effective one
+        self.worker = worker
+        self.claimed = claimed  # time.monotonic() when the claim came back
+        self.told = told  # it has something to tell
+        self.save = save  # its metadata
+        self._lock = threading.Lock()
+
+    @property
+    def deadline(self) -> float | None:
+        """time.monotonic() at which it times out; None if it does not, or not yet."""
+        if self.timeout is None or not self.started:
+            return None
+        return self.started + self.timeout
+
+    @property
+    def waited(self) -> float:
+        """Seconds from when the job was due to its start."""
+        return self.job.waited + self.started - self.claimed
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether its handler told something that is not written yet."""
+        return self.context is not None and self.context.report.is_changed
+
+    @property
+    def sender(self) -> object:
+        """From whom signals about it come."""
+        return registry.sender(self.job.job_type)
+
+    @property
+    def unwanted(self) -> Outcome | None:
+        """What it comes to without being started; None if it is to be started."""
+        return unwanted(self.job, self.asked, self.max_attempts, self.claimed)
+
+    def begin(self) -> Any:
+        """Start; returns what to call the handler with.
+
+        Raises NotWanted, InvalidArguments, and ValueError for data that is no JSON of
+        ours.
+        """
+        with self._lock:  # who interrupts it sees that it has started, or it does not
+            outcome = self.unwanted
+            if outcome is None:
+                self.started = time.monotonic()
+        if outcome is not None:
+            raise NotWanted(outcome)
+        self._before = running.set(self.here)
+        self.data = data = from_json(self.job.data)
+        parameters = self.declaration.parameters
+        if problem := parameters.problem(data):
+            newer = parameters.are_unknown(data)
+            raise (UnknownParameters if newer else InvalidArguments)(problem)
+        return data
+
+    def here(self) -> Context:
+        """The context; made when it is first wanted."""
+        with self._lock:
+            if self.context is None:
+                self.context = _context_of(self)
+            return self.context
+
+    def interrupt(self, why: Asked) -> bool:
+        """Tell the handler to stop, by an exception; False if it is over.
+
+        A thread gets it at its next step in Python code, a task at its next await. It
+        is sent once: a handler that does not obey is given up at ``hopeless_at``. One
+        that has not begun will not begin.
+        """
+        with self._lock:
+            if self.over or self.asked is not Asked.NOTHING:
+                return False
+            if self.committing and why is not Asked.TIME_OUT:
+                return False
+            self.asked = why
+            if not self.started:
+                return True
+            patience = conf.cancel_grace if why is Asked.TIME_OUT else conf.grace
+            self.hopeless_at = time.monotonic() + patience
+            if self.context is not None:
+                self.context._cancelled = True
+            if self.committing:  # an exception would leave open whether it was done
+                return True
+            if self.task is not None:
+                self.task.get_loop().call_soon_threadsafe(_cancel, self)
+            elif self.thread is not None:
+                error = JobTimeout if why is Asked.TIME_OUT else Cancel
+                _raise_in(ctypes.c_ulong(self.thread), ctypes.py_object(error))
+            return True
+
+    def leave(self) -> None:
+        """The handler has ended: nothing interrupts this thread for it any more."""
+        with self._lock:
+            self.over = True
+            if self.asked is not Asked.NOTHING and self.thread is not None:
+                _raise_in(ctypes.c_ulong(self.thread), None)
+        before, self._before = self._before, None
+        if before is not None:
+            running.reset(before)
+
+    def commits(self, committing: bool) -> None:
+        """The commit of the handler's own transaction begins, or is done; nothing
+        interrupts it."""
+        with self._lock:
+            self.committing = committing
+            self.settled = not committing
+
+    def finish(self) -> Finished:
+        """What it came to, told to whoever listens."""
+        if isinstance(self.error, NotWanted):
+            return self.finish_unstarted(self.error.outcome)
+        finished = self._conclude()
+        signal = _signal_of(self)
+        if signal.receivers:
+            signals.send(signal, self.sender, **_news_of(self, finished))
+        if ending := self.declaration.ending:
+            ending.ended(self.here(), finished.outcome, self.error)
+        return finished
+
+    async def afinish(self) -> Finished:
+        """``finish`` for an async handler, in its event loop."""
+        if isinstance(self.error, NotWanted):
+            return self.finish_unstarted(self.error.outcome)
+        finished = self._conclude()
+        signal = _signal_of(self)
+        if signal.receivers:
+            await signals.asend(signal, self.sender, **_news_of(self, finished))
+        if ending := self.declaration.ending:
+            await ending.aended(self.here(), finished.outcome, self.error)
+        return finished
+
+    def finish_unstarted(self, outcome: Outcome) -> Finished:
+        """What a job came to that was not started."""
+        self.started = now = time.monotonic()
+        self.over = True
+        return Finished(self.job.id, self.job.fence, outcome, 0.0, now)
+
+    def finish_broken(self) -> Finished:
+        """What it came to could not be worked out; called in an ``except``."""
+        logger.exception("The end of job %s could not be handled", self.job.id)
+        now = time.monotonic()
+        self.started = self.started or now
+        self.over = True
+        return Finished(self.job.id, self.job.fence, BROKEN, now - self.started, now)
+
+    def finish_hopeless(
+        self, upshot: str = "its worker process was replaced"
+    ) -> Finished:
+        """It did not obey, and is waited for no more: what to record for it."""
+        self.over = True
+        self.error = hopeless(self.asked, self.timeout, upshot)
+        return self.finish()
+
+    def _conclude(self) -> Finished:
+        now, job = time.monotonic(), self.job
+        ran = now - self.started
+        if self.error is not None:
+            outcome = self._outcome(self.error)
+            tail = "" if self.context is None else self.context.report.tail()
+            return Finished(
+                job.id, job.fence, outcome, ran, now, tail, self.max_attempts
+            )
+        outcome = SUCCEEDED
+        if self.result != NO_RESULT:
+            outcome = Outcome(verb=Verb.SUCCEED, result=self.result)
+        return Finished(job.id, job.fence, outcome, ran, now)
+
+    def _outcome(self, error: BaseException) -> Outcome:
+        if isinstance(error, Vanished):
+            raise error
+        self.error = named(error, self.asked, self.timeout)
+        try:
+            return _outcome_of(self, self.error)
+        except Exception as wrong:  # such as a Snooze without its wait
+            return _outcome_of(self, wrong)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """The texts in its data that must not be shown."""
+        try:
+            data = from_json(self.job.data)
+        except (ValueError, RecursionError):
+            return Secrets()
+        return secrets_in(data, self.declaration.policy.sensitive)
+
+
+def _cancel(attempt: Attempt) -> None:
+    """In the event loop: the writing of an end meanwhile is not cancelled."""
+    if attempt.task is not None and not attempt.over:
+        attempt.task.cancel()
+
+
+def _outcome_of(attempt: Attempt, error: BaseException) -> Outcome:
+    return outcome_of(
+        error,
+        job_type=attempt.job.job_type,
+        policy=attempt.declaration.policy,
+        attempt=attempt.job.attempts,
+        max_attempts=attempt.max_attempts,
+        asked=attempt.asked,
+        given_back=attempt.job.fence - attempt.job.attempts,
+        secrets=attempt.secrets,
+    )
+
+
+def _signal_of(attempt: Attempt) -> Signal:
+    failed = attempt.error is not None
+    return signals.attempt_failed if failed else signals.attempt_succeeded
+
+
+def _news_of(attempt: Attempt, finished: Finished) -> dict[str, Any]:
+    """The arguments of the signal about its end."""
+    news: dict[str, Any] = {
+        "job_type": attempt.job.job_type,
+        "context": attempt.here(),
+        "seconds": finished.ran,
+    }
+    if attempt.error is not None:
+        news |= {"outcome": finished.outcome, "error": attempt.error}
+    return news
+
+
+def _context_of(attempt: Attempt) -> Context:
+    job = attempt.job
+    return Context(
+        id=job.id,
+        job_type=job.job_type,
+        queue=job.queue,
+        attempt=job.attempts,
+        max_attempts=attempt.max_attempts,
+        crashes=job.crashes,
+        data=attempt.data,
+        run_after=job.run_after,
+        created_at=job.created_at,
+        worker=attempt.worker,
+        deadline=attempt.deadline,
+        fence=job.fence,
+        metadata=from_json(job.metadata) if job.metadata else {},
+        report=Report(lambda: attempt.told(attempt), lambda: attempt.secrets),
+        _cancelled=attempt.asked is not Asked.NOTHING,
+        _save=attempt.save,
+    )
+
+
+def run(attempt: Attempt) -> Finished:
+    """Run a sync handler in this thread; whatever it raises is its outcome.
+
+    No worker and no database is needed: an Attempt made of plain values will do.
+    """
+    attempt.thread = threading.get_ident()
+    try:
+        try:
+            attempt.result = result_of(call(attempt))
+        except BaseException as error:
+            attempt.error = error
+        attempt.leave()
+    except BaseException as late:  # the interruption, after the handler's own end
+        attempt.leave()
+        if attempt.result is None and attempt.error is None:
+            attempt.error = late
+    return attempt.finish()
+
+
+def call(attempt: Attempt) -> Any:
+    """Begin, and call the sync handler; returns its value."""
+    data = attempt.begin()
+    try:
+        if signals.attempt_started.receivers:
+            name, context = attempt.job.job_type, attempt.here()
+            signals.send(
+                signals.attempt_started, attempt.sender, job_type=name, context=context
+            )
+            end_if_forked()
+        return _handle(attempt, data)
+    finally:
+        end_if_forked()
+
+
+async def arun(attempt: Attempt) -> Finished:
+    """Run an async handler in this task; whatever it raises is its outcome."""
+    try:
+        data = attempt.begin()
+        if signals.attempt_started.receivers:
+            name, context = attempt.job.job_type, attempt.here()
+            await signals.asend(
+                signals.attempt_started, attempt.sender, job_type=name, context=context
+            )
+            end_if_forked()
+        attempt.result = result_of(await _handle(attempt, data))
+        end_if_forked()
+    except BaseException as error:
+        end_if_forked()
+        attempt.error = error
+    attempt.leave()
+    return await attempt.afinish()
+
+
+def _handle(attempt: Attempt, data: Any) -> Any:
+    """Call the handler, in its middleware if there is any; an async one answers with
+    what is to be awaited."""
+    declaration = attempt.declaration
+    chain = chain_of(declaration)
+    if chain is not None:
+        return chain(attempt.here())
+    if declaration.policy.takes_context:
+        return declaration.function(attempt.here(), **data)
+    return declaration.function(**data)

@@ -1,0 +1,134 @@
+"""From what a handler returned or raised to what is kept of it and done about it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, Final
+
+from django_jobqueue import logs
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import result_to_json
+from django_jobqueue.domain.failures import Failure
+from django_jobqueue.domain.policy import Policy
+from django_jobqueue.domain.retry_decision import Asked, Outcome, Verb, decide
+from django_jobqueue.domain.states import AttemptEnd
+from django_jobqueue.exceptions import Cancel, InvalidResult, JobTimeout, LeaseLost
+from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.text.redaction import mask_text
+
+NO_RESULT: Final = "null"  # JSON text
+SUCCEEDED: Final = Outcome(verb=Verb.SUCCEED, result=NO_RESULT)
+EXPIRED: Final = Outcome(verb=Verb.EXPIRE)
+CANCELLED: Final = Outcome(verb=Verb.CANCEL, reason="cancelled before it started")
+STOPPED: Final = Outcome(verb=Verb.RELEASE, reason="the worker stopped first")
+BROKEN: Final = Outcome(
+    verb=Verb.FAIL,
+    end=AttemptEnd.FAILED,
+    reason="the worker could not handle the end of this attempt; see its log",
+)
+
+
+class Vanished(BaseException):
+    """The worker dies here, says a test: nobody handles the end of this attempt."""
+
+
+class NotWanted(Exception):
+    """The handler is not to be called; ``outcome`` is what the job came to."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.reason)
+        self.outcome = outcome
+
+
+def result_of(value: Any) -> str:
+    """The JSON text of what a handler returned. Raises InvalidResult if it has none."""
+    if value is None:
+        return NO_RESULT
+    try:
+        return result_to_json(value, limit=conf.max_result_bytes)
+    except InvalidResult:
+        if inspect.iscoroutine(value):
+            value.close()  # or Python warns that nobody awaited it
+        raise
+
+
+def named(error: BaseException, asked: Asked, timeout: float | None) -> BaseException:
+    """The same error; a timeout says that it is one, however it reached the handler."""
+    if asked is Asked.TIME_OUT and (
+        isinstance(error, asyncio.CancelledError)
+        or (isinstance(error, JobTimeout) and not error.args)
+    ):
+        return JobTimeout(_too_long(timeout)).with_traceback(error.__traceback__)
+    return error
+
+
+def hopeless(asked: Asked, timeout: float | None, upshot: str) -> BaseException:
+    """What is recorded for a handler that was told to stop, and did not."""
+    text = f"did not stop when told, so {upshot}"
+    if asked is Asked.CANCEL:
+        return Cancel(f"it was cancelled, and {text}")
+    return JobTimeout(
+        f"it ran longer than its timeout of {timeout or 0:g} s, and {text}"
+    )
+
+
+def outcome_of(
+    error: BaseException,
+    *,
+    job_type: str,
+    policy: Policy,
+    attempt: int,
+    max_attempts: int | None,
+    asked: Asked,
+    given_back: int,
+    secrets: Collection[str],
+) -> Outcome:
+    """What an attempt that raised this comes to, without the secrets of its data."""
+    if isinstance(error, LeaseLost):
+        return Outcome(verb=Verb.RELEASE, reason=str(error))  # will be refused
+    outcome = decide(
+        error,
+        policy=policy,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        asked=asked,
+        given_back=given_back,
+    )
+    if outcome.verb not in (Verb.FAIL, Verb.RETRY):
+        return replace(outcome, reason=mask_text(outcome.reason, secrets))
+    failure = Failure.of(error, job_type=job_type, secrets=secrets)
+    return replace(outcome, failure=failure)
+
+
+def unwanted(
+    job: ClaimedJob, asked: Asked, max_attempts: int | None, claimed: float
+) -> Outcome | None:
+    """What a job comes to without being started; None if it is to be started."""
+    if asked is Asked.CANCEL:
+        return CANCELLED
+    if asked is Asked.STOP:
+        return STOPPED
+    if none_left := _no_attempt_left(job, max_attempts):
+        return none_left
+    if job.expires_in is None or time.monotonic() - claimed < job.expires_in:
+        return None
+    return EXPIRED
+
+
+def _no_attempt_left(job: ClaimedJob, max_attempts: int | None) -> Outcome | None:
+    """What a claimed job comes to whose limit was lowered while it waited for its next
+    attempt; None if it may be started. The attempt is given back."""
+    if max_attempts is None or job.attempts <= max_attempts:
+        return None
+    made = job.attempts - 1
+    reason = f"no attempt is left: {made} made, {max_attempts} allowed"
+    logs.log_unstarted(job, reason)
+    return Outcome(verb=Verb.FAIL, reason=reason)
+
+
+def _too_long(timeout: float | None) -> str:
+    return f"it ran longer than its timeout of {timeout or 0:g} s"

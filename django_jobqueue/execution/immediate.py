@@ -1,0 +1,101 @@
+"""Runs jobs when they are enqueued, in the modes ``immediate`` and ``on_commit``.
+
+Each has one attempt. Like a worker, it commits an atomic handler's effects as a whole
+or not at all; unlike one, it lets the caller know what the handler raised.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from django.db import transaction
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import from_json
+from django_jobqueue.domain.ids import new_id
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.retry_decision import Outcome, Verb
+from django_jobqueue.enqueueing.memory import Kept, memory
+from django_jobqueue.enqueueing.options import Options
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.inline import is_trouble, run_here, unclaimed
+from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.rows import Job
+
+MESSAGE_LENGTH: Final = 500  # of an archived job
+STATUS: Final[Mapping[Verb, str]] = {
+    Verb.SUCCEED: "succeeded",
+    Verb.FAIL: "failed",
+    Verb.CANCEL: "cancelled",
+    Verb.EXPIRE: "expired",
+}
+
+
+def connect() -> None:
+    """Let enqueues run their jobs here."""
+    memory.run = run
+
+
+def run(kept: Kept) -> None:
+    """Run the one attempt of this job.
+
+    Raises what the handler raised, but for ``Retry`` and ``Snooze``, which leave the
+    job queued, and ``Cancel``.
+    """
+    began = datetime.now(UTC)
+    kept.job = replace(kept.job, status="running", attempts=1, started_at=began)
+    attempt = unclaimed(kept.job, kept.declaration, kept.text, kept.new.metadata)
+    finished = _run(attempt)
+    failed = is_trouble(attempt.error, finished.outcome)
+    kept.job = _after(kept.job, finished.outcome, failed=failed, worker=attempt.worker)
+    if kept.job.is_over:
+        _follow(kept)
+    if failed and attempt.error is not None:
+        raise attempt.error
+
+
+class _Undo(Exception):
+    """Rolls a transaction back."""
+
+
+def _run(attempt: Attempt) -> Finished:
+    if not attempt.declaration.policy.atomic:
+        return run_here(attempt)
+    with suppress(_Undo), transaction.atomic(using=conf.database):
+        finished = run_here(attempt)
+        if attempt.error is not None:
+            raise _Undo
+    return finished
+
+
+def _after(job: Job, outcome: Outcome, *, failed: bool, worker: str) -> Job:
+    """The job when its attempt has ended."""
+    status = "failed" if failed else STATUS.get(outcome.verb, "queued")
+    if status == "queued":
+        return replace(job, status=status, started_at=None)
+    done = replace(job, status=status, finished_at=datetime.now(UTC), worker=worker)
+    if outcome.result is not None:
+        done.result = from_json(outcome.result)
+    done.error_message = outcome.reason[:MESSAGE_LENGTH]
+    if outcome.failure is not None:
+        done.error_class = outcome.failure.error_class
+        done.error_message = outcome.failure.message[:MESSAGE_LENGTH]
+        done.fingerprint = outcome.failure.fingerprint.value
+    return done
+
+
+def _follow(kept: Kept) -> None:
+    """Enqueue what follows on this job, if anything does."""
+    name = kept.new.on_complete or kept.declaration.policy.on_complete
+    declaration = registry.get(name) if name else None
+    if declaration is not None:
+        data = {"job": str(kept.job.id), "status": kept.job.status}
+        metadata = kept.job.metadata or None
+        options = Options(enqueued_by="on_complete", metadata=metadata)
+        new = options.new_job(declaration.name, declaration)
+        memory.take(new, declaration, new_id(), data, json.dumps(data))

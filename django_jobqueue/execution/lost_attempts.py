@@ -1,0 +1,145 @@
+"""Tells of attempts whose worker is gone: nobody is left there to do it."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django_jobqueue import signals
+from django_jobqueue.domain.failures import Failure
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.retry_decision import AT_MOST_ONCE, Outcome, Verb
+from django_jobqueue.domain.states import ArchivedStatus, AttemptEnd, QueuedStatus
+from django_jobqueue.logs import one_line
+from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.rescue import Rescued, error_class_of
+
+logger = logging.getLogger("django_jobqueue.attempt")
+
+NAMED: Final = 20  # jobs that have a line of their own, of all that are told at once
+
+Tell = Callable[..., None]  # signal, sender, and the arguments
+
+_LEVELS: Final = {
+    ArchivedStatus.FAILED: logging.ERROR,
+    QueuedStatus.QUEUED: logging.WARNING,
+    ArchivedStatus.CANCELLED: logging.INFO,
+}
+
+
+def tell_lost(rescued: Sequence[Rescued], reason: str, tell: Tell) -> None:
+    """Log each of these jobs, and send its signals with ``tell``; they were taken from
+    a worker that died, or was stopped, for this reason."""
+    _log(rescued, reason)
+    for job in rescued:
+        sender = registry.sender(job.job_type)
+        tell(
+            signals.job_rescued,
+            sender,
+            job_type=job.job_type,
+            id=job.id,
+            status=job.status,
+            reason=reason,
+        )
+        if job.status == QueuedStatus.QUEUED:
+            continue
+        failed = job.status == ArchivedStatus.FAILED
+        tell(
+            signals.job_failed if failed else signals.job_cancelled,
+            sender,
+            job_type=job.job_type,
+            id=job.id,
+            attempt=job.attempt,
+            seconds=job.ran,
+            outcome=_outcome(job, reason),
+        )
+
+
+def log_timed_out(finished: Finished, job_type: str, attempt: int) -> None:
+    """Log an attempt that ran longer than its timeout, in a process that was killed for
+    it."""
+    outcome = finished.outcome
+    again = outcome.verb is Verb.RETRY
+    became = (
+        f"failed, again in {outcome.wait.total_seconds():.1f} s"
+        if again
+        else f"failed for good ({outcome.reason}) after {finished.ran:.3f} s"
+    )
+    logger.log(
+        logging.WARNING if again else logging.ERROR,
+        "Job %s (%s) attempt %d %s: %s",
+        finished.id,
+        job_type,
+        attempt,
+        became,
+        "" if outcome.failure is None else one_line(outcome.failure.message),
+        extra=_extra(finished.id, job_type, attempt),
+    )
+
+
+def _outcome(job: Rescued, reason: str) -> Outcome:
+    """What the attempt came to; the job is archived."""
+    if job.status == ArchivedStatus.CANCELLED:
+        return Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=reason)
+    return Outcome(
+        verb=Verb.FAIL,
+        end=AttemptEnd.CRASHED if job.crashed else AttemptEnd.FAILED,
+        reason=_why_not_again(job),
+        failure=Failure.synthetic(
+            error_class_of(job.crashed), reason, job_type=job.job_type
+        ),
+    )
+
+
+def _why_not_again(job: Rescued) -> str:
+    if job.crashed and job.crashes >= job.max_crashes:
+        return f"crash {job.crashes} of {job.max_crashes}"
+    return AT_MOST_ONCE
+
+
+def _log(rescued: Sequence[Rescued], reason: str) -> None:
+    """The worst first; a worker may have held thousands."""
+    ordered = sorted(rescued, key=_level_of, reverse=True)
+    for job in ordered[:NAMED]:
+        logger.log(
+            _level_of(job),
+            "Job %s (%s) attempt %d %s: %s",
+            job.id,
+            job.job_type,
+            job.attempt,
+            _became(job),
+            one_line(reason),
+            extra=_extra(job.id, job.job_type, job.attempt),
+        )
+    if rest := ordered[NAMED:]:
+        counts = Counter(job.status for job in rest)
+        logger.log(
+            _level_of(rest[0]),
+            "Likewise for %d more jobs (%s): %s",
+            len(rest),
+            ", ".join(f"{count} {status}" for status, count in counts.items()),
+            one_line(reason),
+        )
+
+
+def _level_of(job: Rescued) -> int:
+    if job.status == QueuedStatus.QUEUED and not job.crashed:
+        return logging.INFO
+    return _LEVELS[job.status]  # type: ignore[index]  # texts that equal them
+
+
+def _became(job: Rescued) -> str:
+    if job.status == ArchivedStatus.FAILED:
+        return f"failed for good ({_why_not_again(job)}) after {job.ran:.3f} s"
+    if job.status == ArchivedStatus.CANCELLED:
+        return "was cancelled, and ended with its worker"
+    if not job.crashed:
+        return "was cut off, and is queued again"
+    return f"crashed ({job.crashes} of {job.max_crashes}), and is queued again"
+
+
+def _extra(id: UUID, job_type: str, attempt: int) -> dict[str, Any]:
+    return {"job_id": str(id), "job_type": job_type, "attempt": attempt}

@@ -1,0 +1,20 @@
+"""``Context.save_metadata`` of an attempt that a worker runs."""
+
+from __future__ import annotations
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import to_json
+from django_jobqueue.domain.context import Context
+from django_jobqueue.exceptions import InvalidArguments, LeaseLost
+from django_jobqueue.store import metadata
+from django_jobqueue.store.connection import DjangoDatabase
+
+
+def save_metadata(context: Context) -> None:
+    """Write the metadata, if the claim still holds; else raise LeaseLost."""
+    if not isinstance(context.metadata, dict):
+        kind = type(context.metadata).__name__
+        raise InvalidArguments(f"The metadata of a job is a dict, not {kind}.")
+    text = to_json(context.metadata, limit=conf.max_data_bytes, what="metadata")
+    if not metadata.save(DjangoDatabase(), context.id, context.fence, text):
+        raise LeaseLost(context.id)

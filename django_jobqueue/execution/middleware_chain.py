@@ -1,0 +1,133 @@
+"""Middleware around a handler: built once for each job type of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.core.exceptions import ImproperlyConfigured, MiddlewareNotUsed
+from django.core.signals import setting_changed
+from django.utils.module_loading import import_string
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.registry import Declaration
+from django_jobqueue.processes.forking import end_if_forked
+from django_jobqueue.store.operations import JOB_TYPE
+
+GetResult = Callable[[Context], Any]  # a coroutine function, if it is async
+Named = str | Callable[..., Any]  # a dotted path, or the factory itself
+LOCALIZE: Final = "django_jobqueue.middleware.localize"
+
+_built: dict[str, tuple[Declaration, GetResult | None]] = {}
+
+
+def chain_of(declaration: Declaration) -> GetResult | None:
+    """What to call with the context instead of the handler; None is the handler itself.
+
+    Raises ImproperlyConfigured, and ImportError, for middleware that is none.
+    """
+    held = _built.get(declaration.name)
+    if held is None or held[0] is not declaration:
+        named = middleware_of(declaration)
+        held = (declaration, build(declaration, named) if named else None)
+        _built[declaration.name] = held
+    return held[1]
+
+
+def middleware_of(declaration: Declaration) -> list[Named]:
+    """What stands around this handler, the outermost first."""
+    if declaration.name == JOB_TYPE:  # ours; it knows nothing of the project's
+        return []
+    named: list[Named] = [*conf.middleware, *declaration.policy.middleware]
+    if declaration.policy.captured and LOCALIZE not in named:
+        return [LOCALIZE, *named]
+    return named
+
+
+def build(declaration: Declaration, named: Sequence[Named]) -> GetResult | None:
+    """Put these around the handler; None if none of them is used."""
+    handler = call = _innermost(declaration)
+    is_async = declaration.is_async
+    for one in reversed(named):
+        factory = load(one)
+        wants_async = _runs_async(factory, inside=is_async)
+        try:
+            made = factory(_adapted(call, is_async, wants_async))
+        except MiddlewareNotUsed:
+            continue
+        if not callable(made):
+            raise ImproperlyConfigured(
+                f"The middleware factory {one!r} must return a function of the "
+                f"context; it returned {made!r}."
+            )
+        call, is_async = made, wants_async
+    if call is handler:
+        return None
+    return _adapted(call, is_async, declaration.is_async)
+
+
+def load(named: Named) -> Callable[[GetResult], Any]:
+    """The factory. Raises ImproperlyConfigured, and ImportError."""
+    factory = import_string(named) if isinstance(named, str) else named
+    if not callable(factory):
+        raise ImproperlyConfigured(f"The middleware {named!r} is no factory.")
+    if not (_is_sync_capable(factory) or is_async_capable(factory)):
+        raise ImproperlyConfigured(
+            f"The middleware {named!r} must be capable of sync or of async calls."
+        )
+    return factory
+
+
+def is_async_capable(factory: Any) -> bool:
+    """Whether it says that it can stand around async handlers as they are."""
+    return bool(getattr(factory, "async_capable", False))
+
+
+def _is_sync_capable(factory: Any) -> bool:
+    return bool(getattr(factory, "sync_capable", True))
+
+
+def _runs_async(factory: Any, *, inside: bool) -> bool:
+    """Whether this is to be async around a call that is, or is not: as Django does."""
+    if not inside and _is_sync_capable(factory):
+        return False
+    return is_async_capable(factory)
+
+
+def _adapted(call: GetResult, is_async: bool, wanted: bool) -> GetResult:
+    if is_async is wanted:
+        return call
+    return sync_to_async(call) if wanted else async_to_sync(call)
+
+
+def _innermost(declaration: Declaration) -> GetResult:
+    """The handler as a function of the context."""
+    function, takes_context = declaration.function, declaration.policy.takes_context
+
+    def call(context: Context) -> Any:
+        first = (context,) if takes_context else ()
+        end_if_forked()  # by middleware
+        try:
+            return function(*first, **context.data)
+        finally:
+            end_if_forked()
+
+    async def acall(context: Context) -> Any:
+        first = (context,) if takes_context else ()
+        end_if_forked()
+        try:
+            return await function(*first, **context.data)
+        finally:
+            end_if_forked()
+
+    return acall if declaration.is_async else call
+
+
+def _changed(*, setting: str, **kwargs: Any) -> None:
+    if setting == "JOBQUEUE":
+        _built.clear()
+
+
+setting_changed.connect(_changed, dispatch_uid="jobqueue.chain")

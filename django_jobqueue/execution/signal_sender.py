@@ -1,0 +1,150 @@
+"""Sends the signals about what was written, in a thread where a slow receiver holds
+nobody up: no completion, no lease, no rescue."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from django.db import connections
+from django.dispatch import Signal
+
+from django_jobqueue import signals
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.retry_decision import Verb
+from django_jobqueue.execution import connection_reset
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.lost_attempts import Tell, tell_lost
+from django_jobqueue.processes import forking
+from django_jobqueue.processes.loop import FOREVER, Loop
+from django_jobqueue.store.expire import Expired
+from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.rescue import Rescued
+
+logger = logging.getLogger(__name__)
+
+LONGEST: Final = 10_000  # signals that may wait for their receivers
+
+_OF_VERBS: Final = {
+    Verb.SUCCEED: signals.job_succeeded,
+    Verb.FAIL: signals.job_failed,
+    Verb.RETRY: signals.job_retried,
+    Verb.SNOOZE: signals.job_snoozed,
+    Verb.CANCEL: signals.job_cancelled,
+    Verb.RELEASE: signals.job_released,
+    Verb.EXPIRE: signals.job_expired,
+}
+
+
+class Announcer(Loop):
+    """Its thread begins with the first signal that somebody listens to."""
+
+    name = "announcer"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: deque[tuple[Signal, object, dict[str, Any]]] = deque()
+        self._sent = threading.Event()  # everything
+        self._sent.set()
+        self._beginning = threading.Lock()
+        self._dropped = 0
+
+    def tell(self, signal: Signal, sender: object, **arguments: Any) -> None:
+        """Send this soon; from any thread. Costs next to nothing without receivers."""
+        if not signal.receivers:
+            return
+        if len(self._waiting) >= LONGEST:
+            self._drop(signal)
+            return
+        self._sent.clear()
+        self._waiting.append((signal, sender, arguments))
+        with self._beginning:
+            if self._thread is None or not self._thread.is_alive():
+                self.start()
+        self.wake()
+
+    def flush(self, timeout: float) -> bool:
+        """Wait until everything is sent; False if it took longer than these seconds."""
+        return self._sent.wait(timeout)
+
+    def tick(self) -> float:
+        """Send what waits; then let the receivers' connections go."""
+        while self._waiting:
+            signal, sender, arguments = self._waiting.popleft()
+            signals.send(signal, sender, **arguments)
+            forking.end_if_forked()
+            connection_reset.after_job()
+        connections.close_all()
+        self._dropped = 0
+        self._sent.set()
+        return 0.0 if self._waiting else FOREVER
+
+    def _drop(self, signal: Signal) -> None:
+        self._dropped += 1
+        if self._dropped == 1:
+            logger.error(
+                "Receivers of signals are too slow: %d signals wait for them, and the "
+                "next ones are not sent",
+                LONGEST,
+            )
+
+
+announcer: Final = Announcer()  # of this process
+
+
+def _start_anew() -> None:
+    """In the child of a fork: what waits there is the parent's, whose thread sends
+    it."""
+    announcer.__init__()  # type: ignore[misc]
+
+
+os.register_at_fork(after_in_child=_start_anew)
+
+
+def anybody_hears_ends() -> bool:
+    """Whether any of the signals about what attempts came to has a receiver."""
+    return any(signal.receivers for signal in _OF_VERBS.values())
+
+
+def tell_end(attempt: Attempt, finished: Finished, tell: Tell = announcer.tell) -> None:
+    """What an attempt came to is written."""
+    tell_outcome(finished, attempt.job.job_type, attempt.job.attempts, tell)
+
+
+def tell_outcome(
+    finished: Finished, job_type: str, attempt: int, tell: Tell = announcer.tell
+) -> None:
+    """The same by the number of the attempt, where there is no more of it."""
+    signal = _OF_VERBS[finished.outcome.verb]
+    if not signal.receivers:
+        return
+    arguments: dict[str, Any] = {"job_type": job_type, "id": finished.id}
+    if signal is not signals.job_expired:
+        arguments |= {
+            "attempt": attempt,
+            "seconds": finished.ran,
+            "outcome": finished.outcome,
+        }
+    tell(signal, registry.sender(job_type), **arguments)
+
+
+def tell_rescued(
+    rescued: Sequence[Rescued], reason: str, tell: Tell = announcer.tell
+) -> None:
+    """Jobs of a worker that is gone were taken from it."""
+    tell_lost(rescued, reason, tell)
+
+
+def tell_expired(expired: Iterable[Expired], tell: Tell = announcer.tell) -> None:
+    """Waiting jobs were archived because their time was over."""
+    for job in expired:
+        tell(
+            signals.job_expired,
+            registry.sender(job.job_type),
+            job_type=job.job_type,
+            id=job.id,
+        )

@@ -1,0 +1,1 @@
+"""One host: a supervisor, its child processes, and what fences them."""

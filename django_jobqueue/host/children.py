@@ -1,0 +1,180 @@
+"""The children of a supervisor: worker processes, and a keeper that does what needs
+the database."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from django_jobqueue.host.child import ENDS, LAST_BREATH, Child, exit_code, fork
+from django_jobqueue.host.hangs import Hang
+from django_jobqueue.host.maintenance.burial import Death
+from django_jobqueue.host.maintenance.maintenance_child import KeeperChild
+from django_jobqueue.host.restarts import Restarts
+from django_jobqueue.processes import identity
+from django_jobqueue.processes.process_table import Roster, Seat
+from django_jobqueue.processes.wakeup_pipe import Bell
+from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.worker_main import ENDED, Life
+
+logger = logging.getLogger("django_jobqueue.supervisor")
+
+
+class Family:
+    """Forks them, learns of their ends, and has the keeper bury the dead."""
+
+    def __init__(
+        self, plan: Plan, roster: Roster, dump: Dump, *, keeper_bell: Bell
+    ) -> None:
+        self.workers: dict[int, Child] = {}  # by process id
+        self.restarts = Restarts()  # of workers
+        self.keeper = KeeperChild(
+            roster, dump, bell=keeper_bell, plan=plan, fork=self._fork
+        )
+        self._plan = plan
+        self._roster = roster
+        self._dump = dump
+
+    def __iter__(self) -> Iterator[Child]:
+        """The worker processes; they may end meanwhile."""
+        return iter(list(self.workers.values()))
+
+    def __len__(self) -> int:
+        return len(self.workers)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether somebody was stopped (SIGSTOP)."""
+        return any(child.paused_since is not None for child in self._everybody())
+
+    @property
+    def next_start(self) -> float | None:
+        """time.monotonic() at which one may start that may not start yet."""
+        now = time.monotonic()
+        starts = (self.restarts.next_at, self.keeper.restarts.next_at)
+        return min((start for start in starts if start > now), default=None)
+
+    def spawn(self, *, alone: bool) -> None:
+        """Start a worker process, unless it is too soon after the last ones died;
+        ``alone``: for one job that must run alone."""
+        roster, dump = self._roster, self._dump
+        seat = roster.free()
+        if seat is None or not self.restarts.is_due(time.monotonic()):
+            return
+        plan = replace(self._plan, listen=roster.can_listen)
+        if alone:
+            plan = plan.for_alone()
+
+        def live(control: int) -> int:
+            return Life(
+                plan, roster=roster, seat=seat, control=control, dump=dump
+            ).live()
+
+        roster.clear(seat)
+        roster.attempts(seat).clear()
+        child = self._fork(seat, live, self.restarts)
+        if child is None:
+            return
+        child.alone = alone
+        roster.write(seat, pid=child.pid, renewable=1)
+        self.workers[child.pid] = child
+
+    def reap(self) -> Iterator[tuple[Child, Seat, int]]:
+        """Learn who was paused, goes on, or ended; yields the workers that ended, with
+        what their seats said and their exit codes."""
+        for child in self._everybody():
+            while (seen := child.look()) is not None and seen.si_code not in ENDS:
+                self._pause(child, seen.si_code == os.CLD_STOPPED)
+            if seen is None:
+                continue
+            code = exit_code(seen)
+            if child is self.keeper.child:
+                self.keeper.ended(code)
+            else:
+                yield child, self._leave(child, code), code
+        self._reap_strangers()
+
+    def bury(
+        self, child: Child, seat: Seat, *, crashed: bool, reason: str, stopping: bool
+    ) -> None:
+        """Have the keeper look after the jobs of a worker that ended.
+
+        ``stopping``: because the whole host stops; its unfinished jobs are listed.
+        """
+        if not seat.worker:
+            return  # it ended before it had a row
+        hang = child.hang or Hang()
+        self.keeper.bury(
+            Death(
+                seat.worker,
+                identity.name_of(child.pid),
+                crashed,
+                reason,
+                stopping=stopping,
+                timed_out=tuple(hang.timed_out),
+                suspects=tuple(hang.suspects),
+            )
+        )
+
+    def close(self) -> None:
+        """End at once whoever is left: nobody would look after them."""
+        for child in self._everybody():
+            child.kill()
+            child.code(LAST_BREATH)
+            child.reap()
+        self.workers.clear()
+        self.keeper.child = None
+
+    def _everybody(self) -> list[Child]:
+        keeper = self.keeper.child
+        return [*self.workers.values(), *([] if keeper is None else [keeper])]
+
+    def _fork(
+        self, seat: int, live: Callable[[int], int], restarts: Restarts
+    ) -> Child | None:
+        """None if the system has no room for one more process now."""
+        others, now = [child.control for child in self._everybody()], time.monotonic()
+        try:
+            return fork(seat, live, others, is_loud=restarts.speaks_up(now))
+        except OSError as error:
+            restarts.died(lived=0.0, now=now)
+            if restarts.is_news(str(error), now):
+                logger.error("No process can be started (%s); trying again", error)
+            return None
+
+    def _pause(self, child: Child, paused: bool) -> None:
+        child.paused_since = time.monotonic() if paused else None
+        if child is not self.keeper.child:
+            self._roster.write(child.seat, renewable=not paused)
+
+    def _leave(self, child: Child, code: int) -> Seat:
+        """A worker has ended. What its handlers started must not live on beside their
+        next attempts; if all its jobs had ended, it may."""
+        seat = self._roster.seat(child.seat)
+        if not (seat.orderly and code == ENDED):
+            child.kill()
+        child.reap()
+        self._roster.clear(child.seat)
+        del self.workers[child.pid]
+        return seat
+
+    def _reap_strangers(self) -> None:
+        """As the first process of a container this one has to let go of those that lost
+        their parents. Elsewhere, somebody else may wait for what is not ours."""
+        if os.getpid() != 1:
+            return
+        ours = {child.pid for child in self._everybody()}
+        flags = os.WEXITED | os.WNOHANG
+        while (seen := _look_at_any(flags | os.WNOWAIT)) and seen.si_pid not in ours:
+            os.waitid(os.P_PID, seen.si_pid, flags)
+
+
+def _look_at_any(flags: int) -> os.waitid_result | None:
+    try:
+        return os.waitid(os.P_ALL, 0, flags)
+    except ChildProcessError:
+        return None

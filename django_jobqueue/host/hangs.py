@@ -1,0 +1,124 @@
+"""Worker processes that do not see the clock, because a handler holds the interpreter's
+lock; and which handler that is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django_jobqueue.conf import conf
+from django_jobqueue.processes import identity
+from django_jobqueue.processes.attempt_table import RunningAttempt
+
+# Seconds that a process may be silent, besides CANCEL_GRACE. Its timer looks four times
+# a second; on a machine that is overloaded it may come to it late.
+MARGIN: Final = 2.0
+SILENT: Final = 0.5  # seconds after which the time that its threads use is measured
+HOLDS: Final = 0.1  # seconds of CPU that whoever holds the lock uses at least meanwhile
+MORE: Final = 4  # times as much as all others together
+NAMED: Final = 500  # jobs in one report, which has to fit into a pipe
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Why a process is killed that does not see the clock; whose fault it is."""
+
+    timed_out: Sequence[UUID] = ()  # jobs that ran longer than their timeout
+    suspects: Sequence[UUID] = ()  # one of which kept others from theirs
+
+    def among(self, running: Iterable[RunningAttempt]) -> Hang:
+        """Only the jobs that still ran when the process died."""
+        jobs = {attempt.job for attempt in running}
+        return Hang(
+            [job for job in self.timed_out if job in jobs][:NAMED],
+            [job for job in self.suspects if job in jobs][:NAMED],
+        )
+
+
+def is_silent(watched: float) -> bool:
+    """Whether a timer that looked then, by time.monotonic(), looks no more."""
+    return time.monotonic() - watched > conf.cancel_grace + MARGIN
+
+
+@dataclass(slots=True)
+class _Silence:
+    """What was seen of a process that does not look at its clock."""
+
+    since: float  # time.monotonic() of the first look that saw it
+    last: float  # and of the last one
+    used: Mapping[int, float]  # CPU at the first one, by thread
+
+
+class HangWatch:
+    """Judges by the attempt tables. A process that looks at its own clock sees to its
+    timeouts itself.
+
+    It has to see a process be silent for a while: after the whole machine stood still,
+    everybody's last look is long ago.
+    """
+
+    def __init__(self) -> None:
+        self._silences: dict[int, _Silence] = {}  # by process
+
+    def judge(
+        self, pid: int, running: list[RunningAttempt], watched: float, now: float
+    ) -> Hang | None:
+        """Whether to kill this process; ``watched`` is when its timer last looked. Both
+        times are time.monotonic()."""
+        overdue = [attempt for attempt in running if attempt.deadline < now]
+        first = min((attempt.deadline for attempt in overdue), default=now)
+        silence = now - max(watched, first)
+        if silence < SILENT:
+            self.forget(pid)
+            return None
+        seen = self._silences.get(pid)
+        if seen is None or now - seen.last > MARGIN:
+            used = cpu_seconds(pid, running)
+            seen = self._silences[pid] = _Silence(now, now, used)
+        seen.last = now
+        if silence <= conf.cancel_grace + MARGIN or now - seen.since < MARGIN:
+            return None
+        return self._judge(pid, running, overdue, seen, silence)
+
+    def _judge(
+        self,
+        pid: int,
+        running: list[RunningAttempt],
+        overdue: list[RunningAttempt],
+        seen: _Silence,
+        silence: float,
+    ) -> Hang | None:
+        """By who holds the lock, if that is plain."""
+        holder = _holder(seen.used, cpu_seconds(pid, running))
+        theirs = [attempt for attempt in running if attempt.thread == holder]
+        guilty = [attempt for attempt in theirs or overdue if attempt in overdue]
+        if guilty:
+            return Hang(timed_out=[attempt.job for attempt in guilty])
+        if silence <= conf.cancel_grace + conf.grace:
+            return None  # it has time left, as beside a handler that does not stop
+        return Hang(suspects=[attempt.job for attempt in theirs])
+
+    def forget(self, pid: int) -> None:
+        """This process has ended, or is not silent."""
+        self._silences.pop(pid, None)
+
+
+def cpu_seconds(pid: int, running: Iterable[RunningAttempt]) -> dict[int, float]:
+    """The CPU that each thread with an attempt has used; empty where /proc does not
+    tell."""
+    threads = {attempt.thread for attempt in running}
+    used = {thread: identity.cpu_seconds(pid, thread) for thread in threads}
+    return {thread: seconds for thread, seconds in used.items() if seconds is not None}
+
+
+def _holder(before: Mapping[int, float], after: Mapping[int, float]) -> int | None:
+    """The thread that computed while nobody else got to, if it is plain which."""
+    used = {thread: after[thread] - before.get(thread, 0.0) for thread in after}
+    if not used:
+        return None
+    most = max(used, key=used.__getitem__)
+    others = sum(used.values()) - used[most]
+    return most if used[most] >= max(HOLDS, MORE * others) else None

@@ -1,0 +1,1 @@
+"""What a host does beside running jobs: renews leases, rescues, expires, prunes."""

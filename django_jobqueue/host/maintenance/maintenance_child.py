@@ -1,0 +1,143 @@
+"""The keeper, as its supervisor sees it: a process that is replaced when it dies, and
+that is told whose jobs to look after."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from django_jobqueue.host.child import (
+    LAST_BREATH,
+    NOT_KNOWN,
+    Child,
+    how_it_ended,
+)
+from django_jobqueue.host.maintenance.burial import Death
+from django_jobqueue.host.maintenance.maintenance_process import Keeper
+from django_jobqueue.host.restarts import Restarts
+from django_jobqueue.processes.process_table import Roster
+from django_jobqueue.processes.wakeup_pipe import Bell
+from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.worker_main import ENDED
+
+logger = logging.getLogger("django_jobqueue.supervisor")
+
+LAST_WORK: Final = 2.5  # seconds that it has for the last deaths
+LAST_TRIES: Final = 3
+
+Fork = Callable[[int, Callable[[int], int], Restarts], Child | None]
+
+
+class KeeperChild:
+    """Starts it, tells it of deaths until it has dealt with them, and ends it."""
+
+    def __init__(
+        self,
+        roster: Roster,
+        dump: Dump,
+        *,
+        bell: Bell,
+        plan: Plan,
+        fork: Fork,
+    ) -> None:
+        self.child: Child | None = None
+        self.restarts = Restarts()
+        self._roster = roster
+        self._dump = dump
+        self._bell = bell
+        self._plan = plan
+        self._fork = fork
+        self._deaths = 0
+        self._unburied: dict[int, Death] = {}  # by number; a keeper may die of one
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has looked after the jobs of all who died."""
+        return self._roster.buried >= self._deaths
+
+    def ensure(self) -> None:
+        """Start it, or another one after it died."""
+        if self.child is None and self.restarts.is_due(time.monotonic()):
+            self._start()
+
+    def bury(self, death: Death) -> None:
+        """Have it look after the jobs of a worker that ended."""
+        self._deaths += 1
+        death = replace(death, number=self._deaths)
+        self._forget_buried()
+        self._unburied[self._deaths] = death
+        if self.child is not None:
+            _tell(self.child, {"do": "bury", **death.to_json()})
+
+    def ended(self, code: int) -> None:
+        """It has ended, and nobody told it to."""
+        if self.child is None:
+            return
+        self.child.reap()
+        now = time.monotonic()
+        self.restarts.died(lived=now - self.child.born, now=now)
+        self.child = None
+        how, often = how_it_ended(code, orderly=False), self.restarts.how_often
+        if self.restarts.is_news(how, now):
+            logger.error("The keeper ended (%s%s); starting another", how, often)
+
+    def end_if_paused(self, seconds: float) -> None:
+        """Kill it if it was stopped (SIGSTOP) so long ago; another will start."""
+        child = self.child
+        if child is not None and child.is_paused_for(seconds, time.monotonic()):
+            logger.error("The keeper %s is stopped (SIGSTOP); killing it", child.pid)
+            child.kill()
+
+    def end(self) -> None:
+        """Let it deal with the last deaths, and end; and another one if it dies of
+        them."""
+        deadline = time.monotonic() + LAST_WORK
+        for _ in range(LAST_TRIES):
+            is_late = time.monotonic() > deadline
+            if self.child is None and not (self.is_done or is_late):
+                self._start()
+            child, self.child = self.child, None
+            if child is None or self._end(child, deadline) == ENDED:
+                return
+
+    @staticmethod
+    def _end(child: Child, deadline: float) -> int:
+        """Returns its exit code."""
+        _tell(child, {"do": "stop"})
+        code = child.code(deadline - time.monotonic())
+        if code is None:
+            child.kill()
+            code = child.code(LAST_BREATH)
+        child.reap()
+        return NOT_KNOWN if code is None else code
+
+    def _start(self) -> None:
+        self._forget_buried()
+        roster, bell, dump, plan = self._roster, self._bell, self._dump, self._plan
+        deaths = list(self._unburied.values())
+
+        def live(control: int) -> int:
+            return Keeper(
+                roster=roster,
+                control=control,
+                bell=bell,
+                plan=plan,
+                dump=dump,
+                deaths=deaths,
+            ).live()
+
+        self.child = self._fork(-1, live, self.restarts)
+
+    def _forget_buried(self) -> None:
+        buried = self._roster.buried
+        for number in [number for number in self._unburied if number <= buried]:
+            del self._unburied[number]
+
+
+def _tell(child: Child, order: dict[str, Any]) -> None:
+    child.tell(json.dumps(order).encode() + b"\n")

@@ -1,0 +1,81 @@
+"""Deletes archived jobs that are old enough, in small batches."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from django_jobqueue import signals
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.execution.signal_sender import announcer
+from django_jobqueue.processes.loop import Loop
+from django_jobqueue.store import failure_rollup, prune, rollup, workers
+from django_jobqueue.store.connection import OwnConnection
+
+logger = logging.getLogger("django_jobqueue.pruner")
+
+SHARE: Final = 4  # it rests four times as long as a batch took
+HOUR: Final = 3_600.0  # seconds
+
+
+class Pruner(Loop):
+    """One batch a tick, so that it never keeps its thread or a lock for long."""
+
+    name = "pruner"
+
+    def __init__(self, connection: OwnConnection) -> None:
+        super().__init__()
+        self._connection = connection
+        self._pass: Iterator[int] | None = None
+        self._pruned = 0
+        self._walks: dict[prune.Rule, prune.Walk] = {}
+        self._tidied: dict[str, int] = {}
+        self._hour_ends = time.monotonic() + HOUR
+
+    def tick(self) -> float:
+        """Prune one batch."""
+        if self._pass is None:
+            self._pass = self._batches()
+            self._pruned = 0
+        began = time.monotonic()
+        try:
+            self._pruned += next(self._pass)
+        except StopIteration:
+            self._pass = None
+            if self._pruned:
+                logger.info("%d archived jobs were pruned", self._pruned)
+                announcer.tell(signals.jobs_pruned, None, count=self._pruned)
+            return conf.prune_interval
+        except Exception as error:
+            self._pass = None
+            if isinstance(error, StoreUnavailable):  # perhaps cut off after long work
+                error.retry_in = max(error.retry_in, _rest_after(began))
+            raise
+        return _rest_after(began)
+
+    def _batches(self) -> Iterator[int]:
+        hourly = time.monotonic() >= self._hour_ends
+        if hourly:  # what another transaction had locked, or committed late
+            self._hour_ends = time.monotonic() + HOUR
+            self._walks.clear()
+        rules = prune.rules(self._connection, conf.retention)
+        self._walks = {rule: self._walks.get(rule, prune.Walk()) for rule in rules}
+        for rule, walk in self._walks.items():
+            yield from prune.prune(self._connection, rule, walk)
+        workers.forget(self._connection)
+        prune.tidy(self._connection, self._tidied)
+        while rollup.fold(self._connection):
+            yield 0
+        rollup.drop(self._connection)
+        while failure_rollup.drop(self._connection):
+            yield 0
+        if hourly:
+            prune.forget_groups(self._connection)
+
+
+def _rest_after(began: float) -> float:
+    """Seconds to rest after a batch, also after one that failed."""
+    return (time.monotonic() - began) * SHARE

@@ -1,0 +1,75 @@
+"""The jobs of workers that are gone: taken from them, and each told once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from uuid import UUID
+
+import psycopg
+
+from django_jobqueue.execution.signal_sender import tell_rescued
+from django_jobqueue.host.maintenance.halving import each_it_can
+from django_jobqueue.store import rescue
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.rescue import BATCH, Rescued, rescue_some
+
+
+class Recovery:
+    """Takes what these workers hold, batch by batch.
+
+    It may be interrupted by an outage and gone on with. Each batch is known before it
+    is committed; if the answer of the commit is lost, the jobs are looked at again: one
+    that they hold no more was taken, and is told.
+
+    A job that the database refuses to move, as a trigger may, is left where it is, and
+    the others are taken without it.
+    """
+
+    def __init__(self, workers: Sequence[int], *, crashed: bool, reason: str) -> None:
+        self.taken: list[Rescued] = []
+        self.refused: dict[UUID, psycopg.Error] = {}
+        self._workers = workers
+        self._crashed = crashed
+        self._reason = reason
+        self._unsure: list[Rescued] = []  # perhaps taken: the answer was lost
+
+    def go_on(self, db: OwnConnection, only: Sequence[UUID] | None = None) -> None:
+        """Take everything, or ``only`` these jobs. Raises StoreUnavailable."""
+        self._settle(db)
+        try:
+            while self._take(db, only) == BATCH:
+                pass
+        except psycopg.Error:
+            ids = rescue.held(db, self._workers, only)
+            for start in range(0, len(ids), BATCH):
+                part = ids[start : start + BATCH]
+                self.refused |= each_it_can(part, partial(self._take, db))
+
+    def _take(self, db: OwnConnection, only: Sequence[UUID] | None) -> int:
+        """Take one batch; returns how many."""
+        self._unsure = []
+        with db.transaction() as transaction:
+            self._unsure = rescue_some(
+                transaction,
+                self._workers,
+                crashed=self._crashed,
+                reason=self._reason,
+                only=only,
+            )
+        taken, self._unsure = self._unsure, []
+        self._tell(taken)
+        return len(taken)
+
+    def _settle(self, db: OwnConnection) -> None:
+        """Tell of the last batch if its commit was done, and its answer lost."""
+        if self._unsure:
+            unsure = [job.id for job in self._unsure]
+            held = set(rescue.held(db, self._workers, unsure))
+            taken = [job for job in self._unsure if job.id not in held]
+            self._unsure = []
+            self._tell(taken)
+
+    def _tell(self, taken: list[Rescued]) -> None:
+        self.taken += taken
+        tell_rescued(taken, self._reason)

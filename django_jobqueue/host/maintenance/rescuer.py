@@ -1,0 +1,234 @@
+"""Rescues what dead workers held: our own children's at once, those of other hosts when
+their lease has lapsed."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final
+from uuid import UUID
+
+import psycopg
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.host.maintenance.burial import Burial, Death, summarize
+from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.halving import one_line
+from django_jobqueue.host.maintenance.recovery import Recovery
+from django_jobqueue.processes.loop import Loop
+from django_jobqueue.processes.process_table import EASE
+from django_jobqueue.store import workers
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.prospect import Prospect
+from django_jobqueue.store.rescue import Rescued
+
+logger = logging.getLogger("django_jobqueue.rescuer")
+
+STRAYS_EVERY: Final = 4  # leases
+STRAYS_AFTER: Final = 0.5  # seconds after a death, then twice that, up to the above
+# Seconds between looks while a job that must run alone is due: its pause, or what uses
+# up the limit of its type, may end any moment; whoever went for it may have found it
+# locked.
+ALONE_EVERY: Final = 1.0
+REMEMBERED: Final = 10_000  # unfinished jobs that are listed when all stop
+LAPSED: Final = "its lease lapsed: host lost, cut off or paused"
+GONE: Final = "its worker is gone"
+
+
+class Rescuer(Loop):
+    """Looks after the jobs of workers that are no more.
+
+    It sleeps until the first lease can lapse, since leases only ever grow. After an
+    outage of the database it waits for half a lease before it gives anybody up: every
+    lease ran out while nobody could renew. After the database's clock was set forward
+    it waits until everybody who is alive has renewed.
+
+    ``alone`` is told when it saw a job that must run alone and may, by
+    time.monotonic(), and zero when there is none; ``buried`` the number of the last
+    death up to which it has dealt with all.
+    """
+
+    name = "rescuer"
+
+    def __init__(
+        self,
+        connection: OwnConnection,
+        prospects: Prospects,
+        *,
+        alone: Callable[[float], None],
+        buried: Callable[[int], None],
+    ) -> None:
+        super().__init__()
+        self.released: deque[Rescued] = deque(maxlen=REMEMBERED)  # for the dump
+        self._connection = connection
+        self._prospects = prospects
+        self._alone = alone
+        self._buried = buried
+        self._burials: deque[Burial] = deque()
+        self._last = 0  # the greatest number of a death that was reported
+        self._said = 0  # the number up to which all are looked after, as it was told
+        self._has_news = False  # the dead left something since the last look
+        self._patient_until = time.monotonic() + conf.lease / 2
+        self._blind = False
+        self._sweeping: Recovery | None = None
+        self._next_strays = 0.0
+        self._strays_rest = self._longest_rest
+        self._refused: set[UUID] = set()  # jobs that the log has named
+
+    def report(self, death: Death) -> None:
+        """A worker has ended; from any thread."""
+        self._burials.append(Burial(death))
+        self._last = max(self._last, death.number)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every reported death was dealt with."""
+        return not self._burials
+
+    def settle(self, seconds: float) -> None:
+        """Wait so long until it has dealt with every death, in a thread that ticks."""
+        deadline = time.monotonic() + seconds
+        while not self.is_done and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if not self.is_done:
+            logger.error(
+                "The database does not answer; unfinished jobs are taken over when "
+                "their lease of %g s has lapsed",
+                conf.lease,
+            )
+
+    def tick(self) -> float:
+        """Deal with the deaths reported, with lapsed leases, and with strays."""
+        try:
+            self._bury()
+            self._sweep()
+            ahead = self._look()
+            if self._give_up(ahead):
+                self._bury()
+                ahead = self._look()
+        except StoreUnavailable as error:
+            self._blind = self._blind or error.is_outage
+            raise
+        waits = ahead.alone is not None and ahead.alone <= 0
+        self._alone(self._prospects.looked_at if waits else 0.0)
+        self._say_buried()
+        return self._rest(ahead, waits=waits)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self._connection.close()
+
+    def _bury(self) -> None:
+        """Look after the dead, but for those whose last try failed a moment ago."""
+        now = time.monotonic()
+        for burial in list(self._burials):
+            if burial.next_at <= now:
+                burial.go_on(self._connection)
+                self._burials.remove(burial)
+                self._has_news = True
+                self._name_refused(burial.refused)
+                self._expect_strays()
+                if burial.death.stopping:
+                    self.released += burial.taken
+
+    def _say_buried(self) -> None:
+        """Say up to which death all are looked after, and what they left was seen."""
+        left = [b.death.number for b in list(self._burials) if b.death.number]
+        number = min(left) - 1 if left else self._last
+        if number > self._said:
+            self._said = number
+            self._buried(number)
+
+    def _look(self) -> Prospect:
+        """Look anew if the dead may have left something."""
+        ahead = self._prospects.look(self, anew=self._has_news)
+        if ahead.was_set_back:
+            logger.warning("The database's clock was set back; leases count from now")
+            workers.shorten(self._connection)
+            ahead = self._prospects.look(self, anew=True)
+        self._has_news = False
+        return ahead
+
+    def _give_up(self, ahead: Prospect) -> bool:
+        """Give up whoever's lease has lapsed; whether there was somebody."""
+        if self._blind:
+            self._blind = False
+            self._patient_until = time.monotonic() + conf.lease / 2
+        if ahead.lapse is None or ahead.lapse > 0 or self._patience > 0:
+            return False
+        lost = workers.give_up(self._connection, ahead.clock)
+        for worker, name in lost.items():
+            logger.warning("Worker %s is given up", name)
+            self.report(Death(worker, name, True, LAPSED))
+        return bool(lost)
+
+    @property
+    def _patience(self) -> float:
+        """Seconds for which nobody is given up."""
+        until = max(self._patient_until, self._prospects.clock_set_at + _all_renewed())
+        return until - time.monotonic()
+
+    def _rest(self, ahead: Prospect, *, waits: bool) -> float:
+        """Seconds until there may be something to do; ``waits``: a job that must run
+        alone does."""
+        now = time.monotonic()
+        rests = [self._prospects.rest, *(b.next_at - now for b in list(self._burials))]
+        if ahead.lapse is not None:
+            rests.append(max(ahead.lapse + 0.05, self._patience, 0.2))
+        if waits or ahead.is_held_back:
+            rests.append(ALONE_EVERY)
+        elif ahead.alone is not None:
+            rests.append(ahead.alone)
+        if self._strays_rest < self._longest_rest:
+            rests.append(self._next_strays - now)
+        return max(0.0, min(rests))
+
+    @property
+    def _longest_rest(self) -> float:
+        return conf.lease * STRAYS_EVERY
+
+    def _expect_strays(self) -> None:
+        """What the dead sent last may still be under way on the server: a claim that
+        waits for a lock, the commit of an atomic job. So look again, and soon."""
+        self._strays_rest = STRAYS_AFTER
+        self._next_strays = time.monotonic() + self._strays_rest
+
+    def _sweep(self) -> None:
+        """Look for strays now and then, and no sooner after a try that failed."""
+        now = time.monotonic()
+        if now < self._next_strays:
+            return
+        self._strays_rest = min(2 * self._strays_rest, self._longest_rest)
+        self._next_strays = now + self._strays_rest
+        if self._sweeping is None:
+            strays = workers.strays(self._connection)
+            if not strays:
+                return
+            self._sweeping = Recovery(strays, crashed=True, reason=GONE)
+        self._sweeping.go_on(self._connection)
+        recovery, self._sweeping = self._sweeping, None
+        self._name_refused(recovery.refused)
+        if recovery.taken:
+            summarize("(gone)", GONE, recovery.taken)
+
+    def _name_refused(self, refused: Mapping[UUID, psycopg.Error]) -> None:
+        """Name the jobs that the database refuses to move, each once; sweeps try them
+        again."""
+        for id, error in refused.items():
+            if id not in self._refused:
+                logger.error(
+                    "Job %s of a dead worker cannot be taken from it, and is tried "
+                    "again every %g s: %s",
+                    id,
+                    self._longest_rest,
+                    one_line(error),
+                )
+        self._refused.update(refused)
+
+
+def _all_renewed() -> float:
+    """Seconds in which every worker that is alive renews its lease."""
+    return conf.lease * (EASE + 0.5)

@@ -1,0 +1,136 @@
+"""Attempts that ran longer than their timeout in a process that was killed for it: each
+has failed as if its own worker had said so."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+import psycopg
+
+from django_jobqueue.domain.policy import Policy, attempts_in_force
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.retry_decision import Asked, Verb
+from django_jobqueue.domain.states import Delivery
+from django_jobqueue.exceptions import JobTimeout
+from django_jobqueue.execution.attempt_outcome import outcome_of
+from django_jobqueue.execution.lost_attempts import log_timed_out
+from django_jobqueue.execution.signal_sender import tell_outcome
+from django_jobqueue.store import failure_rollup, finish, rollup
+from django_jobqueue.store.connection import Database, OwnConnection
+from django_jobqueue.store.failure_rollup import FailureCount
+from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.store.overrun import Overrun, overrun
+from django_jobqueue.store.rescue import held
+from django_jobqueue.store.rollup import Count
+
+HELD_THE_LOCK: Final = (
+    "it ran longer than its timeout of {timeout:g} s and let nobody tell it so, by "
+    "holding the interpreter's lock; its worker process was killed"
+)
+
+logger = logging.getLogger("django_jobqueue.rescuer")
+
+Ended = tuple[Overrun, Finished]
+
+
+@dataclass(slots=True)
+class Overruns:
+    """Decides as any failed attempt is decided, by the policy of its type, and writes
+    it in the name of the dead worker. Gone on with after an outage, and each is told
+    once, as in a Recovery. What the database refuses is left to be rescued."""
+
+    worker: int
+    ids: Sequence[UUID]
+    _unsure: list[Ended] = field(default_factory=list)
+
+    def go_on(self, db: OwnConnection) -> None:
+        """Do all of it. Raises StoreUnavailable."""
+        self._settle(db)
+        try:
+            with db.transaction() as transaction:
+                self._unsure = self._write(transaction)
+        except psycopg.Error:
+            self._unsure = []
+            logger.exception("Timeouts of %s cannot be written", self.ids)
+        ended, self._unsure = self._unsure, []
+        _tell(ended)
+
+    def _settle(self, db: OwnConnection) -> None:
+        if self._unsure:
+            still = set(held(db, [self.worker], [row.id for row, _ in self._unsure]))
+            ended = [one for one in self._unsure if one[0].id not in still]
+            self._unsure = []
+            _tell(ended)
+
+    def _write(self, db: Database) -> list[Ended]:
+        ended = [(row, _finished(row)) for row in overrun(db, self.worker, self.ids)]
+        if not ended:
+            return []
+        first = ended[0][0]
+        holder = Holder(self.worker, first.worker, first.release)
+        now = time.monotonic()
+        refused = finish.end(db, holder, [finished for _, finished in ended], now)
+        ended = [(row, done) for row, done in ended if done.id not in refused]
+        _count(db, ended)
+        return ended
+
+
+def _finished(row: Overrun) -> Finished:
+    """What this attempt came to."""
+    declaration = registry.get(row.job_type)
+    if declaration is None:  # imported late, by the process that is gone
+        policy = Policy(
+            delivery=Delivery(row.delivery), max_attempts=row.declared_attempts
+        )
+    else:
+        policy = declaration.policy
+    allowed = attempts_in_force(
+        policy.delivery,
+        row.own_attempts,
+        policy.attempts_allowed,
+        row.attempts_override,
+    )
+    outcome = outcome_of(
+        JobTimeout(HELD_THE_LOCK.format(timeout=row.timeout or 0)),
+        job_type=row.job_type,
+        policy=policy,
+        attempt=row.attempt,
+        max_attempts=allowed,
+        asked=Asked.TIME_OUT,
+        given_back=0,
+        secrets=(),
+    )
+    return Finished(
+        row.id, row.fence, outcome, row.ran, time.monotonic(), max_attempts=allowed
+    )
+
+
+def _count(db: Database, ended: Sequence[Ended]) -> None:
+    """In the roll-ups, as the worker would have."""
+    counts: dict[tuple[str, str], Count] = {}
+    failures: list[FailureCount] = []
+    for row, finished in ended:
+        key = (row.job_type, row.queue)
+        count = counts.setdefault(key, Count(*key))
+        count.attempt(ran=row.ran, waited=row.waited)
+        retried = finished.outcome.verb is Verb.RETRY
+        count.retried += retried
+        count.failed += not retried
+        if mark := finished.outcome.mark:
+            failure = FailureCount.of(mark)
+            failure.retried, failure.failed = int(retried), int(not retried)
+            failures.append(failure)
+    if ended:
+        rollup.add(db, list(counts.values()))
+        failure_rollup.add(db, failures)
+
+
+def _tell(ended: Sequence[Ended]) -> None:
+    for row, finished in ended:
+        log_timed_out(finished, row.job_type, row.attempt)
+        tell_outcome(finished, row.job_type, row.attempt)

@@ -1,0 +1,49 @@
+"""The operator's verbs: a store call, a signal and a log line each.
+
+The admin and the commands call these, and so may your code. ``by`` says who acts, for
+the log and for receivers of the signal ``operated``; permissions are the caller's
+business. ``using`` is the alias of the database, instead of the project's own for jobs.
+"""
+
+from django_jobqueue.operations import bulk as bulk
+from django_jobqueue.operations.editing import edit_data
+from django_jobqueue.operations.ending import allow_attempts, fail
+from django_jobqueue.operations.enqueueing import enqueue
+from django_jobqueue.operations.finding import get_job
+from django_jobqueue.operations.groups import assign, ignore, note, reopen, resolve
+from django_jobqueue.operations.overrides import override
+from django_jobqueue.operations.pausing import pause, resume
+from django_jobqueue.operations.pruning import prune, prune_jobs, prune_rules
+from django_jobqueue.operations.releasing import release
+from django_jobqueue.operations.replaying import replay, replay_many
+from django_jobqueue.operations.revealing import reveal
+from django_jobqueue.operations.waiting import cancel, reschedule, run_now
+from django_jobqueue.operations.workers import ask_where, ask_workers
+
+__all__ = [
+    "ask_where",
+    "allow_attempts",
+    "ask_workers",
+    "assign",
+    "cancel",
+    "edit_data",
+    "enqueue",
+    "fail",
+    "get_job",
+    "ignore",
+    "note",
+    "override",
+    "pause",
+    "prune",
+    "prune_jobs",
+    "prune_rules",
+    "reopen",
+    "release",
+    "replay",
+    "replay_many",
+    "reschedule",
+    "resolve",
+    "resume",
+    "reveal",
+    "run_now",
+]

@@ -1,0 +1,314 @@
+"""Bulk operations: one verb on all jobs of a selection, worked off in the background.
+
+``draft`` freezes which jobs it is about and counts them, ``start`` lets workers begin.
+Each of the others returns whether it was this call that changed the operation, so that
+a second click, or a second operator, does no harm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+from uuid import UUID
+
+from django_jobqueue.conf import GREATEST
+from django_jobqueue.domain.ids import as_id, new_id
+from django_jobqueue.domain.policy import WHO_LENGTH
+from django_jobqueue.domain.states import BulkKind, BulkState
+from django_jobqueue.enqueueing.by_name import enqueue
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.operations import bulk_counting, groups
+from django_jobqueue.operations.checks import check
+from django_jobqueue.operations.telling import tell
+from django_jobqueue.search.selection import FIELDS, Kind, Selection, Table, Term
+from django_jobqueue.store import operations
+from django_jobqueue.store.bulk_skips import allowed, planned
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.operations import Operation, Options
+from django_jobqueue.text.redaction import mask_at
+
+Id = UUID | str
+
+TABLES: Final = {
+    BulkKind.REPLAY: Table.ARCHIVED,
+    BulkKind.PRUNE: Table.ARCHIVED,
+    BulkKind.CANCEL: Table.QUEUED,
+    BulkKind.RUN_NOW: Table.QUEUED,
+    BulkKind.RESCHEDULE: Table.QUEUED,
+}
+EXPIRIES: Final = ("same", "keep", "none")
+SKIPS: Final = ("any", "succeeded", "none")  # what is left out as replayed already
+COUNTING_PRIORITY: Final = 50
+UNDOABLE: Final = (
+    BulkState.PAUSED,
+    BulkState.DONE,
+    BulkState.STOPPED,
+    BulkState.FAILED,
+)
+
+
+def draft(
+    kind: str,
+    selection: Selection,
+    *,
+    reason: str = "",
+    per_minute: int | None = None,
+    by: str = "",
+    **options: Any,
+) -> Operation:
+    """Write down what is to be done, and to which jobs: those there are at this moment.
+
+    ``kind`` is ``replay``, ``cancel``, ``run_now``, ``reschedule`` or ``prune``;
+    ``per_minute`` bounds how many jobs are changed in a minute. The other options are
+    ``queue``, ``priority`` and ``run_after`` for a replay or a reschedule, and for a
+    replay ``expiry`` (``same``: the time to live counted from now; ``keep``, ``none``),
+    ``skip_replayed`` (``any``, ``succeeded``, ``none``) and ``skip_at_most_once``.
+    Nothing happens to the jobs before ``start``. Many jobs are counted by a worker;
+    ``total`` is None until they are. Raises InvalidArguments.
+    """
+    _check_kind(kind, selection)
+    chosen = _checked(_with(Options(), options), per_minute)
+    db = DjangoDatabase()
+    id = operations.draft(
+        db,
+        kind=kind,
+        selection=selection,
+        options=chosen,
+        reason=reason,
+        per_minute=per_minute,
+        by=by[:WHO_LENGTH],
+    )
+    bulk_counting.count_for(id, bulk_counting.AT_ONCE)
+    if not get(id).counted.over:
+        _let_count(db, id)
+    return get(id)
+
+
+def count(id: Id) -> Operation:
+    """Count the jobs of a draft here, to the end; returns it with its ``total``.
+
+    A draft of many jobs is counted by a worker otherwise. Raises LookupError,
+    InvalidArguments.
+    """
+    operation = get(id)
+    bulk_counting.count_for(operation.id, math.inf)
+    return get(operation.id)
+
+
+def start(
+    id: Id,
+    *,
+    reason: str | None = None,
+    per_minute: int | None = None,
+    by: str = "",
+    **options: Any,
+) -> bool:
+    """Let workers begin with a draft; False if it is none (any more).
+
+    What is given here replaces what the draft says. An operation whose jobs are counted
+    changes no more of them; a prune starts only when they are. Raises InvalidArguments,
+    LookupError.
+    """
+    operation = get(id)
+    chosen = _checked(_with(operation.options, options), per_minute)
+    _check_start(operation, chosen)
+    db, job = DjangoDatabase(), new_id()
+
+    def begin() -> bool:
+        started = operations.start(
+            db,
+            operation.id,
+            job=job,
+            options=chosen,
+            reason=operation.reason if reason is None else reason,
+            per_minute=per_minute or operation.per_minute,
+            confirmed=allowed(operation, chosen),
+        )
+        if started:
+            enqueue_job(operation.id, job)
+        return started
+
+    started = db.in_transaction(begin)
+    if started:
+        if chosen.resolves is not None:
+            groups.resolve([chosen.resolves], seen=operation.cutoff, by=by)
+        begun = get(operation.id)
+        tell_of("start", begun, by, _number(begun))
+    return started
+
+
+def pause(id: Id, *, by: str = "") -> bool:
+    """Let it rest after the chunk at hand, until ``resume``."""
+    return _move(id, operations.ACTIVE, BulkState.PAUSED, "pause", by)
+
+
+def resume(id: Id, *, by: str = "") -> bool:
+    """Let it go on where it is: after a pause or an error, or if its job is gone."""
+    operation, db, job = get(id), DjangoDatabase(), new_id()
+    states = list(operations.RESUMABLE)
+    if is_abandoned(operation):
+        states += operations.ACTIVE
+
+    def go_on() -> bool:
+        resumed = operations.move(db, operation.id, states, BulkState.QUEUED, job=job)
+        if resumed:
+            enqueue_job(operation.id, job)
+        return resumed
+
+    resumed = db.in_transaction(go_on)
+    if resumed:
+        tell_of("resume", operation, by, 1)
+    return resumed
+
+
+def stop(id: Id, *, by: str = "") -> bool:
+    """End it after the chunk at hand; what it did stays. A draft is discarded so."""
+    states = (BulkState.DRAFT, *operations.OPEN)
+    return _move(id, states, BulkState.STOPPED, "stop", by)
+
+
+def undo(id: Id, *, by: str = "") -> Operation:
+    """Cancel the jobs that a replay created and that have not started.
+
+    That is a bulk operation of its own, which is returned, started. Raises
+    InvalidArguments for what is no replay, or is still at work.
+    """
+    made = draft_undo(id, by=by)
+    start(made.id, by=by)
+    return get(made.id)
+
+
+def draft_undo(id: Id, *, by: str = "") -> Operation:
+    """The same, drafted: nothing happens before ``start``."""
+    operation = get(id)
+    if operation.kind != BulkKind.REPLAY:
+        raise InvalidArguments(f"A {operation.kind} cannot be undone.")
+    if operation.state not in UNDOABLE:
+        raise InvalidArguments("It is still at work: pause or stop it first.")
+    waiting = Selection(
+        Table.QUEUED, (Term("operation", operation.id), Term("attempts", 0))
+    )
+    return draft(BulkKind.CANCEL, waiting, reason="undone", by=by, undo_of=operation.id)
+
+
+def get(id: Id) -> Operation:
+    """The bulk operation with this id. Raises LookupError, InvalidArguments."""
+    operation = operations.read(DjangoDatabase(), as_id(id))
+    if operation is None:
+        raise LookupError(f"There is no bulk operation {id}.")
+    return operation
+
+
+def is_abandoned(operation: Operation) -> bool:
+    """Whether it should be at work, or be counted, and the job that does it is gone:
+    cancelled, perhaps."""
+    active = operation.state in operations.ACTIVE
+    counting = operation.state == BulkState.DRAFT and not operation.counted.over
+    if not (active or counting) or operation.job_id is None:
+        return False
+    return not operations.is_queued(DjangoDatabase(), operation.job_id)
+
+
+def options_of(kept: Mapping[str, Any]) -> Options:
+    """The options of an operation, as its row has them."""
+    return Options.from_json(kept)
+
+
+def enqueue_job(operation: UUID, job: UUID, **when: Any) -> None:
+    """Enqueue the job that works an operation off."""
+    enqueue(operations.JOB_TYPE, {"operation": str(operation)}, id=job, **when)
+
+
+def filter_text(selection: Selection) -> str:
+    """Which jobs, in a line for the log, secrets masked."""
+    parts = []
+    for term in selection.terms:
+        value = term.value
+        name = term.field
+        if FIELDS[term.field].kind is Kind.JSON:
+            name = ".".join((name, *term.path))
+            value = mask_at(term.path, value)
+        parts.append(f"{name}{term.operator}{value}")
+    return f"{selection.table}: {' '.join(parts) or 'all'}"
+
+
+def _check_kind(kind: str, selection: Selection) -> None:
+    """Raises InvalidArguments for what cannot be done with these jobs."""
+    if selection.nothing:
+        raise InvalidArguments("This selects no jobs: a filter was not understood.")
+    if kind not in BulkKind.values:
+        kinds = ", ".join(BulkKind.values)
+        raise InvalidArguments(f"{kind!r} is no bulk operation; there are {kinds}.")
+    if TABLES[BulkKind(kind)] is not selection.table:
+        raise InvalidArguments(f"There is no {kind} of {selection.table} jobs.")
+
+
+def _check_start(operation: Operation, chosen: Options) -> None:
+    """Raises InvalidArguments for what cannot start so."""
+    if operation.kind == BulkKind.RESCHEDULE and not chosen.moves:
+        raise InvalidArguments("A reschedule needs run_after, priority or queue.")
+    if operation.kind == BulkKind.PRUNE and not operation.counted.over:
+        raise InvalidArguments(
+            "A prune starts when its jobs are counted: see total, or call bulk.count."
+        )
+
+
+def _let_count(db: DjangoDatabase, id: UUID) -> None:
+    """Let a worker count it, before it does the jobs of the project: somebody looks at
+    the page and waits."""
+    job = new_id()
+
+    def hand() -> None:
+        operations.set_job(db, id, job)
+        enqueue_job(id, job, priority=COUNTING_PRIORITY)
+
+    db.in_transaction(hand)
+
+
+def _number(operation: Operation) -> int:
+    """How many jobs it is about, as it started: those that are not skipped."""
+    if not operation.counted.over:
+        return operation.total or 0
+    return planned(operation.kind, operation.counted, operation.options)[0]
+
+
+def _with(options: Options, given: dict[str, Any]) -> Options:
+    try:
+        return replace(options, **given)
+    except TypeError as error:
+        raise InvalidArguments(
+            f"A bulk operation has no such option: {error}"
+        ) from None
+
+
+def _checked(options: Options, per_minute: int | None) -> Options:
+    """Raises InvalidArguments for what cannot be."""
+    check(priority=options.priority, queue=options.queue, run_after=options.run_after)
+    if options.expiry not in EXPIRIES:
+        raise InvalidArguments(f"expiry must be one of {', '.join(EXPIRIES)}.")
+    if options.skip_replayed not in SKIPS:
+        raise InvalidArguments(f"skip_replayed must be one of {', '.join(SKIPS)}.")
+    if per_minute is not None and not 1 <= per_minute <= GREATEST:
+        raise InvalidArguments("per_minute must be a whole number of at least 1.")
+    return options
+
+
+def _move(id: Id, states: Any, to: str, verb: str, by: str) -> bool:
+    operation = get(id)
+    moved = operations.move(DjangoDatabase(), operation.id, states, to)
+    if moved:
+        tell_of(verb, operation, by, 1)
+    return moved
+
+
+def tell_of(verb: str, operation: Operation, by: str, count: int) -> None:
+    """Tell what was done with an operation, and which jobs it is about."""
+    details = {
+        "operation": str(operation.id),
+        "filter": filter_text(operation.selection),
+        "jobs": operation.total,
+        "reason": operation.reason,
+    }
+    tell(f"{verb} bulk {operation.kind}", by, count, details)

@@ -1,0 +1,58 @@
+"""The jobs of bulk operations are counted before they start: chunk by chunk, as they
+are worked off afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+from django_jobqueue.domain.states import BulkState
+from django_jobqueue.domain.throttle import Throttle
+from django_jobqueue.store import operations
+from django_jobqueue.store.bulk import Chunk
+from django_jobqueue.store.bulk_count import count_chunk
+from django_jobqueue.store.connection import DjangoDatabase
+
+AT_ONCE: Final = 0.4  # seconds that whoever drafts an operation waits for
+
+
+def step(id: UUID, *, look: int, job: UUID | None = None) -> Chunk | None:
+    """Count one chunk, in a transaction of its own; None if there is nothing to count,
+    the work has begun, or another job than this one counts a draft.
+
+    ``look`` bounds the rows that are looked at.
+    """
+    db = DjangoDatabase()
+
+    def count() -> Chunk | None:
+        operation = operations.lock(db, id)
+        if operation is None or operation.counted.over or operation.cursor is not None:
+            return None
+        if operation.state not in (BulkState.DRAFT, *operations.ACTIVE):
+            return None
+        is_draft = operation.state == BulkState.DRAFT
+        if job is not None and not (is_draft and operation.job_id == job):
+            return None
+        counted = count_chunk(db, operation, look=look)
+        operations.set_counted(db, id, counted)
+        looked_at = counted.looked_at - operation.counted.looked_at
+        return Chunk(looked_at=looked_at, over=counted.over)
+
+    return db.in_transaction(count)
+
+
+def count_for(
+    id: UUID, seconds: float, *, clock: Callable[[], float] = time.monotonic
+) -> None:
+    """Count chunks for about so long, or until all is counted."""
+    now = clock()
+    end = now + seconds
+    throttle = Throttle(None, now)
+    while now < end:
+        done = step(id, look=throttle.size)
+        if done is None or done.over:
+            return
+        began, now = now, clock()
+        throttle.did(changed=0, seconds=now - began, now=now)

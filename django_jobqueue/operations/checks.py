@@ -1,0 +1,78 @@
+"""What the verbs have in common: ids, moments, priorities and queues that can be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import to_json
+from django_jobqueue.domain.ids import several
+from django_jobqueue.domain.policy import (
+    attempts_problem,
+    name_of,
+    priority_problem,
+    queue_problem,
+)
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.options import Declared, time_problem
+from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
+from django_jobqueue.store import find as store_find
+from django_jobqueue.store.connection import Database
+
+Name = str | Declared
+Names = Name | Iterable[Name]
+
+
+def names_of(names: Names) -> list[str]:
+    """These names, or this one; a handler stands for its job type. Raises
+    InvalidArguments."""
+    return [one_name(name) for name in several(names)]
+
+
+def one_name(name: Name) -> str:
+    """This name; a handler stands for its job type. Raises InvalidArguments."""
+    found = name_of(name)
+    if isinstance(found, str) and found:
+        return found
+    raise InvalidArguments(f"A name must be a string, not {found!r}.")
+
+
+def check(
+    *,
+    priority: int | None = None,
+    queue: str | None = None,
+    **moments: datetime | None,
+) -> None:
+    """Raises InvalidArguments for what no job can have."""
+    for name, moment in moments.items():
+        if problem := time_problem(name, moment, "a datetime"):
+            raise InvalidArguments(problem)
+    if priority is not None and (problem := priority_problem(priority)):
+        raise InvalidArguments(f"priority {problem}")
+    if queue is not None and (problem := queue_problem(queue)):
+        raise InvalidArguments(f"queue {problem}")
+
+
+def must_exist(db: Database, names: Iterable[str], found: Collection[str]) -> None:
+    """Raises UnknownJobType for the first of these job types that was not found."""
+    for name in names:
+        if name not in found:
+            near = registry.near(name, store_find.known_names(db))
+            raise UnknownJobType(name, near)
+
+
+def check_attempts(max_attempts: int | None) -> None:
+    """Raises InvalidArguments for a number of attempts that no job can have."""
+    if max_attempts is not None and (problem := attempts_problem(max_attempts)):
+        raise InvalidArguments(f"max_attempts {problem}")
+
+
+def checked_data(job_type: str, data: Mapping[str, Any]) -> str:
+    """The JSON text of data that fit the handler, if it is known here. Raises
+    InvalidArguments."""
+    declaration = registry.get(job_type)
+    if declaration and (problem := declaration.parameters.call_problem(dict(data))):
+        raise InvalidArguments(problem)
+    return to_json(dict(data), limit=conf.max_data_bytes)

@@ -1,0 +1,29 @@
+"""One job, wherever it is."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.ids import as_id
+from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.exceptions import JobNotFound
+from django_jobqueue.store import find as store_find
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.rows import Job
+
+
+def get_job(id: UUID | str, *, using: str | None = None) -> Job:
+    """The job with this id, queued or archived. Raises JobNotFound,
+    InvalidArguments.
+
+    In the modes that run jobs at enqueue it is one of this process.
+    """
+    key = as_id(id)
+    if conf.mode == "queue":
+        job = store_find.find(DjangoDatabase(using), key)
+    else:
+        job = memory.find(key)
+    if job is None:
+        raise JobNotFound(key)
+    return job

@@ -1,0 +1,142 @@
+"""Decisions about failure groups, by their fingerprints.
+
+Each verb returns the fingerprints of the groups that it changed. Those of which there
+is no group are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django_jobqueue.domain.ids import several
+from django_jobqueue.domain.policy import WHO_LENGTH
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.operations.checks import check
+from django_jobqueue.operations.telling import tell
+from django_jobqueue.store import failure_groups
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.text.sanitizing import storable
+
+RELEASE_LENGTH: Final = 100
+NOTE_LENGTH: Final = 5_000  # characters
+
+Fingerprints = UUID | str | Iterable[UUID | str]
+
+
+def resolve(
+    fingerprints: Fingerprints,
+    *,
+    in_release: str = "",
+    seen: datetime | None = None,
+    using: str | None = None,
+    by: str = "",
+) -> list[UUID]:
+    """Resolve these groups: the next failure reopens them, as regressed.
+
+    ``in_release`` names the release that has the fix. Then failures of the other
+    releases that workers run at this moment do not reopen them, so that the old code
+    may go on failing until it is replaced. Groups that regressed after ``seen`` are
+    left as they are. Raises InvalidArguments.
+    """
+    check(seen=seen)
+    release = _text("in_release", in_release, RELEASE_LENGTH)
+    changed = failure_groups.resolve(
+        DjangoDatabase(using),
+        _keys(fingerprints),
+        release=release,
+        seen=seen,
+        by=_who(by),
+    )
+    _tell("resolve", by, changed, in_release=release)
+    return changed
+
+
+def ignore(
+    fingerprints: Fingerprints,
+    *,
+    until: datetime | None = None,
+    seen: datetime | None = None,
+    using: str | None = None,
+    by: str = "",
+) -> list[UUID]:
+    """Ignore these groups, until a moment or for good: failures are counted, and
+    nobody is told of them.
+
+    Groups that regressed after ``seen`` are left as they are. Raises InvalidArguments.
+    """
+    check(until=until, seen=seen)
+    changed = failure_groups.ignore(
+        DjangoDatabase(using), _keys(fingerprints), until=until, seen=seen, by=_who(by)
+    )
+    _tell("ignore", by, changed, until=str(until or ""))
+    return changed
+
+
+def reopen(
+    fingerprints: Fingerprints, *, using: str | None = None, by: str = ""
+) -> list[UUID]:
+    """Open these groups again, that were resolved or ignored. Raises
+    InvalidArguments."""
+    changed = failure_groups.reopen(
+        DjangoDatabase(using), _keys(fingerprints), by=_who(by)
+    )
+    _tell("reopen", by, changed)
+    return changed
+
+
+def assign(
+    fingerprints: Fingerprints, assignee: str, *, using: str | None = None, by: str = ""
+) -> list[UUID]:
+    """Say who looks after these groups: any name; an empty one is nobody. Raises
+    InvalidArguments."""
+    name = _text("assignee", assignee, WHO_LENGTH)
+    changed = failure_groups.assign(
+        DjangoDatabase(using), _keys(fingerprints), assignee=name, by=_who(by)
+    )
+    _tell("assign", by, changed, assignee=name)
+    return changed
+
+
+def note(
+    fingerprints: Fingerprints, text: str, *, using: str | None = None, by: str = ""
+) -> list[UUID]:
+    """Add a note to these groups, above the older ones. Raises InvalidArguments."""
+    written = _text("text", text, NOTE_LENGTH)
+    if not written:
+        raise InvalidArguments("A note needs a text.")
+    changed = failure_groups.note(
+        DjangoDatabase(using), _keys(fingerprints), text=written, by=_who(by)
+    )
+    _tell("note", by, changed)
+    return changed
+
+
+def _keys(fingerprints: Fingerprints) -> list[UUID]:
+    keys = []
+    for value in several(fingerprints):
+        try:
+            keys.append(value if isinstance(value, UUID) else UUID(value))
+        except (ValueError, AttributeError, TypeError):
+            raise InvalidArguments(
+                f"{value!r} is no fingerprint; it must be a UUID."
+            ) from None
+    return keys
+
+
+def _text(name: str, value: str, most: int) -> str:
+    text = storable(value).strip()
+    if len(text) > most:
+        raise InvalidArguments(f"{name} must not be longer than {most:,} characters.")
+    return text
+
+
+def _who(by: str) -> str:
+    return by[:WHO_LENGTH]
+
+
+def _tell(verb: str, by: str, changed: list[UUID], **details: str) -> None:
+    named = sorted(str(fingerprint) for fingerprint in changed)
+    tell(f"{verb} failures", by, len(changed), {"fingerprints": named, **details})

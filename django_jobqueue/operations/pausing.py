@@ -1,0 +1,64 @@
+"""Pause and resume job types and queues."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django_jobqueue.operations.checks import Names, check, must_exist, names_of
+from django_jobqueue.operations.telling import tell
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import DjangoDatabase
+
+
+def pause(
+    names: Names,
+    *,
+    queues: bool = False,
+    reason: str = "",
+    resume_at: datetime | None = None,
+    using: str | None = None,
+    by: str = "",
+) -> list[str]:
+    """Stop the claiming of these job types, or ``queues``; what runs goes on.
+
+    ``names`` is one name, or several; a handler stands for its job type. It holds from
+    the next claim on, everywhere, until ``resume`` or ``resume_at``. All of them or
+    none: raises UnknownJobType, InvalidArguments.
+    """
+    check(resume_at=resume_at)
+    names, db = names_of(names), DjangoDatabase(using)
+
+    def pause_all() -> list[str]:
+        changed = job_types.pause(
+            db, names, queues=queues, by=by, reason=reason, resume_at=resume_at
+        )
+        must_exist(db, names, changed)
+        return changed
+
+    changed = db.in_transaction(pause_all)
+    what = "queues" if queues else "job_types"
+    tell("pause", by, len(changed), {what: changed, "reason": reason})
+    return changed
+
+
+def resume(
+    names: Names,
+    *,
+    queues: bool = False,
+    using: str | None = None,
+    by: str = "",
+) -> list[str]:
+    """Let these job types, or ``queues``, be claimed again. Raises UnknownJobType,
+    InvalidArguments."""
+    names, db = names_of(names), DjangoDatabase(using)
+
+    def resume_all() -> list[str]:
+        changed = job_types.resume(db, names, queues=queues)
+        if not queues:
+            must_exist(db, names, changed)
+        return changed
+
+    changed = db.in_transaction(resume_all)
+    what = "queues" if queues else "job_types"
+    tell("resume", by, len(changed), {what: changed})
+    return changed

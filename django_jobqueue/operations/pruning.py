@@ -1,0 +1,67 @@
+"""Prune: archived jobs go."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from datetime import timedelta
+from uuid import UUID
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.ids import Ids, keys_of, several
+from django_jobqueue.domain.states import ArchivedStatus
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.operations.telling import tell
+from django_jobqueue.store import prune as store_prune
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.prune import Rule
+
+
+def prune_rules(
+    *,
+    status: str | None = None,
+    older_than: timedelta | None = None,
+    job_type: str | None = None,
+    using: str | None = None,
+) -> list[Rule]:
+    """What pruning would go by: the retention in force, or what is given here."""
+    statuses = [status] if status else ArchivedStatus.values
+    unknown = set(statuses) - set(ArchivedStatus.values)
+    if unknown:
+        raise InvalidArguments(
+            f"{unknown.pop()!r} is no status of archived jobs; they are "
+            f"{', '.join(ArchivedStatus.values)}."
+        )
+    if older_than is not None:
+        keep = older_than.total_seconds()
+        return [Rule(status=s, keep=keep, job_type=job_type) for s in statuses]
+    retention = {s: conf.retention[s] for s in statuses}
+    found = store_prune.rules(DjangoDatabase(using), retention, only_type=job_type)
+    return [rule for rule in found if rule.status in statuses]
+
+
+def prune_jobs(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
+    """Delete these archived jobs, with their failures; returns those that there were.
+
+    Raises InvalidArguments.
+    """
+    gone = store_prune.prune_ids(DjangoDatabase(using), keys_of(ids))
+    tell("prune", by, len(gone), {})
+    return gone
+
+
+def prune(
+    rules: Rule | Iterable[Rule], *, using: str | None = None, by: str = ""
+) -> Generator[tuple[Rule, int]]:
+    """Delete what these rules let go, a thousand jobs at a time, each time in a
+    transaction of its own; yields the rule and the number of each.
+
+    Close it if you leave it early, so that what was done is told at once.
+    """
+    db, total = DjangoDatabase(using), 0
+    try:
+        for rule in several(rules):
+            for gone in store_prune.prune(db, rule):
+                total += gone
+                yield rule, gone
+    finally:
+        tell("prune", by, total, {})

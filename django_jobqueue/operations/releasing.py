@@ -1,0 +1,30 @@
+"""Release: a running job is taken from a worker that is gone."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from django_jobqueue import signals
+from django_jobqueue.domain.ids import Ids, keys_of
+from django_jobqueue.execution.lost_attempts import tell_lost
+from django_jobqueue.operations.telling import tell
+from django_jobqueue.store import rescue as store_rescue
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.rescue import Rescued
+
+
+def release(ids: Ids, *, using: str | None = None, by: str = "") -> list[Rescued]:
+    """Take these running jobs from workers that are gone, or whose lease lapsed, at
+    once and not when a supervisor comes to it.
+
+    As after any crash a job waits again, or is archived: as failed if its type promises
+    at most one attempt, or if it crashed too often; as cancelled if it was asked to
+    stop. Jobs that a living worker has are left out: cancel those.
+    """
+    reason = "its worker is gone" + (f"; released by {by}" if by else "")
+    db = DjangoDatabase(using)
+    with transaction.atomic(using=db.alias):
+        found = store_rescue.take_over(db, keys_of(ids), reason=reason)
+    tell_lost(found, reason, signals.send)
+    tell("release", by, len(found), {})
+    return found

@@ -1,0 +1,58 @@
+"""What waits: cancel, run now, reschedule."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from django_jobqueue.domain.ids import Ids, keys_of
+from django_jobqueue.operations.checks import check
+from django_jobqueue.operations.telling import tell
+from django_jobqueue.store import cancel as store_cancel
+from django_jobqueue.store import reschedule as store_reschedule
+from django_jobqueue.store.cancel import Cancelled
+from django_jobqueue.store.connection import DjangoDatabase
+
+
+def cancel(
+    ids: Ids, *, reason: str = "", using: str | None = None, by: str = ""
+) -> Cancelled:
+    """Cancel these jobs: queued ones are archived, running ones are asked to stop.
+
+    Ids that are neither queued nor running are left out.
+    """
+    text = reason or (f"cancelled by {by}" if by else "cancelled")
+    cancelled = store_cancel.cancel(DjangoDatabase(using), keys_of(ids), reason=text)
+    count = len(cancelled.archived) + len(cancelled.asked)
+    tell("cancel", by, count, {"asked_to_stop": len(cancelled.asked)})
+    return cancelled
+
+
+def run_now(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
+    """Let these waiting jobs run now; returns those that were still waiting."""
+    changed = store_reschedule.reschedule(DjangoDatabase(using), keys_of(ids), now=True)
+    tell("run now", by, len(changed), {})
+    return changed
+
+
+def reschedule(
+    ids: Ids,
+    *,
+    run_after: datetime | None = None,
+    priority: int | None = None,
+    queue: str | None = None,
+    using: str | None = None,
+    by: str = "",
+) -> list[UUID]:
+    """Change when, how urgently or where these waiting jobs run; returns those that
+    were still waiting. Raises InvalidArguments."""
+    check(run_after=run_after, priority=priority, queue=queue)
+    changed = store_reschedule.reschedule(
+        DjangoDatabase(using),
+        keys_of(ids),
+        run_after=run_after,
+        priority=priority,
+        queue=queue,
+    )
+    tell("reschedule", by, len(changed), {"run_after": str(run_after or "")})
+    return changed

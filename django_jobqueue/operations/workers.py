@@ -1,0 +1,52 @@
+"""What workers are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django_jobqueue.domain.ids import several
+from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.operations.telling import tell
+from django_jobqueue.store import workers
+from django_jobqueue.store.connection import DjangoDatabase
+
+
+def ask_workers(
+    ids: int | Iterable[int], what: str, *, using: str | None = None, by: str = ""
+) -> list[int]:
+    """Ask workers to ``drain``, ``resume``, ``stop`` or ``restart``; returns those
+    alive.
+
+    Drained workers claim nothing until they are resumed. Stopped and restarted ones
+    finish what runs and end; a restarted one has a successor at once.
+    """
+    if what not in ("drain", "resume", "stop", "restart"):
+        raise InvalidArguments(
+            f"A worker can be asked to drain, resume, stop or restart, not {what!r}."
+        )
+    asked = workers.ask(DjangoDatabase(using), _numbers(ids), what)
+    tell(f"{what} workers", by, len(asked), {"workers": asked})
+    return asked
+
+
+def ask_where(
+    ids: int | Iterable[int], *, using: str | None = None, by: str = ""
+) -> list[int]:
+    """Ask workers where they are now; returns those alive.
+
+    Within about a second, or with their next heartbeat, they write the stacks of their
+    jobs and threads to the column ``answer`` of their rows: no values of variables, no
+    more than 64 KB, secrets masked.
+    """
+    asked = workers.ask_where(DjangoDatabase(using), _numbers(ids))
+    tell("ask workers where they are", by, len(asked), {"workers": asked})
+    return asked
+
+
+def _numbers(ids: int | Iterable[int]) -> list[int]:
+    """These ids of workers, or this one. Raises InvalidArguments."""
+    found = list(several(ids))
+    for id in found:
+        if isinstance(id, bool) or not isinstance(id, int):
+            raise InvalidArguments(f"{id!r} is no id of a worker; it is a number.")
+    return found

@@ -1,0 +1,1 @@
+"""What processes and threads need to live side by side: loops, idleness, identity."""

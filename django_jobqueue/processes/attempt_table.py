@@ -1,0 +1,83 @@
+"""The attempts that run in a worker process, where its supervisor sees them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import mmap
+import struct
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from django_jobqueue.execution.attempt import Attempt
+
+_ROW: Final = struct.Struct("@16sqd")
+_DEADLINE: Final = struct.Struct("@d")
+_write_row, _write_deadline = _ROW.pack_into, _DEADLINE.pack_into
+
+
+class RunningAttempt(NamedTuple):
+    """An attempt, as other processes see it."""
+
+    job: UUID
+    thread: int  # the system's number of the thread that it runs in
+    deadline: float  # time.monotonic(); infinity is none
+
+
+class Row:
+    """Room for one attempt at a time."""
+
+    __slots__ = ("_at", "_deadline_at", "_memory", "_thread")
+
+    def __init__(self, memory: mmap.mmap | bytearray, at: int, thread: int) -> None:
+        self._memory = memory
+        self._at = at
+        self._deadline_at = at + _ROW.size - _DEADLINE.size
+        self._thread = thread
+
+    def enter(self, attempt: Attempt) -> None:
+        """This attempt is about to start; every one does this, in 0.4 µs."""
+        timeout = attempt.timeout
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        job = attempt.job.id.int.to_bytes(16)  # by id.bytes it takes half as long again
+        _write_row(self._memory, self._at, job, self._thread, deadline)
+
+    def leave(self) -> None:
+        """Nothing runs here, or what did has ended."""
+        _write_deadline(self._memory, self._deadline_at, 0.0)
+
+
+class AttemptTable:
+    """A table in memory that forked processes share: the worker writes, before the
+    handler starts; the supervisor reads.
+
+    A handler that holds the interpreter's lock lets nobody in its process see the clock
+    or tell of it.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._memory = mmap.mmap(-1, max(1, size * _ROW.size))
+        self._numbers = itertools.count()  # of the worker
+
+    def row(self, thread: int) -> Row:
+        """A row for attempts in this thread; beyond the size one that nobody sees."""
+        number = next(self._numbers)
+        if number >= self._size:
+            return Row(bytearray(_ROW.size), 0, thread)
+        return Row(self._memory, number * _ROW.size, thread)
+
+    def clear(self) -> None:
+        """Nothing runs: another worker is to have it."""
+        self._memory[:] = bytes(len(self._memory))
+
+    def running(self) -> list[RunningAttempt]:
+        """What runs now; after the process has died, what ran then."""
+        rows = _ROW.iter_unpack(self._memory[: self._size * _ROW.size])
+        return [
+            RunningAttempt(UUID(bytes=job), thread, deadline)
+            for job, thread, deadline in rows
+            if deadline
+        ]

@@ -1,0 +1,199 @@
+"""The one thread wrapper: a subclass says what a round of its work is."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.processes.forking import end_if_forked, guard_this_thread
+
+logger = logging.getLogger(__name__)
+
+FOREVER: Final = 3_600.0  # seconds; somebody will wake us
+AFTER_ERROR: Final = 1.0  # seconds; doubled with each further failure
+LONGEST_AFTER_ERROR: Final = 30.0
+REPEAT_EVERY: Final = 60.0  # seconds between two lines about the same error
+
+
+class Trouble:
+    """The failures of a loop in a row: how long to rest, and what to say of them.
+
+    The same error is logged once with its traceback, then at most once a minute with a
+    count, and once more when it is over.
+    """
+
+    def __init__(self, name: str, longest: float) -> None:
+        self._name = name
+        self._longest = longest  # rest, in seconds
+        self._last: tuple[type[BaseException], str] | None = None
+        self._failures = 0  # in a row
+        self._unsaid = 0  # of those, since the last line
+        self._said_at = 0.0  # time.monotonic()
+
+    def failed(self, error: BaseException) -> float:
+        """Take note of a failure; returns the seconds to rest."""
+        self._failures += 1
+        now, place = time.monotonic(), (type(error), _place_of(error))
+        if place != self._last:
+            self._last, self._unsaid, self._said_at = place, 0, now
+            logger.exception("The %s failed; it goes on", self._name)
+        else:
+            self._unsaid += 1
+            if now - self._said_at >= REPEAT_EVERY:
+                self._repeat(error, now)
+        return min(self._longest, AFTER_ERROR * 2.0 ** min(self._failures - 1, 10))
+
+    def is_over(self) -> None:
+        """A round did not fail."""
+        if self._failures:
+            logger.info(
+                "The %s works again after %d failures", self._name, self._failures
+            )
+        self._last, self._failures, self._unsaid = None, 0, 0
+
+    def _repeat(self, error: BaseException, now: float) -> None:
+        logger.error(
+            "The %s failed %d more times in %.0f s: %s: %s",
+            self._name,
+            self._unsaid,
+            now - self._said_at,
+            type(error).__name__,
+            error,
+        )
+        self._unsaid, self._said_at = 0, now
+
+
+class Loop:
+    """Does ``tick`` again and again; each one says how long to rest after it.
+
+    ``wake`` cuts a rest short, but not the rest after a failure: whatever wakes a loop
+    would otherwise have it fail as often. Tests call ``tick`` themselves, with no
+    thread.
+    """
+
+    name = "loop"
+    longest_after_error = LONGEST_AFTER_ERROR
+
+    def __init__(self) -> None:
+        self._woken = threading.Event()
+        self._told_to_stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._trouble = Trouble(self.name, self.longest_after_error)
+        self.is_failing = False  # the last round failed
+
+    def tick(self) -> float:
+        """One round of work. Returns the seconds to rest until the next."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """What is left to do when the loop has ended, in its own thread."""
+
+    def wake(self) -> None:
+        """End the rest, or make the next one short."""
+        if not self._woken.is_set():
+            self._woken.set()
+
+    @property
+    def has_started(self) -> bool:
+        """Whether it has a thread of its own."""
+        return self._thread is not None
+
+    def start(self) -> None:
+        """Begin, in a thread of its own. Raises RuntimeError if there is no room for
+        one."""
+        thread = threading.Thread(target=self._run, name=self.name, daemon=True)
+        thread.start()
+        self._thread = thread
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Stop after the current round; True if it ended within ``timeout`` seconds.
+
+        With a timeout of zero, only ask.
+        """
+        self._told_to_stop.set()
+        self.wake()
+        if self._thread is None or timeout == 0:
+            return self._thread is None
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def round(self) -> float:
+        """A tick that survives every error."""
+        try:
+            rest = self.tick()
+        except StoreUnavailable as error:  # logged where it was sorted
+            self.is_failing = True
+            return error.retry_in
+        except BaseException as error:  # also a SystemExit of the project's own code
+            end_if_forked()
+            self.is_failing = True
+            return self._trouble.failed(error)
+        if self.is_failing:
+            self.is_failing = False
+            self._trouble.is_over()
+        return rest
+
+    def _run(self) -> None:
+        guard_this_thread()
+        while not self._told_to_stop.is_set():
+            rest = self.round()
+            if self.is_failing:
+                self._told_to_stop.wait(rest)
+            elif rest > 0:
+                self._woken.wait(rest)
+            self._woken.clear()
+        try:
+            self.close()
+        except Exception:
+            logger.exception("Closing the %s failed", self.name)
+
+
+class LoopGroup(Loop):
+    """Loops that share one thread, and so may share one connection."""
+
+    def __init__(self, name: str, loops: Sequence[Loop]) -> None:
+        self.name = name
+        super().__init__()
+        self._due = dict.fromkeys(loops, 0.0)  # time.monotonic()
+        self._lock = threading.Lock()
+
+    def tick(self) -> float:
+        """Do the rounds that are due."""
+        for loop, due in self._due.items():
+            if due <= time.monotonic():
+                self._due[loop] = math.inf  # unless it is hurried meanwhile
+                rest = loop.round()
+                self._set_due(loop, time.monotonic() + rest)
+        return max(0.0, min(self._due.values()) - time.monotonic())
+
+    def hurry(self, loop: Loop) -> None:
+        """Let this one's next round be now, or after its rest if it has failed."""
+        with self._lock:
+            if not loop.is_failing:
+                self._due[loop] = 0.0
+        self.wake()
+
+    def close(self) -> None:
+        """Close each."""
+        for loop in self._due:
+            loop.close()
+
+    def _set_due(self, loop: Loop, moment: float) -> None:
+        with self._lock:
+            hurried = self._due[loop] <= moment and not loop.is_failing
+            self._due[loop] = 0.0 if hurried else moment
+
+
+def _place_of(error: BaseException) -> str:
+    """The line that raised it: its message may differ each time."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    if step is None:
+        return ""
+    return f"{step.tb_frame.f_code.co_filename}:{step.tb_lineno}"

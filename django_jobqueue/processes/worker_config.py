@@ -1,0 +1,32 @@
+"""What a worker process is to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from django_jobqueue.domain.registry import Declaration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a worker process is to do."""
+
+    queues: tuple[str, ...] | None = None  # None is every queue
+    threads: int = 4
+    async_slots: int = 100
+    drain: bool = False  # end when nothing can be run now
+    alone: bool = False  # run only jobs that must run alone, one at a time
+    listen: bool = True  # LISTEN works
+    supervisor: str = ""
+    name: str = ""  # of the worker; empty is host:pid
+
+    def has_slots_for(self, declaration: Declaration) -> bool:
+        """Whether handlers of this kind, sync or async, can be run at all."""
+        return bool(self.async_slots if declaration.is_async else self.threads)
+
+    def for_alone(self) -> Plan:
+        """The same for a worker that runs what must run alone."""
+        slots = min(1, self.threads), min(1, self.async_slots)
+        return replace(
+            self, alone=True, drain=True, threads=slots[0], async_slots=slots[1]
+        )

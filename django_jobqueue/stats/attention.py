@@ -1,0 +1,260 @@
+"""What needs somebody's attention, by rules; the most urgent first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import groupby
+from typing import Final
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.states import BulkState, WorkerState
+from django_jobqueue.models import FailureGroup
+from django_jobqueue.stats.notices import Notice, depth_text, notices
+from django_jobqueue.stats.overview import LATELY, Now
+from django_jobqueue.stats.present import has_lapsed, is_alive
+from django_jobqueue.store.stats import Depth
+from django_jobqueue.text import numbers
+from django_jobqueue.text.numbers import span
+
+# The most urgent first: what keeps jobs from being done, then what fails, and then what
+# only waits for somebody.
+KINDS: Final = (
+    "no_worker",
+    "all_draining",
+    "queue_not_served",
+    "job_type_not_known",
+    "queue_not_served_for_job_type",
+    "worker_lapsed",
+    "slow",
+    "failing",
+    "regressed",
+    "bulk_failed",
+    "worker_lost",
+    "new_failure",
+    "bulk_paused",
+    "queue_paused",
+    "job_type_paused",
+    "rollups_lag",
+)
+MOST: Final = 5  # of one kind
+ENOUGH: Final = 20  # finished jobs in an hour that make a share of failures telling
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Something that needs attention, and where to look at it. ``code`` is stable."""
+
+    code: str
+    message: str
+    model: str = ""  # in lower case, as addresses have it
+    key: object = None  # of the object; None is the list
+    query: dict[str, str] = field(default_factory=dict)  # of the list
+    is_bad: bool = True  # jobs are not done, or fail
+    weight: float = 0.0  # among its kind: the greater, the worse
+    others: int = 0  # of the same kind, not told
+
+    @property
+    def rank(self) -> tuple[bool, int, float]:
+        """The most urgent is the least."""
+        return not self.is_bad, KINDS.index(self.code), -self.weight
+
+
+def concerns(now: Now) -> list[Concern]:
+    """What is wrong or waits for a decision, the most urgent first; of each kind the
+    worst few."""
+    found = [
+        *map(_of_notice, notices(now.present)),
+        *_lapsed(now),
+        *_lost(now),
+        *_slow(now),
+        *_failing(now),
+        *_groups(now),
+        *_operations(now),
+        *_closed(now),
+        *_lagging(now),
+    ]
+    return list(_shortened(sorted(found, key=lambda concern: concern.rank)))
+
+
+def _shortened(found: Iterable[Concern]) -> Iterator[Concern]:
+    for _code, same in groupby(found, lambda concern: concern.code):
+        first, *rest = same
+        told = [first, *rest[: MOST - 1]]
+        yield from told[:-1]
+        yield replace(told[-1], others=len(rest) + 1 - len(told))
+
+
+def _of_notice(notice: Notice) -> Concern:
+    if notice.queue is None and notice.job_type is None:
+        return Concern(notice.code, notice.message, "worker", weight=notice.jobs)
+    given = {"queue": notice.queue, "job_type": notice.job_type}
+    query = {name: value for name, value in given.items() if value is not None}
+    return Concern(
+        notice.code, notice.message, "queuedjob", query=query, weight=notice.jobs
+    )
+
+
+def _lapsed(now: Now) -> Iterator[Concern]:
+    for worker in filter(has_lapsed, now.present.workers):
+        text = ngettext(
+            "Worker %(name)s has not renewed its lease for %(time)s; %(count)s job "
+            "that it ran will be taken over.",
+            "Worker %(name)s has not renewed its lease for %(time)s; %(count)s jobs "
+            "that it ran will be taken over.",
+            worker.running,
+        )
+        values = {"name": worker.name, "count": numbers.number(worker.running)}
+        text %= {**values, "time": span(-worker.lease)}
+        place = ("worker", worker.id)
+        yield Concern("worker_lapsed", text, *place, weight=worker.running)
+
+
+def _lost(now: Now) -> Iterator[Concern]:
+    for worker in now.present.workers:
+        if worker.state == WorkerState.LOST:
+            text = _("Worker %(name)s was lost in the last ten minutes: %(end)s")
+            text %= {"name": worker.name, "end": worker.end or _("nobody knows why")}
+            yield Concern("worker_lost", text, "worker", worker.id, is_bad=False)
+
+
+def _slow(now: Now) -> Iterator[Concern]:
+    """Lanes that are served, and yet have waited for long."""
+    if not any(is_alive(worker) for worker in now.present.workers):
+        return
+    closed = {(pause.what, pause.name) for pause in now.present.closed}
+    slow = [
+        depth
+        for depth in now.present.depths
+        if (depth.oldest or 0) > conf.alert_wait
+        and ("queue", depth.queue) not in closed
+        and ("job type", depth.job_type) not in closed
+    ]
+    for depth in slow:
+        text = ngettext(
+            "%(jobs)s job of type %(type)s is ready in queue %(queue)s; the oldest "
+            "has waited for %(time)s.",
+            "%(jobs)s jobs of type %(type)s are ready in queue %(queue)s; the oldest "
+            "has waited for %(time)s.",
+            depth.ready,
+        )
+        values = {"jobs": depth_text(depth.ready), "time": span(_age(depth))}
+        query = {"queue": depth.queue, "job_type": depth.job_type}
+        text %= {**values, "queue": depth.queue, "type": depth.job_type}
+        yield Concern("slow", text, "queuedjob", query=query, weight=_age(depth))
+
+
+def _age(depth: Depth) -> float:
+    return depth.oldest or 0.0
+
+
+def _failing(now: Now) -> Iterator[Concern]:
+    finished: dict[str, list[int]] = {}
+    for one in now.hour:
+        counts = finished.setdefault(one.job_type, [0, 0])
+        counts[0] += one.finished
+        counts[1] += one.failed
+    for name, (all, failed) in sorted(finished.items()):
+        if all < ENOUGH or 100 * failed <= conf.alert_failed * all:
+            continue
+        text = _(
+            "%(share)s of the %(count)s jobs of type %(type)s that finished in the "
+            "last hour failed."
+        ) % {
+            "share": numbers.percent(failed / all),
+            "count": numbers.number(all),
+            "type": name,
+        }
+        query = {"status": "failed", "job_type": name}
+        weight = failed / all
+        yield Concern("failing", text, "archivedjob", query=query, weight=weight)
+
+
+def _groups(now: Now) -> Iterator[Concern]:
+    regressed = [g for g in now.groups if _is_since(g.regressed_at, now)]
+    for group in regressed:
+        text = _("A resolved failure is back: %(failure)s, last seen %(time)s ago.")
+        yield _group("regressed", text, group, now)
+    for group in now.groups:
+        if group not in regressed:
+            text = _("A new failure: %(failure)s, last seen %(time)s ago.")
+            yield _group("new_failure", text, group, now)
+
+
+def _is_since(moment: datetime | None, now: Now) -> bool:
+    return moment is not None and moment >= now.present.time - LATELY
+
+
+def _group(code: str, text: str, group: FailureGroup, now: Now) -> Concern:
+    seconds = max(0.0, (now.present.time - group.last_seen).total_seconds())
+    text %= {"failure": str(group), "time": span(seconds)}
+    is_bad = code == "regressed"
+    key = group.fingerprint
+    weight = -seconds
+    return Concern(code, text, "failuregroup", key, is_bad=is_bad, weight=weight)
+
+
+def _operations(now: Now) -> Iterator[Concern]:
+    for operation in now.operations:
+        values = {"what": operation.get_kind_display(), "who": operation.created_by}
+        if operation.state == BulkState.FAILED and _is_since(
+            operation.finished_at or operation.created_at, now
+        ):
+            text = _("A bulk operation (%(what)s) of %(who)s failed.") % values
+            yield Concern("bulk_failed", text, "bulkoperation", operation.pk)
+    for operation in now.operations:
+        values = {"what": operation.get_kind_display(), "who": operation.created_by}
+        if operation.state == BulkState.PAUSED:
+            text = _("A bulk operation (%(what)s) of %(who)s is paused.") % values
+            place = ("bulkoperation", operation.pk)
+            yield Concern("bulk_paused", text, *place, is_bad=False)
+
+
+def _closed(now: Now) -> Iterator[Concern]:
+    """Pauses with jobs behind them."""
+    for pause in now.present.closed:
+        is_queue = pause.what == "queue"
+        ready = sum(
+            depth.ready
+            for depth in now.present.depths
+            if pause.name == (depth.queue if is_queue else depth.job_type)
+        )
+        if not ready:
+            continue
+        text = _paused_queue(ready) if is_queue else _paused_type(ready)
+        text %= {"name": pause.name, "jobs": depth_text(ready)}
+        place = ("queue" if is_queue else "jobtype", pause.name)
+        code = "queue_paused" if is_queue else "job_type_paused"
+        yield Concern(code, text, *place, is_bad=False, weight=ready)
+
+
+def _paused_queue(ready: int) -> str:
+    return ngettext(
+        "Queue %(name)s is paused; %(jobs)s ready job waits.",
+        "Queue %(name)s is paused; %(jobs)s ready jobs wait.",
+        ready,
+    )
+
+
+def _paused_type(ready: int) -> str:
+    return ngettext(
+        "Job type %(name)s is paused; %(jobs)s ready job waits.",
+        "Job type %(name)s is paused; %(jobs)s ready jobs wait.",
+        ready,
+    )
+
+
+def _lagging(now: Now) -> Iterator[Concern]:
+    """Workers are there, and yet nobody tidies up."""
+    living = any(is_alive(worker) for worker in now.present.workers)
+    if now.unfolded is not None and living:
+        seconds = (now.present.time - now.unfolded).total_seconds()
+        text = _(
+            "Roll-ups have not been folded for %(time)s: the pruner, a part of "
+            "runworkers, does not keep up. Its log says why."
+        ) % {"time": span(seconds)}
+        yield Concern("rollups_lag", text, is_bad=False)

@@ -1,0 +1,178 @@
+"""What an operator should be told about jobs that nobody will claim."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.translation import gettext_lazy, ngettext_lazy
+
+from django_jobqueue.domain.states import WorkerState
+from django_jobqueue.stats.present import Present, is_alive
+from django_jobqueue.store.stats import CAP, Depth
+from django_jobqueue.text import numbers
+
+NO_WORKER: Final = gettext_lazy(
+    "No worker is alive. Start one with manage.py runworkers."
+)
+NO_WORKER_AND_JOBS: Final = ngettext_lazy(
+    "No worker is alive, and %(jobs)s job waits. Start one with manage.py runworkers.",
+    "No worker is alive, and %(jobs)s jobs wait. Start one with manage.py runworkers.",
+    "count",
+)
+ALL_DRAINING: Final = ngettext_lazy(
+    "The only living worker is draining: no further job is claimed.",
+    "All living workers are draining: no further job is claimed.",
+    "count",
+)
+
+# The second of each pair is for when some of the living workers drain.
+QUEUE_NOT_SERVED: Final = (
+    ngettext_lazy(
+        "%(jobs)s job waits in queue %(queue)r, which no living worker serves.",
+        "%(jobs)s jobs wait in queue %(queue)r, which no living worker serves.",
+        "count",
+    ),
+    ngettext_lazy(
+        "%(jobs)s job waits in queue %(queue)r, which no living worker serves, "
+        "draining ones aside.",
+        "%(jobs)s jobs wait in queue %(queue)r, which no living worker serves, "
+        "draining ones aside.",
+        "count",
+    ),
+)
+TYPE_NOT_KNOWN: Final = (
+    ngettext_lazy(
+        "%(jobs)s job waits of type %(type)r, which no living worker knows.",
+        "%(jobs)s jobs wait of type %(type)r, which no living worker knows.",
+        "count",
+    ),
+    ngettext_lazy(
+        "%(jobs)s job waits of type %(type)r, which no living worker knows, "
+        "draining ones aside.",
+        "%(jobs)s jobs wait of type %(type)r, which no living worker knows, "
+        "draining ones aside.",
+        "count",
+    ),
+)
+NOT_TOGETHER: Final = (
+    ngettext_lazy(
+        "%(jobs)s job waits of type %(type)r in queue %(queue)r: no living worker "
+        "both serves the queue and knows the type.",
+        "%(jobs)s jobs wait of type %(type)r in queue %(queue)r: no living worker "
+        "both serves the queue and knows the type.",
+        "count",
+    ),
+    ngettext_lazy(
+        "%(jobs)s job waits of type %(type)r in queue %(queue)r: no living worker "
+        "both serves the queue and knows the type, draining ones aside.",
+        "%(jobs)s jobs wait of type %(type)r in queue %(queue)r: no living worker "
+        "both serves the queue and knows the type, draining ones aside.",
+        "count",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that is wrong. ``code`` is stable, for programs."""
+
+    code: str
+    message: str
+    queue: str | None = None
+    job_type: str | None = None
+    jobs: int = 0  # that wait
+
+
+@dataclass(frozen=True, slots=True)
+class Claimer:
+    """What a living worker that claims would take. ``queues`` None is every one."""
+
+    queues: frozenset[str] | None
+    job_types: frozenset[str]
+
+    def serves(self, queue: str) -> bool:
+        """Whether it claims from this queue."""
+        return self.queues is None or queue in self.queues
+
+
+def notices(present: Present) -> list[Notice]:
+    """What is wrong, most important first."""
+    living = [worker for worker in present.workers if is_alive(worker)]
+    waiting = [depth for depth in present.depths if depth.ready or depth.later]
+    if not living:
+        return [_no_worker(waiting)]
+    claimers = [
+        Claimer(
+            None if worker.queues is None else frozenset(worker.queues),
+            frozenset(present.known.get(worker.id, ())),
+        )
+        for worker in living
+        if worker.state == WorkerState.RUNNING
+    ]
+    if not claimers:
+        return [Notice("all_draining", ALL_DRAINING % {"count": len(living)})]
+    some_drain = len(claimers) < len(living)
+    return list(_unclaimed(waiting, claimers, some_drain))
+
+
+def depth_text(count: int) -> str:
+    """A depth as it is shown: none is counted above the cap."""
+    return numbers.at_least(count, CAP)
+
+
+def _no_worker(waiting: list[Depth]) -> Notice:
+    jobs = sum(depth.ready + depth.later for depth in waiting)
+    text = _told(NO_WORKER_AND_JOBS, jobs) if jobs else str(NO_WORKER)
+    return Notice("no_worker", text, jobs=jobs)
+
+
+def _unclaimed(
+    waiting: list[Depth], claimers: list[Claimer], some_drain: bool
+) -> Iterator[Notice]:
+    def is_served(queue: str) -> bool:
+        return any(claimer.serves(queue) for claimer in claimers)
+
+    def is_known(job_type: str) -> bool:
+        return any(job_type in claimer.job_types for claimer in claimers)
+
+    for queue, jobs in _sums(waiting, lambda d: d.queue, is_served):
+        text = _told(QUEUE_NOT_SERVED[some_drain], jobs, queue=queue)
+        yield Notice("queue_not_served", text, queue=queue, jobs=jobs)
+    for name, jobs in _sums(waiting, lambda d: d.job_type, is_known):
+        text = _told(TYPE_NOT_KNOWN[some_drain], jobs, type=name)
+        yield Notice("job_type_not_known", text, job_type=name, jobs=jobs)
+    for depth in sorted(waiting, key=_jobs, reverse=True):
+        queue, name = depth.queue, depth.job_type
+        if not is_served(queue) or not is_known(name):
+            continue
+        if any(c.serves(queue) and name in c.job_types for c in claimers):
+            continue
+        jobs = _jobs(depth)
+        text = _told(NOT_TOGETHER[some_drain], jobs, type=name, queue=queue)
+        yield Notice("queue_not_served_for_job_type", text, queue, name, jobs)
+
+
+def _sums(
+    waiting: list[Depth],
+    key: Callable[[Depth], str],
+    is_well: Callable[[str], bool],
+) -> list[tuple[str, int]]:
+    """How many jobs wait under each name that is not well; the most first."""
+    found: Counter[str] = Counter()
+    for depth in waiting:
+        if not is_well(key(depth)):
+            found[key(depth)] += _jobs(depth)
+    return sorted(found.items(), key=lambda one: (-one[1], one[0]))
+
+
+def _jobs(depth: Depth) -> int:
+    return depth.ready + depth.later
+
+
+def _told(text: Any, jobs: int, **names: str) -> str:
+    """The sentence for so many jobs, of which no more than the cap were counted."""
+    told: str = text % {"count": jobs, "jobs": depth_text(jobs), **names}
+    return told

@@ -1,0 +1,145 @@
+"""All that the overview of the job queue shows, read in a few statements.
+
+Present figures come from capped counts, past ones from the roll-ups; none from the
+archive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Q
+from django.db.models.functions import Coalesce
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.policy import NO_LIMIT
+from django_jobqueue.domain.states import BulkState, GroupState
+from django_jobqueue.models import BulkOperation, FailureGroup, JobType
+from django_jobqueue.stats import present
+from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.kept import Kept
+from django_jobqueue.stats.present import Present
+from django_jobqueue.stats.window import HOUR, Window
+from django_jobqueue.store import history
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.history import Finished, Span
+from django_jobqueue.store.stats import Recent
+
+FRESH: Final = 3.0  # seconds
+LATELY: Final = timedelta(days=1)
+MOST_GROUPS: Final = 20
+MOST_OPERATIONS: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Now:
+    """What is, and what of the last hour or day needs attention."""
+
+    present: Present
+    limits: dict[str, int | None]  # of every job type; None is no limit
+    groups: list[FailureGroup]  # new or regressed lately, latest first
+    operations: list[BulkOperation]  # newest first
+    hour: list[Finished]
+    unfolded: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What happened in a window, up to when it was read."""
+
+    start: datetime
+    end: datetime
+    recent: list[Recent]
+    spans: list[Span]
+    trends: list[Finished]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The job queue, now and in a window."""
+
+    window: Window
+    now: Now
+    past: Past
+
+
+_now: Kept[Now] = Kept()
+_past: Kept[Past] = Kept()
+
+
+def read(window: Window) -> Overview:
+    """Read it, or what was read a moment ago. Times may be of different moments."""
+    now = _now.get(conf.database, FRESH, _read_now)
+    past = _past.get(
+        f"{conf.database} {window.name}", window.fresh, lambda: _read_past(window)
+    )
+    return Overview(window, now, past)
+
+
+def forget() -> None:
+    """Let the next reading be a new one."""
+    _now.forget()
+    _past.forget()
+
+
+def _read_now() -> Now:
+    db = DjangoDatabase()
+    current = present.read()
+    start = HOUR.start(current.time)
+    unfolded = history.unfolded(db)
+    return Now(
+        present=current,
+        limits=_limits(),
+        groups=_groups(current.time - LATELY),
+        operations=_operations(),
+        hour=history.trends(db, start, HOUR.length),
+        unfolded=unfolded,
+    )
+
+
+def _read_past(window: Window) -> Past:
+    db = DjangoDatabase()
+    end = database_now()
+    start = window.start(end)
+    return Past(
+        start=start,
+        end=end,
+        recent=history.since(db, start),
+        spans=history.spans(db, start, window.step),
+        trends=history.trends(db, start, window.trend_step),
+    )
+
+
+def _limits() -> dict[str, int | None]:
+    rows = JobType.objects.using(conf.database).annotate(
+        limit=Coalesce("concurrency_override", "concurrency")
+    )
+    return {
+        name: None if limit == NO_LIMIT else limit
+        for name, limit in rows.values_list("name", "limit")
+    }
+
+
+def _groups(since: datetime) -> list[FailureGroup]:
+    rows = FailureGroup.objects.using(conf.database).filter(
+        Q(first_seen__gte=since) | Q(regressed_at__gte=since),
+        state=GroupState.OPEN,
+        last_seen__gte=since,
+    )
+    return list(
+        rows.only(
+            "error_class", "frame", "first_seen", "last_seen", "regressed_at"
+        ).order_by("-last_seen", "-fingerprint")[:MOST_GROUPS]
+    )
+
+
+def _operations() -> list[BulkOperation]:
+    rows = BulkOperation.objects.using(conf.database).exclude(state=BulkState.DRAFT)
+    return list(
+        rows.only(
+            *("kind", "state", "total", "seen", "changed", "created_by", "created_at"),
+            *("started_at", "finished_at", "error"),
+        ).order_by("-created_at", "-id")[:MOST_OPERATIONS]
+    )

@@ -1,0 +1,1 @@
+"""Text for people: masking, cutting, numbers, durations, suggestions. Pure."""

@@ -1,0 +1,249 @@
+"""Words of other job queues, and ours for the same thing.
+
+Whoever comes from Celery, RQ, Huey, Dramatiq, procrastinate, Django-Q2 or Django's own
+tasks writes them first; each message that refuses one says what to write here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+ATTEMPTS: Final = "Write max_attempts=4 for 3 retries: it counts the first attempt, too"
+BACKOFF: Final = "Write @job(backoff=…): seconds, a policy's name, or a function"
+WHEN: Final = "Write using(run_after=…): a timedelta from now, or a moment"
+LIMIT: Final = "Write @job(timeout=…), in seconds; there is one limit"
+EXPIRY: Final = "Write expires_in=…, in seconds, or expires_at=…, a moment"
+FOLLOWER: Final = "Write on_complete=…, a handler of (job, status) that runs afterwards"
+PERMANENT: Final = "Write @job(permanent=(SomeError,)), or raise Fail(…)"
+OWN_ID: Final = "Write using(id=…), a UUID: one job is enqueued for it"
+CONTEXT: Final = "Write @job(takes_context=True), or call current_job()"
+QUEUE: Final = "Write queue=…"
+DELIVERY: Final = (
+    "Write @job(delivery='at_most_once') for jobs that are never started twice; "
+    "others are run again when their worker died"
+)
+RATE: Final = (
+    "There are no rates; @job(concurrency=…) bounds how many run at once, and the "
+    "guide 'Coming from Celery' has a recipe"
+)
+LOCK: Final = "Write using(unique_key=…), @job(unique=True) or @job(concurrency=1)"
+SIGNALS: Final = f"{FOLLOWER}; or connect to a signal, such as job_failed"
+SCHEDULE: Final = "There are no schedules; let cron call manage.py jobqueue enqueue"
+RETENTION: Final = "The setting RETENTION says how long jobs and results are kept"
+ALWAYS: Final = "Leave it out: the archive keeps what each job came to"
+JSON: Final = "Leave it out: arguments and results are JSON"
+
+# Options that others give with the arguments of a call.
+OF_ONE_JOB: Final = frozenset(
+    {
+        "enqueued_by",
+        "expires_at",
+        "id",
+        "metadata",
+        "run_after",
+        "tags",
+        "unique_key",
+        "using",
+    }
+)
+
+# Options of tasks and of calls.
+OPTIONS: Final[Mapping[str, str]] = {
+    "ack_failure": DELIVERY,
+    "acks_late": DELIVERY,
+    "actor_name": "Write @job(name=…)",
+    "aliases": "A job type has one name; declare the old one as a second handler",
+    "args": "Give the arguments to enqueue itself: send.enqueue(7)",
+    "at_front": "Write using(priority=100)",
+    "autoretry_for": "Write @job(retry_for=(SomeError,))",
+    "base": "Write @job(middleware=(…,)) for what stands around a handler",
+    "bind": CONTEXT,
+    "broker": "There is no broker; using=… names the alias of a database",
+    "cached": ALWAYS,
+    "cluster": QUEUE,
+    "connection": "The enqueue uses Django's connection; using=… names an alias",
+    "context": CONTEXT,
+    "countdown": "Write using(run_after=timedelta(seconds=…))",
+    "cron": SCHEDULE,
+    "default_retry_delay": BACKOFF,
+    "delay": "Write using(run_after=timedelta(seconds=…))",
+    "depends_on": "Write using(on_complete=…) at the job that comes first",
+    "description": "The first line of the handler's docstring is shown",
+    "dont_autoretry_for": PERMANENT,
+    "eta": "Write using(run_after=…), a moment that is aware of its time zone",
+    "expires": EXPIRY,
+    "exponential_wait": BACKOFF,
+    "failure_ttl": RETENTION,
+    "group": "Write using(tags=[…])",
+    "headers": "Write using(metadata={…})",
+    "hook": FOLLOWER,
+    "ignore_result": "Let the handler return None",
+    "interval": BACKOFF,
+    "job_id": OWN_ID,
+    "job_timeout": LIMIT,
+    "kwargs": "Give the arguments to enqueue itself: send.enqueue(order_id=7)",
+    "linear_wait": BACKOFF,
+    "link": FOLLOWER,
+    "link_error": FOLLOWER,
+    "lock": LOCK,
+    "max_age": EXPIRY,
+    "max_backoff": BACKOFF,
+    "max_retries": ATTEMPTS,
+    "meta": "Write using(metadata={…})",
+    "min_backoff": BACKOFF,
+    "next_run": WHEN,
+    "on_failure": SIGNALS,
+    "on_retry_exhausted": SIGNALS,
+    "on_success": SIGNALS,
+    "pass_context": CONTEXT,
+    "queue_name": QUEUE,
+    "queueing_lock": "Write @job(unique=True, unique_until='started')",
+    "rate_limit": RATE,
+    "reject_on_worker_lost": DELIVERY,
+    "result_ttl": RETENTION,
+    "retries": ATTEMPTS,
+    "retry": f"{ATTEMPTS}; backoff=… has the waits",
+    "retry_backoff": BACKOFF,
+    "retry_backoff_max": BACKOFF,
+    "retry_delay": BACKOFF,
+    "retry_jitter": BACKOFF,
+    "retry_kwargs": ATTEMPTS,
+    "retry_when": "Write @job(retry_for=(SomeError,)), or raise Retry(…) or Fail(…)",
+    "routing_key": QUEUE,
+    "save": ALWAYS,
+    "schedule_at": WHEN,
+    "schedule_in": "Write using(run_after=timedelta(…))",
+    "schedule_type": SCHEDULE,
+    "serializer": JSON,
+    "soft_time_limit": LIMIT,
+    "sync": "Call the handler: send(7); for tests, the setting MODE",
+    "task_id": OWN_ID,
+    "task_name": "Write using(tags=[…]), or an id=… of your own",
+    "throws": PERMANENT,
+    "time_limit": LIMIT,
+    "track_started": ALWAYS,
+    "ttl": EXPIRY,
+}
+
+# Methods of tasks, where ours has a handler.
+HANDLER: Final[Mapping[str, str]] = {
+    "acall": "Await the handler: await send(7)",
+    "apply": "Call the handler: send(7)",
+    "apply_async": "Write send.using(run_after=…, queue=…).enqueue(7)",
+    "apply_async_on_commit": "Write send.enqueue(7), which joins the transaction",
+    "batch_defer": "Write send.enqueue_many([{'order_id': 7}, {'order_id': 8}])",
+    "call": "Call the handler: send(7)",
+    "call_local": "Call the handler: send(7)",
+    "chunks": "Write send.enqueue_many([{'order_id': 7}, {'order_id': 8}])",
+    "configure": "Write send.using(run_after=…, queue=…).enqueue(7)",
+    "defer": "Write send.enqueue(order_id=7)",
+    "defer_async": "Write await send.aenqueue(order_id=7)",
+    "delay": "Write send.enqueue(7)",
+    "delay_on_commit": "Write send.enqueue(7), which joins the transaction",
+    "enqueue_at": "Write send.using(run_after=moment).enqueue(7)",
+    "enqueue_in": "Write send.using(run_after=timedelta(minutes=5)).enqueue(7)",
+    "enqueue_on_commit": "Write send.enqueue(7), which joins the transaction",
+    "error": FOLLOWER,
+    "get_result": "Write get_job(id), which has the result when the job is over",
+    "aget_result": "Write await sync_to_async(get_job)(id)",
+    "lock_task": LOCK,
+    "map": "Write send.enqueue_many([{'order_id': 7}, {'order_id': 8}])",
+    "message": "Write send.enqueue(7); using(…) holds options for later calls",
+    "rate_limit": RATE,
+    "request": CONTEXT,
+    "retry": "Raise Retry(after=60) in the handler",
+    "revoke": "Write cancel([job.id]); operations.pause([…]) stops a whole type",
+    "run": "Call the handler: send(7)",
+    "s": "There are no signatures; on_complete=… lets a job follow on another",
+    "schedule": "Write send.using(run_after=…).enqueue(7)",
+    "send": "Write send.enqueue(7)",
+    "send_with_options": "Write send.using(run_after=…, queue=…).enqueue(7)",
+    "si": "There are no signatures; on_complete=… lets a job follow on another",
+    "signature": "There are no signatures; on_complete=… lets a job follow on another",
+    "starmap": "Write send.enqueue_many([{'order_id': 7}, {'order_id': 8}])",
+    "then": FOLLOWER,
+    "update_state": "Write current_job().progress(done, total) in the handler",
+}
+
+# What results have, where ours has a Job: the row as it was when it was read.
+JOB: Final[Mapping[str, str]] = {
+    "args": "Its arguments are job.data, by their names",
+    "cancel": "Write cancel([job.id])",
+    "delete": "Write cancel([job.id]), or let retention prune it",
+    "failed": "Write get_job(job.id).status == 'failed'",
+    "forget": RETENTION,
+    "get": "Write wait(job.id, timeout=10).result",
+    "get_id": "Write job.id",
+    "get_result": "Write wait(job.id, timeout=10).result",
+    "get_status": "Write get_job(job.id).status",
+    "is_finished": "Write get_job(job.id).is_over",
+    "job_id": "Write job.id",
+    "join": "Write wait(job.id, timeout=10)",
+    "kwargs": "Its arguments are job.data, by their names",
+    "message_id": "Write job.id",
+    "meta": "Write job.metadata",
+    "ready": "Write get_job(job.id).is_over",
+    "refresh": "Write get_job(job.id)",
+    "requeue": "Write replay(job.id)",
+    "retry": "Write replay(job.id)",
+    "return_value": "Write get_job(job.id).result",
+    "revoke": "Write cancel([job.id])",
+    "save_meta": "In the handler: current_job().save_metadata()",
+    "state": "Write get_job(job.id).status",
+    "successful": "Write get_job(job.id).status == 'succeeded'",
+    "task_id": "Write job.id",
+    "traceback": "Failures are rows of the model Failure, one for each attempt",
+    "wait": "Write wait(job.id, timeout=10).result",
+}
+
+# What a bound task, or a context, has elsewhere.
+IN_HANDLER: Final[Mapping[str, str]] = {
+    "is_aborted": "Write context.cancelled, or context.check_cancelled()",
+    "job_id": "Write context.id",
+    "max_retries": "Write context.max_attempts",
+    "meta": "Write context.metadata",
+    "request": "Its parts are the context's own: context.id, context.attempt, …",
+    "retries": "Write context.attempt, which is 1 at first",
+    "retry": "Raise Retry(after=60)",
+    "save_meta": "Write context.save_metadata()",
+    "should_abort": "Write context.cancelled, or context.check_cancelled()",
+    "task": "Write context.job_type",
+    "task_id": "Write context.id",
+    "update_state": "Write context.progress(done, total, 'note')",
+}
+
+# Arguments of what a task raises.
+RAISED: Final[Mapping[str, str]] = {
+    "args": "A retry has the same arguments; enqueue another job for others",
+    "countdown": "Write Retry(after=60), in seconds",
+    "delay": "Write Retry(after=60), in seconds",
+    "eta": "Write Retry(after=moment - timezone.now())",
+    "exc": "Write raise Retry('why') from error",
+    "kwargs": "A retry has the same arguments; enqueue another job for others",
+    "max_retries": ATTEMPTS,
+    "message": "Write Retry('why')",
+    "requeue": "Raise Retry(…) to run it again, Fail(…) or Cancel(…) not to",
+    "retry": "Raise Retry(…) to run it again, Fail(…) or Cancel(…) not to",
+    "seconds": "Write Retry(after=60), or Snooze(60)",
+    "throw": "Write raise Retry(…)",
+    "wait": "Write Retry(after=60), or Snooze(60)",
+    "when": "Write Retry(after=moment - timezone.now())",
+}
+
+
+def advice(name: object, words: Mapping[str, str]) -> str:
+    """What to write instead of a word of another queue, as a sentence that follows
+    another one; nothing for other words."""
+    found = words.get(name) if isinstance(name, str) else None
+    return f" {found}." if found else ""
+
+
+def no_attribute(owner: object, name: str, words: Mapping[str, str]) -> Any:
+    """Raises AttributeError for an attribute that there is not, with what to write."""
+    kind = type(owner).__name__
+    raise AttributeError(
+        f"{kind!r} object has no attribute {name!r}.{advice(name, words)}",
+        name=name,
+        obj=owner,
+    )

@@ -1,0 +1,1 @@
+"""Which jobs a worker claims, how many, and when."""

@@ -1,0 +1,256 @@
+"""Claims jobs for one worker: which lanes to ask, in what order, and for how many."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import attrgetter
+from typing import Final
+
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.store import claim, release
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.workers.claiming.lane_selection import Choice
+from django_jobqueue.workers.claiming.lanes import Known
+from django_jobqueue.workers.claiming.policies import Policies
+from django_jobqueue.workers.executors.base import Executor
+
+logger = logging.getLogger(__name__)
+
+POSITION: Final = attrgetter("job.due", "job.id.int")  # in a lane
+LIMIT_RETRY: Final = 1.0  # seconds until a type at its limit is asked for again
+RECHECK_FIRST: Final = 0.5  # seconds after an answer was lost; then twice that
+RECHECK_LONGEST: Final = 300.0
+
+
+class Doubt:
+    """Whether jobs may be claimed in our name that we never heard of.
+
+    Their claim may be committed long after its answer was lost: it waits for a lock, or
+    for a standby. So after the first look come others, more and more seldom, and never
+    a last one.
+    """
+
+    def __init__(self) -> None:
+        self._next_at = math.inf  # time.monotonic()
+        self._rest = 0.0
+
+    def arise(self) -> None:
+        """An answer was lost."""
+        self._rest, self._next_at = RECHECK_FIRST, 0.0
+
+    def looked(self) -> None:
+        """Look again later."""
+        self._next_at = time.monotonic() + self._rest
+        self._rest = min(2 * self._rest, RECHECK_LONGEST)
+
+    @property
+    def rest(self) -> float:
+        """Seconds until the next look; infinite without a doubt."""
+        return max(0.0, self._next_at - time.monotonic())
+
+
+class Claimer:
+    """Fills executors with claimed jobs, in strict priority order.
+
+    Only lanes of job types that this process can run are asked. Ahead of free slots
+    only short jobs are claimed. Careful ones, whose claim counts as a start or against
+    a limit, wait until a slot is free.
+    """
+
+    def __init__(
+        self,
+        worker: int,
+        connection: OwnConnection,
+        *,
+        policies: Policies,
+        queues: Sequence[str] | None,
+        make: Callable[[ClaimedJob, float], Attempt],
+        held: set[Attempt],
+        stir: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.choice = Choice(policies, queues)
+        self.doubt = Doubt()
+        self._worker = worker
+        self._connection = connection
+        self._policies = policies
+        self._queues = queues
+        self._make = make
+        self._held = held  # all jobs that this process has
+        self._stir = stir  # called when there are more
+
+    @property
+    def holds_any(self) -> bool:
+        """Whether this process has a job that is not finished."""
+        return bool(self._held)
+
+    def warm_up(self) -> None:
+        """Have the statement planned (5 ms) before a job waits for it."""
+        claim.claim(self._connection, self._worker, [], 0)
+
+    def fill(self, executor: Executor, *, due: bool = False) -> tuple[int, bool]:
+        """Claim for the free slots, then ahead of them; ``due``: nothing if no lane is
+        believed to be due, and careful lanes only if they are.
+
+        Returns the number of jobs, and whether there may be more than there was room
+        for.
+        """
+        if not executor.wants_more:
+            return 0, True
+        ordered = self.choice.in_turn(executor, due=due)
+        if due and not ordered:
+            executor.low = 0
+            return 0, False
+        taken = 0
+        first = [] if executor.free else self.choice.open_ones(ordered)
+        if first and len(self.choice.short_ones(first, executor)) == len(first):
+            taken, stop = self._fill_ahead(executor, first)
+            if stop is not None:
+                return taken, True
+            ordered = ordered[len(first) :]
+        # Without a free slot a probe, so that a more urgent lane is not overlooked.
+        room = executor.free or 1
+        got, stop = self._fill_slots(executor, ordered, room)
+        taken += got
+        executor.low = 0
+        if stop is None:
+            return taken, False
+        rest = self.choice.open_ones(ordered[ordered.index(stop) :])
+        short = self.choice.short_ones(rest, executor)
+        if short:
+            taken += self._fill_ahead(executor, short)[0]
+        return taken, True
+
+    def take_alone(self) -> Attempt | None:
+        """Claim one job that must run in a process of its own."""
+        names = self._policies.names
+        made = self._claim(
+            lambda: claim.claim_alone(
+                self._connection, self._worker, names, self._queues
+            )
+        )
+        return made[0] if made else None
+
+    def give_back(self, attempts: Iterable[Attempt]) -> None:
+        """Release jobs that were claimed and not started."""
+        given = list(attempts)
+        self._held.difference_update(given)
+        if given:
+            jobs = [attempt.job for attempt in given]
+            ids, fences = [job.id for job in jobs], [job.fence for job in jobs]
+            with self._doubted():
+                release.release(self._connection, self._worker, ids, fences)
+
+    def settle_doubt(self) -> None:
+        """Release what is claimed in our name and is not here."""
+        if self.doubt.rest > 0:
+            return
+        ours = [attempt.job.id for attempt in list(self._held)]
+        lost = release.recover(self._connection, self._worker, ours)
+        self.doubt.looked()
+        if lost:
+            logger.info("%d jobs that were claimed unheard were given back", lost)
+
+    def _fill_slots(
+        self, executor: Executor, ordered: list[Known], room: int
+    ) -> tuple[int, Known | None]:
+        """Claim for free slots; returns how many, and the lane where room ran out."""
+        taken = 0
+        while ordered and room > 0:
+            if self.choice.is_careful(ordered[0]):
+                part = ordered[:1]
+                got, stop = self._take_careful(executor, part[0])
+            else:
+                part = self.choice.open_ones(ordered)
+                got, stop = self._take_open(executor, part, room)
+            taken, room = taken + got, room - got
+            if stop is not None:
+                return taken, stop
+            ordered = ordered[len(part) :]
+        return taken, None
+
+    def _fill_ahead(
+        self, executor: Executor, short: list[Known]
+    ) -> tuple[int, Known | None]:
+        """Claim ahead of free slots from these lanes, whose jobs are short; returns as
+        for slots."""
+        due = [known for known in short if known.due] or short
+        ahead = min(
+            executor.pace.ahead(known.lane.job_type, executor.slots) for known in due
+        )
+        executor.low = ahead // 2
+        wanted = ahead - executor.ahead
+        if wanted <= 0:
+            return 0, due[0]
+        return self._take_open(executor, short, wanted)
+
+    def _take_open(
+        self, executor: Executor, part: list[Known], room: int
+    ) -> tuple[int, Known | None]:
+        lanes = [known.start for known in part]
+        attempts = self._claim(
+            lambda: claim.claim(self._connection, self._worker, lanes, room)
+        )
+        return self._took(executor, part, attempts, full=len(attempts) >= room)
+
+    def _take_careful(
+        self, executor: Executor, known: Known
+    ) -> tuple[int, Known | None]:
+        """Claim from a lane whose jobs must find a free slot."""
+        job_type, free = known.lane.job_type, executor.free
+        if self.choice.is_at_its_limit(job_type):
+            return 0, None
+        if not free:
+            return 0, known if known.due else None  # nothing ahead of it, until it fits
+        lane = [known.start]
+        limited = self._policies.is_limited(job_type)
+        verb = claim.claim_limited if limited else claim.claim
+        if limited and known.due:  # before the claim: what ends meanwhile ends this
+            self.choice.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
+        attempts = self._claim(lambda: verb(self._connection, self._worker, lane, free))
+        if len(attempts) >= free:
+            self.choice.limited_until.pop(job_type, None)
+        elif attempts:  # perhaps all that there were; if not, an end says when to ask
+            self.choice.may_be_asked(job_type)
+        return self._took(executor, [known], attempts, full=len(attempts) >= free)
+
+    def _claim(self, verb: Callable[[], list[ClaimedJob]]) -> list[Attempt]:
+        """Claim, and hold what was claimed; whatever goes wrong on the way, there may
+        be jobs of ours that are not here."""
+        with self._doubted():
+            jobs = verb()
+            now = time.monotonic()
+            attempts = [self._make(job, now) for job in jobs]
+            self._held.update(attempts)
+        if attempts:
+            self._stir()
+        return attempts
+
+    @contextmanager
+    def _doubted(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.doubt.arise()
+            raise
+
+    def _took(
+        self,
+        executor: Executor,
+        part: list[Known],
+        attempts: list[Attempt],
+        *,
+        full: bool,
+    ) -> tuple[int, Known | None]:
+        attempts.sort(key=POSITION)
+        if len(part) > 1:
+            order = {known.lane: index for index, known in enumerate(part)}
+            attempts.sort(key=lambda attempt: order[attempt.job.lane])
+        executor.put(attempts)
+        jobs = [attempt.job for attempt in attempts]
+        executor.pace.took(len(job.data) for job in jobs)
+        return len(jobs), self.choice.lanes.claimed(part, jobs, full=full)

@@ -1,0 +1,233 @@
+"""Keeps the slots busy: when to claim, when to look around, how long to rest."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from django_jobqueue.conf import conf
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.processes.idle_backoff import POLL, Rests, Sign, Stream
+from django_jobqueue.processes.loop import FOREVER, Loop
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.claiming.cancelled import Cancelled
+from django_jobqueue.workers.claiming.claimer import LIMIT_RETRY, Claimer
+from django_jobqueue.workers.claiming.lane_scanner import Lookout
+from django_jobqueue.workers.claiming.policies import Policies
+from django_jobqueue.workers.claiming.policy_reader import PolicyReader
+from django_jobqueue.workers.executors.base import Executor
+
+logger = logging.getLogger(__name__)
+
+POLL_UNHEARD: Final = 1.0  # seconds; the longest rest without LISTEN
+BUSY_AFTER: Final = 1.0  # seconds of full claims after which no notification is wanted
+STALE: Final = 0.5  # seconds that a job may wait in the buffer before it is given back
+NUDGE: Final = 0.02  # seconds between looks whether the buffer moves
+RELOAD_EVERY: Final = 120.0  # seconds between looks at overrides
+RELOAD_UNHEARD: Final = 30.0  # likewise without LISTEN
+
+
+class Dispatcher(Loop):
+    """Claims when slots are free and there may be jobs; looks around now and then."""
+
+    name = "dispatcher"
+
+    def __init__(
+        self,
+        worker: int,
+        connection: OwnConnection,
+        claimer: Claimer,
+        *,
+        policies: Policies,
+        cancelled: Cancelled,
+        heard: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__()
+        self.executors: list[Executor] = []
+        self._sign = Sign(worker, connection)
+        self._connection = connection
+        self._claimer = claimer
+        self._choice = claimer.choice
+        self._lookout = Lookout(connection, claimer.choice.lanes)
+        self._reader = PolicyReader(worker, connection, policies)
+        self._cancelled = cancelled
+        self._heard = heard  # whether notifications arrive
+        self.rounds = 0  # how many have begun
+        self._ends = 0  # how often something ended here
+        self._idle_at: int | None = None  # the same, as an idle round began
+        self._open = True
+        self._hungry = True  # there may be more to claim
+        self._full: list[Executor] = []  # those that had no room for it
+        self._news = self._reload = True
+        self._rests, self._stream = Rests(), Stream()
+        self._full_since: float | None = None
+        self._next_reload = 0.0
+
+    # What others tell it, from any thread.
+
+    def jobs_arrived(self, *, behind: bool = False) -> None:
+        """There are new jobs; ``behind``: perhaps where a claim has passed already."""
+        self._news = True
+        if behind:
+            self._lookout.ask_behind()
+        self.wake()
+
+    def policies_changed(self) -> None:
+        """Operators overrode, paused or resumed something."""
+        self._reload = True
+        self.jobs_arrived(behind=True)
+
+    def slot_free(self) -> None:
+        """An executor could do with more."""
+        if self._hungry:
+            self.wake()
+
+    def ended(self, attempts: Sequence[Attempt]) -> None:
+        """These are finished, so that a type at its limit may have room."""
+        self._ends += 1
+        self.slot_free()  # perhaps too many outcomes waited to be written
+        limited = self._choice.limited_until
+        if limited:
+            for attempt in attempts:
+                if limited.pop(attempt.job.job_type, None) is not None:
+                    self._hungry = True
+                    self.wake()
+
+    def close_doors(self) -> None:
+        """Claim nothing more."""
+        self._open = False
+        self.wake()
+
+    def open_doors(self) -> None:
+        """Claim again."""
+        self._open = True
+        self.jobs_arrived(behind=True)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the last round found nothing and nothing ended since it began."""
+        return self._idle_at == self._ends
+
+    # The work.
+
+    def tick(self) -> float:
+        """Claim what there are slots for."""
+        return min(self._round(), self._claimer.doubt.rest)
+
+    def _round(self) -> float:
+        ends, self._idle_at = self._ends, None
+        began = time.monotonic()
+        self.rounds += 1
+        self._set_straight()
+        if not self._open:
+            self._sign.put(False)
+            return FOREVER
+        news = self._news
+        if news:
+            self._news = False
+        taken = self._claim() if news or self._hungry else 0
+        if self._should_look(taken, news=news) and self._look():
+            taken += self._claim(looked=True)
+        if not taken and not self._hungry:
+            self._idle_at = ends
+        self._stream.see(taken, began, time.monotonic())
+        return self._rest(taken)
+
+    def close(self) -> None:
+        """Give back what was not started; let the connection go."""
+        self._open = False
+        try:
+            self._set_straight()
+        except StoreUnavailable:
+            logger.warning("What was claimed and not started could not be given back")
+        self._connection.close()
+
+    def _set_straight(self) -> None:
+        """What comes before any claim."""
+        self._claimer.settle_doubt()
+        now = time.monotonic()
+        for executor in self.executors:
+            if not self._open or executor.oldest_wait(now) > STALE:
+                self._claimer.give_back(executor.take_back())
+            executor.nudge()
+        if not self._open:
+            return
+        self._cancelled.look(self._connection, now)
+        if self._reload or now >= self._next_reload:
+            self._load_policies(now)
+
+    def _load_policies(self, now: float) -> None:
+        if not self._next_reload:
+            self._claimer.warm_up()
+        self._reload = False
+        self._reader.read()
+        self._choice.limited_until.clear()
+        self._next_reload = now + (RELOAD_EVERY if self._heard() else RELOAD_UNHEARD)
+
+    def _claim(self, *, looked: bool = False) -> int:
+        """Claim for each executor; return how many jobs there were. Where more than one
+        statement could find some, a glance says first which are worth it."""
+        began, self._hungry = time.monotonic(), False
+        taken, self._full = 0, []
+        wanting = [executor for executor in self.executors if executor.wants_more]
+        glance = sum(map(self._choice.statements, wanting)) > 1
+        if glance and not looked:
+            self._lookout.glance()
+        for executor in self.executors:
+            got, more = self._claimer.fill(executor, due=glance)
+            taken += got
+            self._full += [executor] * more
+        self._hungry = self._hungry or bool(self._full)
+        self._full_since = (self._full_since or began) if self._hungry else None
+        return taken
+
+    def _should_look(self, taken: int, *, news: bool) -> bool:
+        if self._lookout.is_due:
+            return self._has_room or bool(taken)
+        return not taken and self._has_room and (news or not self._hungry)
+
+    def _look(self) -> bool:
+        """Look around; True if there is something to claim."""
+        due = self._lookout.look()
+        return any(self._choice.runs(lane, e) for lane in due for e in self.executors)
+
+    @property
+    def _has_room(self) -> bool:
+        return any(executor.free for executor in self.executors)
+
+    def _rest(self, taken: int) -> float:
+        if self._stream.is_fast:
+            self._sign.put(False)
+        if self._hungry:
+            return self._rest_hungry()
+        if taken:
+            self._rests.begin_anew()
+            if self._stream.is_fast and self._heard():
+                self._news = True
+                return POLL
+        elif self._heard() and not self._sign.is_out:
+            self._sign.put(True)
+            return 0.0  # look once more: nobody notified us until now
+        unheard = math.inf if self._heard() else POLL_UNHEARD
+        longest = min(conf.poll_interval, unheard)
+        if self._choice.limited_until:
+            longest = min(longest, LIMIT_RETRY)
+        return self._rests.next(min(longest, self._lookout.longest_rest))
+
+    def _rest_hungry(self) -> float:
+        """There is more to claim; an executor that has room for it wakes us."""
+        self._rests.begin_anew()
+        since = self._full_since
+        if since is not None and time.monotonic() - since > BUSY_AFTER:
+            self._sign.put(False)
+        if any(executor.wants_more for executor in self._full):
+            return 0.0  # it said so before we were hungry
+        if any(executor.buffered for executor in self.executors):
+            return NUDGE
+        if self._has_room:
+            return max(0.0, self._lookout.next_at - time.monotonic())
+        return conf.poll_interval

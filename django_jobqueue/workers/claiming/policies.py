@@ -1,0 +1,125 @@
+"""The policies in force: what the code says, and operators override."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from django_jobqueue.domain.policy import attempts_in_force
+from django_jobqueue.domain.registry import Declaration, Registry
+from django_jobqueue.domain.states import Delivery
+from django_jobqueue.store.rows import ClaimedJob, Overrides
+
+NOTHING = Overrides(None, None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which attempts at a job type are made, now."""
+
+    declaration: Declaration
+    max_attempts: int | None  # of a job that says nothing itself; None is without end
+    timeout: float | None  # seconds; None is without end
+    is_async: bool
+
+    def attempts_of(self, job: ClaimedJob) -> int | None:
+        """How many attempts this job has; None is without end."""
+        if job.max_attempts is None:
+            return self.max_attempts
+        delivery = self.declaration.policy.delivery
+        return attempts_in_force(delivery, job.max_attempts, None, None)
+
+
+class Policies:
+    """The job types that this worker runs, with their effective policies.
+
+    The registry is asked each time: a module that declares some may be imported long
+    after the worker started, by a handler or because a row names a task.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        has_slots_for: Callable[[Declaration], bool] = lambda declaration: True,
+    ) -> None:
+        self._registry = registry
+        self._has_slots_for = has_slots_for
+        self._declared: dict[str, Declaration] = {}
+        self._overrides: Mapping[str, Overrides] = {}
+        self._terms: dict[str, Terms] = {}
+        self.held_back: frozenset[str] = frozenset()  # types that are not claimed now
+
+    @property
+    def names(self) -> list[str]:
+        """The job types that this worker can run."""
+        return sorted(
+            declaration.name
+            for declaration in self._registry
+            if self._has_slots_for(declaration) and self.knows(declaration.name)
+        )
+
+    def update(self, overrides: Mapping[str, Overrides]) -> None:
+        """Take what operators say now."""
+        self._overrides = overrides
+        self._terms = {}
+
+    def runs(self, job_type: str, *, is_async: bool) -> bool:
+        """Whether this job type has a handler here, of this kind."""
+        return (
+            job_type not in self.held_back
+            and self.knows(job_type)
+            and self.terms(job_type).is_async is is_async
+        )
+
+    def knows(self, job_type: str) -> bool:
+        """Whether this job type has a handler here."""
+        return self._find(job_type) is not None
+
+    def _find(self, job_type: str) -> Declaration | None:
+        """Its declaration, once the module of the handler is there as a whole."""
+        found = self._declared.get(job_type)
+        if found is None:
+            found = self._registry.get(job_type)
+            if found is None or _is_being_imported(found):
+                return None
+            self._declared[job_type] = found
+        return found
+
+    def is_limited(self, job_type: str) -> bool:
+        """Whether only so many of these may run at once in the whole cluster."""
+        overrides = self._overrides.get(job_type)
+        if overrides is None:
+            return self._declared[job_type].policy.concurrency is not None
+        return overrides.concurrency is not None
+
+    def is_careful(self, job_type: str) -> bool:
+        """Whether these are claimed only for slots that are free."""
+        policy = self._declared[job_type].policy
+        return policy.delivery == Delivery.AT_MOST_ONCE or self.is_limited(job_type)
+
+    def terms(self, job_type: str) -> Terms:
+        """On which an attempt at this job type is made now."""
+        terms = self._terms.get(job_type)
+        if terms is None:
+            terms = self._terms[job_type] = self._terms_of(job_type)
+        return terms
+
+    def _terms_of(self, job_type: str) -> Terms:
+        declaration = self._declared[job_type]
+        policy = declaration.policy
+        override = self._overrides.get(job_type, NOTHING)
+        allowed = policy.time_allowed if override.timeout is None else override.timeout
+        return Terms(
+            declaration,
+            attempts_in_force(
+                policy.delivery, None, policy.attempts_allowed, override.max_attempts
+            ),
+            (allowed and allowed.total_seconds()) or None,
+            declaration.is_async,
+        )
+
+
+def _is_being_imported(declaration: Declaration) -> bool:
+    module = sys.modules.get(declaration.function.__module__)
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))

@@ -1,0 +1,28 @@
+"""Reads what operators say of job types, and learns of types that are new here."""
+
+from __future__ import annotations
+
+from django_jobqueue.store import job_types, workers
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.workers.claiming.policies import Policies
+
+
+class PolicyReader:
+    """Keeps the policies of a worker up to date, and what its row says of them."""
+
+    def __init__(
+        self, worker: int, connection: OwnConnection, policies: Policies
+    ) -> None:
+        self._worker = worker
+        self._connection = connection
+        self._policies = policies
+        self._written = policies.names  # in the worker's row
+
+    def read(self) -> None:
+        """Read the overrides of all job types, and write which ones are run here if a
+        module was imported meanwhile. Raises StoreUnavailable."""
+        self._policies.update(job_types.overrides(self._connection))
+        names = self._policies.names
+        if names != self._written:
+            workers.learnt(self._connection, self._worker, names)
+            self._written = names

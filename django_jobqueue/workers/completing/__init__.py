@@ -1,0 +1,1 @@
+"""Writes what attempts came to, in batches."""

@@ -1,0 +1,81 @@
+"""What this worker counted since it last added to the roll-ups."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django_jobqueue.domain.fingerprints import Fingerprint
+from django_jobqueue.domain.retry_decision import Verb
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.store import failure_rollup, rollup
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.failure_rollup import FailureCount
+from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.rollup import Count
+
+
+class Tally:
+    """Counts and times of attempts, by job type and queue, and failures by their
+    fingerprint. One thread uses it."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str], Count] = {}
+        self._failures: dict[UUID, FailureCount] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._counts or self._failures)
+
+    def add(self, attempt: Attempt, finished: Finished) -> None:
+        """Count one attempt."""
+        job = attempt.job
+        key = (job.job_type, job.queue)
+        count = self._counts.get(key)
+        if count is None:
+            count = self._counts[key] = Count(*key)
+        verb = finished.outcome.verb
+        if verb is Verb.SUCCEED:
+            count.succeeded += 1
+        elif verb is Verb.FAIL:
+            count.failed += 1
+        elif verb is Verb.RETRY:
+            count.retried += 1
+        else:
+            count.other += 1
+        if verb is not Verb.EXPIRE:
+            count.attempt(ran=finished.ran, waited=attempt.waited)
+        if (mark := finished.outcome.mark) is not None:
+            self._add_failure(mark, verb)
+
+    def write(self, db: Database) -> None:
+        """Add everything to the roll-ups, and begin anew; what cannot be written is
+        kept. Raises StoreUnavailable."""
+        self._write_counts(db)
+        self._write_failures(db)
+
+    def _add_failure(self, mark: Fingerprint, verb: Verb) -> None:
+        count = self._failures.get(mark.value)
+        if count is None:
+            count = self._failures[mark.value] = FailureCount.of(mark)
+        if verb is Verb.RETRY:
+            count.retried += 1
+        else:
+            count.failed += 1
+
+    def _write_counts(self, db: Database) -> None:
+        counts, self._counts = self._counts, {}
+        try:
+            if counts:
+                rollup.add(db, list(counts.values()))
+        except StoreUnavailable:
+            self._counts = counts
+            raise
+
+    def _write_failures(self, db: Database) -> None:
+        failures, self._failures = self._failures, {}
+        try:
+            if failures:
+                failure_rollup.add(db, failures.values())
+        except StoreUnavailable:
+            self._failures = failures
+            raise

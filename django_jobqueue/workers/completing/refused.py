@@ -1,0 +1,143 @@
+"""Outcomes that the database refuses, or cannot write since their row is locked: they
+wait here, and hold up no other."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import psycopg
+
+from django_jobqueue.domain.retry_decision import Outcome, Verb
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.store.finish import Finished
+
+logger = logging.getLogger(__name__)
+
+FIRST_REST: Final = 1.0  # seconds; doubled with each further refusal
+LONGEST_REST: Final = 60.0
+MOST_OF_TYPE: Final = 100  # outcomes; no more jobs of the type are claimed until then
+SAY_EVERY: Final = 60.0  # seconds
+ARCHIVE_KEY: Final = "jobqueue_archivedjob_pkey"
+
+Item = tuple[Attempt, Finished]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    item: Item
+    due_at: float  # time.monotonic()
+    rest: float  # seconds after the next refusal
+
+
+class RefusedOutcomes:
+    """Tried again, more and more seldom, until the database takes them.
+
+    ``hold_back`` is called with the job types of which too many wait, whenever they
+    change: else a type whose outcomes are always refused would pile up.
+    """
+
+    def __init__(self, hold_back: Callable[[frozenset[str]], None]) -> None:
+        self._hold_back = hold_back
+        self._held_back: frozenset[str] = frozenset()
+        self._waiting: dict[Attempt, _Waiting] = {}
+        self._said_at: dict[str, float] = {}  # by job type; time.monotonic()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def items(self) -> list[Item]:
+        """All of them."""
+        return [waiting.item for waiting in self._waiting.values()]
+
+    @property
+    def rest(self) -> float:
+        """Seconds until the next one is to be tried again; infinite without any."""
+        due = min((w.due_at for w in self._waiting.values()), default=math.inf)
+        return max(0.0, due - time.monotonic())
+
+    def due(self) -> list[Item]:
+        """Those that are to be tried again now."""
+        now = time.monotonic()
+        return [w.item for w in self._waiting.values() if w.due_at <= now]
+
+    def add(self, items: Iterable[Item], why: BaseException) -> None:
+        """These were refused, perhaps again."""
+        now = time.monotonic()
+        for item in items:
+            attempt = item[0]
+            held = self._waiting.get(attempt)
+            rest = FIRST_REST if held is None else held.rest
+            longer = min(2 * rest, LONGEST_REST)
+            self._waiting[attempt] = _Waiting(item, now + rest, longer)
+            self._say(attempt.job.job_type, why, now)
+        self._count()
+
+    def discard(self, items: Iterable[Item]) -> None:
+        """These are written."""
+        if self._waiting:
+            for attempt, _ in items:
+                self._waiting.pop(attempt, None)
+            self._count()
+
+    def _count(self) -> None:
+        counts = Counter(attempt.job.job_type for attempt in self._waiting)
+        for job_type in self._said_at.keys() - counts.keys():
+            del self._said_at[job_type]
+            logger.info("The database accepts outcomes of %s again", job_type)
+        many = frozenset(name for name, n in counts.items() if n >= MOST_OF_TYPE)
+        if many != self._held_back:
+            self._held_back = many
+            self._hold_back(many)
+
+    def _say(self, job_type: str, why: BaseException, now: float) -> None:
+        if now - self._said_at.get(job_type, -math.inf) >= SAY_EVERY:
+            self._said_at[job_type] = now
+            waiting = sum(a.job.job_type == job_type for a in self._waiting)
+            logger.error(
+                "The database refuses outcomes of %s (%d waiting), will retry: %s: %s",
+                job_type,
+                waiting,
+                type(why).__name__,
+                " ".join(str(why).split())[:300],
+            )
+
+
+def without_content(finished: Finished, error: psycopg.Error) -> Finished | None:
+    """The same outcome without what the database cannot store; None if that is not why
+    it was refused."""
+    if getattr(error.diag, "constraint_name", None) == ARCHIVE_KEY:
+        # The id was used again, by plain SQL. The archive stays as it is.
+        gone = Outcome(verb=Verb.CANCEL, reason="its id is archived already")
+        return replace(finished, outcome=gone)
+    if not (error.sqlstate or "").startswith(("22", "54")):  # data, limits of a program
+        return None
+    said = " ".join(str(error).split())[:200]
+    outcome = finished.outcome
+    if outcome.verb is Verb.SUCCEED:
+        note = json.dumps({"not_kept": f"the database refused the result: {said}"})
+        return replace(finished, outcome=replace(outcome, result=note))
+    note = f"the database refused what was to be kept of this: {said}"
+    failure = outcome.failure and replace(
+        outcome.failure, message=note, traceback="", frames=[]
+    )
+    plain = replace(outcome, reason=note[:500], failure=failure)
+    return replace(finished, outcome=plain, log_tail="")
+
+
+def is_row_locked(error: BaseException | None) -> bool:
+    """Whether a statement gave up waiting for a lock."""
+    return isinstance(error, psycopg.errors.LockNotAvailable)
+
+
+def halves(batch: Sequence[Item]) -> tuple[Sequence[Item], Sequence[Item]]:
+    """Two parts of a batch, so that few statements find what is refused in it."""
+    middle = len(batch) // 2
+    return batch[:middle], batch[middle:]

@@ -1,0 +1,287 @@
+"""One worker process: a dispatcher, a completer, a listener, a timer, and executors."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+
+from django.dispatch import Signal
+
+from django_jobqueue import signals
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.retry_decision import Asked
+from django_jobqueue.execution import attempt as attempts
+from django_jobqueue.execution.atomic import run_atomically
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.metadata import save_metadata
+from django_jobqueue.execution.signal_sender import announcer
+from django_jobqueue.processes import identity
+from django_jobqueue.processes.activity import Stir
+from django_jobqueue.processes.attempt_table import AttemptTable
+from django_jobqueue.processes.listener import Listener
+from django_jobqueue.processes.loop import Loop
+from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.store import workers
+from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
+from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.store.notify import News
+from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.workers.claiming.cancelled import Cancelled
+from django_jobqueue.workers.claiming.claimer import Claimer
+from django_jobqueue.workers.claiming.dispatcher import Dispatcher
+from django_jobqueue.workers.claiming.policies import Policies
+from django_jobqueue.workers.claiming.quarantine_dispatcher import AloneDispatcher
+from django_jobqueue.workers.completing.completer import Completer
+from django_jobqueue.workers.executors.base import Executor, Ties
+from django_jobqueue.workers.executors.coroutines import Coroutines
+from django_jobqueue.workers.executors.threads import Threads
+from django_jobqueue.workers.reporter import Reporter
+from django_jobqueue.workers.stack_dump_requests import Answerer
+from django_jobqueue.workers.timer import Timer, waits_for_another
+
+logger = logging.getLogger("django_jobqueue.worker")
+
+
+class Worker:
+    """Claims jobs and runs them, until it is told to stop."""
+
+    def __init__(self, plan: Plan, table: AttemptTable | None = None) -> None:
+        self.plan = plan
+        self._table = table or AttemptTable(0)
+        self.id = 0
+        self.name = plan.name or identity.name_of(os.getpid())
+        self.stir = Stir()
+        self.held: set[Attempt] = set()
+        self.hung: list[Attempt] = []
+        self.policies = Policies(registry, plan.has_slots_for)
+        self.executors: list[Executor] = []
+        self._registrar = OwnConnection("register", pooled=not plan.listen)
+        self._loops: list[Loop] = []
+        self._is_open = True
+        self.calls = 0  # how often it heard that an operator asks for something
+
+    # Its life, step by step.
+
+    def register(self) -> int:
+        """Write this worker's row. Raises StoreUnavailable."""
+        self.id = workers.register(self._registrar, _row(self), conf.lease)
+        self._registrar.close()
+        return self.id
+
+    def build(self) -> None:
+        """Make the parts; nothing runs yet."""
+        holder = Holder(self.id, self.name, conf.release)
+        pooled = not self.plan.listen
+        self.dispatcher = self._make_dispatcher(pooled)
+        reports = OwnConnection("reporter", plans=PINNED, pooled=pooled)
+        self.reporter = Reporter(self.name, reports)
+        self._told = self.reporter.told
+        self.completer = Completer(
+            holder,
+            OwnConnection("completer", plans=FINISHING, pooled=pooled),
+            busy=self._more_will_end,
+            finished=self._written,
+            report=self.reporter.write,
+            hold_back=self._hold_back,
+        )
+        self._make_executors(holder)
+        self.dispatcher.executors = self.executors
+        self.timer = Timer(self.executors, self.held, self._give_up)
+        self.stir.wakes(self.timer.rouse)
+        questions = OwnConnection("answerer", pooled=pooled)
+        self.answerer = Answerer(self.id, questions, self.executors)
+        self._loops = [self.completer, self.timer, self.dispatcher, self.reporter]
+        if self.plan.listen:
+            self.listener = Listener(OwnConnection("listener"), self._hear)
+            self._loops.append(self.listener)
+
+    def start(self) -> None:
+        """Start everything."""
+        for loop in self._loops:
+            loop.start()
+        _tell(signals.worker_started, self)
+
+    def drain(self) -> None:
+        """Claim nothing more; what was not started is given back."""
+        if self._is_open:
+            self._is_open = False
+            self.dispatcher.close_doors()
+
+    def resume(self) -> None:
+        """Claim again."""
+        if not self._is_open:
+            self._is_open = True
+            self.dispatcher.open_doors()
+
+    def interrupt(self) -> None:
+        """Tell every running handler to stop."""
+        for executor in self.executors:
+            for attempt in executor.running:
+                attempt.interrupt(Asked.STOP)
+
+    def stop(self, timeout: float) -> None:
+        """End the loops; write what is known."""
+        for loop in (self.dispatcher, self.timer, self.reporter):
+            loop.stop(0)
+        if self.plan.listen:
+            self.listener.stop(0)
+        self.completer.stop(timeout)
+        self.dispatcher.stop(min(timeout, 1.0))
+        _tell(signals.worker_stopped, self)
+        announcer.flush(min(timeout, 1.0))
+
+    @property
+    def running(self) -> int:
+        """How many jobs are in its slots."""
+        return sum(len(executor.running) for executor in self.executors)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds no job any more."""
+        return not self.held and self.completer.is_done
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it holds no job and could claim none."""
+        return self.is_empty and self.dispatcher.is_idle
+
+    @property
+    def only_hung_are_left(self) -> bool:
+        """Whether whatever it still holds will never end by itself."""
+        return bool(self.hung) and self.held <= set(self.hung)
+
+    def record_hung(self) -> None:
+        """Record the attempts that hang as timed out; this process is about to end."""
+        for attempt in self.hung:
+            if not attempt.over and not waits_for_another(attempt):
+                self.completer.add(attempt, attempt.finish_hopeless())
+
+    # How the parts speak with each other.
+
+    def _more_will_end(self) -> bool:
+        return any(executor.ends_soon for executor in self.executors)
+
+    def _written(self, done: Sequence[Attempt]) -> None:
+        self.dispatcher.ended(done)  # first, so that it is never idle for a moment
+        self.held.difference_update(done)
+
+    def _hold_back(self, job_types: frozenset[str]) -> None:
+        """Claim no jobs of these types, until the database takes their outcomes."""
+        self.policies.held_back = job_types
+        self.dispatcher.jobs_arrived(behind=True)
+
+    def _give_up(self, hung: list[Attempt]) -> None:
+        for attempt in hung:
+            if attempt not in self.hung:
+                self.hung.append(attempt)
+                _log_hung(attempt)
+        self.drain()
+
+    def _hear(self, news: News, about: str) -> None:
+        match news:
+            case News.JOBS | News.BEHIND:
+                if self.plan.queues is None or about in self.plan.queues:
+                    self.dispatcher.jobs_arrived(behind=news is News.BEHIND)
+            case News.JOB_TYPES:
+                self.dispatcher.policies_changed()
+            case News.CANCEL:
+                self.cancel(about)
+            case News.CONTROL if about == str(self.id):
+                self.calls += 1
+                self.stir()
+
+    def cancel(self, id: str) -> None:
+        """An operator cancels a job that may be running here."""
+        for attempt in list(self.held):
+            if str(attempt.job.id) == id:
+                attempt.interrupt(Asked.CANCEL)
+
+    def _make(self, job: ClaimedJob, now: float) -> Attempt:
+        terms = self.policies.terms(job.job_type)
+        return Attempt(  # by position: by name it takes half as long again
+            job,
+            terms.declaration,
+            terms.attempts_of(job),
+            terms.timeout,
+            self.name,
+            now,
+            self._told,
+            save_metadata,
+        )
+
+    def _make_dispatcher(self, pooled: bool) -> Dispatcher:
+        connection = OwnConnection("dispatcher", plans=PINNED, pooled=pooled)
+        claimer = Claimer(
+            self.id,
+            connection,
+            policies=self.policies,
+            queues=self.plan.queues,
+            make=self._make,
+            held=self.held,
+            stir=self.stir,
+        )
+        kind = AloneDispatcher if self.plan.alone else Dispatcher
+        return kind(
+            self.id,
+            connection,
+            claimer,
+            policies=self.policies,
+            cancelled=Cancelled(lambda: list(self.held), self.cancel),
+            heard=lambda: self.plan.listen and self.listener.hears,
+        )
+
+    def _make_executors(self, holder: Holder) -> None:
+        def run(attempt: Attempt) -> Finished:
+            if attempt.declaration.policy.atomic:
+                return run_atomically(attempt, holder, self.reporter.flush)
+            return attempts.run(attempt)
+
+        ties = Ties(
+            done=self.completer.add,
+            wanting=self.dispatcher.slot_free,
+            unwritten=lambda: self.completer.waiting,
+            table=self._table,
+        )
+        if self.plan.threads:
+            self.executors.append(Threads(self.plan.threads, ties, run=run))
+        if self.plan.async_slots:
+            self.executors.append(Coroutines(self.plan.async_slots, ties))
+
+
+def _log_hung(attempt: Attempt) -> None:
+    if not waits_for_another(attempt):
+        logger.error(
+            "Job %s (%s) does not stop; this worker will be replaced",
+            attempt.job.id,
+            attempt.job.job_type,
+        )
+
+
+def _tell(signal: Signal, worker: Worker) -> None:
+    announcer.tell(
+        signal,
+        Worker,
+        name=worker.name,
+        worker_id=worker.id,
+        queues=worker.plan.queues,
+    )
+
+
+def _row(worker: Worker) -> workers.NewWorker:
+    """What a worker says about itself."""
+    pid, plan = os.getpid(), worker.plan
+    return workers.NewWorker(
+        name=worker.name,
+        host=identity.host(),
+        pid=pid,
+        identity=identity.identity(pid),
+        supervisor=plan.supervisor,
+        release=conf.release,
+        queues=plan.queues,
+        job_types=worker.policies.names,
+        threads=plan.threads,
+        async_slots=plan.async_slots,
+        versions=identity.versions(),
+    )

@@ -1,0 +1,231 @@
+"""The life of a worker process, from its fork to its exit code."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import sys
+import time
+from typing import Any, Final
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import from_json
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.execution import connection_reset
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.processes import forking
+from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.process_table import Roster
+from django_jobqueue.processes.wakeup_pipe import Bell
+from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.text.redaction import mask_data
+from django_jobqueue.workers.presence import Presence
+from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.worker import Worker
+
+logger = logging.getLogger("django_jobqueue.worker")
+
+ENDED: Final = 0
+RELEASED: Final = 70  # told to end with jobs unfinished; they are to be released
+REPLACE: Final = 75  # a handler hangs; what is left is to be released (EX_TEMPFAIL)
+
+# What the supervisor says through the pipe. Drained, a worker stays, for an operator to
+# resume; told to end it drains, and ends when nothing is left.
+DRAIN, RESUME, END, CANCEL, QUIT = b"d", b"r", b"e", b"c", b"q"
+
+# Seconds after which a handler that computes lets another thread go on. With Python's
+# own 5 ms outcomes were written at 60 to 80 % of the rate at which tiny handlers ended;
+# what is not written yet is what a crash runs again. With 1 ms they keep up.
+SWITCH: Final = 0.001
+# Objects that may be made, and not freed, until Python looks for garbage in cycles. A
+# claim of some thousand jobs makes more than its own 2,000 (700 before 3.13), none
+# of them garbage: looking took 5 to 9 % of the CPU in a drain. 20,000 are 2 to 4 MB.
+GARBAGE: Final = 20_000
+BEAT: Final = 0.25  # seconds between looks at the pipe's silence, with a job
+IDLE_BEAT: Final = 1.0  # without one
+OF_LEASE: Final = 15  # looks in a lease at least
+CALM_LOOKS: Final = 3  # the same when nobody has had anything to do for a lease
+LAST_WORDS: Final = 0.7  # seconds for writing outcomes when told to quit
+
+
+def collect_seldom() -> None:
+    """Look for garbage in cycles less often, unless the project wants it even less
+    often, or not at all."""
+    first, *others = gc.get_threshold()
+    if first:
+        gc.set_threshold(max(first, GARBAGE), *others)
+
+
+class Life:
+    """A worker process, told what to do through a pipe."""
+
+    def __init__(
+        self, plan: Plan, *, roster: Roster, seat: int, control: int, dump: Dump
+    ) -> None:
+        self._plan = plan
+        self._roster = roster
+        self._seat = seat
+        self._control = control
+        self._dump = dump
+        self._orders: list[bytes] = []
+        self._is_ending = False
+        self._hung_since: float | None = None
+        self._bell = Bell()
+        self._rests = False
+
+    def live(self) -> int:
+        """Register, work, stop; returns the exit code."""
+        forking.guard_this_process()
+        connection_reset.keep_connections()
+        sys.setswitchinterval(SWITCH)
+        collect_seldom()
+        worker = Worker(self._plan, self._roster.attempts(self._seat))
+        if not self._register(worker):
+            self._roster.write(self._seat, orderly=1)
+            return ENDED
+        presence = Presence(worker, self._roster, self._seat)
+        worker.stir.wakes(presence.claimed)
+        worker.stir.wakes(self._rouse)
+        worker.build()
+        worker.timer.looked = presence.watched
+        worker.start()
+        logger.info("Worker %s started", worker.name)
+        while True:
+            self._read(self._pause(worker))
+            code = self._obey(worker)
+            presence.say()
+            worker.answerer.ask(self._roster.seat(self._seat).inquiry)
+            if code is None:
+                code = self._ending(worker)
+            if code is not None:
+                self._end(worker, code)
+                return code
+
+    def _end(self, worker: Worker, code: int) -> None:
+        """Write what is known. It is said first that this end was decided: if a step of
+        it fails, no job is to blame for that."""
+        self._roster.write(self._seat, orderly=1)
+        try:
+            worker.stop(LAST_WORDS)
+            if code == RELEASED:
+                unfinished = [_describe(attempt) for attempt in list(worker.held)]
+                self._dump.add(str(os.getpid()), unfinished)
+        except Exception:
+            logger.exception("The end of worker %s failed", worker.name)
+        else:
+            logger.info("Worker %s ended", worker.name)
+
+    def _register(self, worker: Worker) -> bool:
+        """Write the worker's row, however long it takes; False if told to stop."""
+        while True:
+            began = int(lease_time() * 1_000)
+            try:
+                self._roster.write(
+                    self._seat, registered=began, worker=worker.register()
+                )
+            except StoreUnavailable as error:
+                self._read(error.retry_in)
+                if END in self._orders or QUIT in self._orders:
+                    return False
+            else:
+                return True
+
+    def _pause(self, worker: Worker) -> float:
+        if self._is_ending or self._plan.drain:
+            return 0.01
+        if self._may_rest(worker):
+            return conf.lease / CALM_LOOKS
+        return min(BEAT if worker.held else IDLE_BEAT, conf.lease / OF_LEASE)
+
+    def _may_rest(self, worker: Worker) -> bool:
+        """Whether it has had nothing to do for a lease, and hears when it has."""
+        self._rests = True  # said first: see Stir
+        calm = time.monotonic() - worker.stir.last > conf.lease
+        self._rests = calm and self._plan.listen and not worker.held
+        return self._rests
+
+    def _rouse(self) -> None:
+        """End a long rest; from any thread."""
+        if self._rests:
+            self._rests = False
+            self._bell.ring()
+
+    def _read(self, seconds: float) -> None:
+        _, ready = self._bell.wait(seconds, self._control)
+        if ready:
+            said = os.read(self._control, 64)
+            if not said:
+                os._exit(forking.ORPHANED)
+            self._orders += [bytes([letter]) for letter in said]
+
+    def _obey(self, worker: Worker) -> int | None:
+        """Carry out what was said; returns an exit code if that was to quit."""
+        orders, self._orders = self._orders, []
+        for order in orders:
+            if order == DRAIN:
+                self._set_draining(worker, True)
+            elif order == RESUME and not self._is_ending:
+                self._set_draining(worker, False)
+            elif order == END:
+                self._begin_to_end(worker)
+            elif order == CANCEL:
+                worker.interrupt()
+            elif order == QUIT:
+                return RELEASED
+        return None
+
+    def _begin_to_end(self, worker: Worker) -> None:
+        self._is_ending = True
+        self._set_draining(worker, True)
+
+    def _set_draining(self, worker: Worker, draining: bool) -> None:
+        self._roster.write(self._seat, draining=draining)
+        if draining:
+            worker.drain()
+        else:
+            worker.resume()
+
+    def _ending(self, worker: Worker) -> int | None:
+        """The exit code, if the time has come."""
+        if worker.hung:
+            return self._ending_hung(worker)
+        if self._is_ending and worker.is_empty:
+            return ENDED
+        if self._plan.drain and worker.is_empty:
+            if worker.is_idle:
+                return ENDED
+            worker.dispatcher.wake()  # does what it finished allow something else?
+        return None
+
+    def _ending_hung(self, worker: Worker) -> int | None:
+        """A handler hangs: let the others finish, then end, so that it ends, too."""
+        now = time.monotonic()
+        if self._hung_since is None:
+            self._hung_since = now
+            self._roster.write(self._seat, condemned=1)
+            self._begin_to_end(worker)
+        if worker.only_hung_are_left or now > self._hung_since + conf.grace:
+            worker.record_hung()
+            return REPLACE
+        return None
+
+
+def _describe(attempt: Attempt) -> dict[str, Any]:
+    job = attempt.job
+    try:
+        data = mask_data(from_json(job.data), attempt.declaration.policy.sensitive)
+    except ValueError:
+        data = None
+    return {
+        "id": str(job.id),
+        "job_type": job.job_type,
+        "queue": job.queue,
+        "attempt": job.attempts,
+        "started": bool(attempt.started),
+        "ran_seconds": round(time.monotonic() - attempt.started, 3)
+        if attempt.started
+        else 0,
+        "worker": attempt.worker,
+        "data": data,
+    }
