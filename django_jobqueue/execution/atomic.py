@@ -15,6 +15,8 @@ from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import LeaseLost, Snooze
 from django_jobqueue.execution.attempt import Attempt, call
 from django_jobqueue.execution.attempt_outcome import result_of
+from django_jobqueue.execution.transaction_guard import TransactionGuard
+from django_jobqueue.processes.forking import end_if_forked
 from django_jobqueue.store import finish
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.errors import is_conflict
@@ -60,7 +62,7 @@ def _transaction(
 ) -> None:
     db, job = DjangoDatabase(), attempt.job
     with transaction.atomic(using=db.alias):
-        attempt.result = result_of(call(attempt))
+        attempt.result = result_of(_call_guarded(attempt, connections[db.alias]))
         if attempt.is_telling:
             report(attempt)
         now = time.monotonic()
@@ -70,6 +72,20 @@ def _transaction(
             raise LeaseLost(job.id)
         _guard_hooks(connections[db.alias], attempt)
         attempt.commits(True)
+
+
+def _call_guarded(attempt: Attempt, wrapper: Any) -> Any:
+    """Call the handler. Raises Fail if it ended the transaction."""
+    guard = TransactionGuard(wrapper)
+    try:
+        with wrapper.execute_wrapper(guard):
+            value = call(attempt)
+    except BaseException:
+        end_if_forked()
+        guard.check()  # rather this than another attempt
+        raise
+    guard.check()
+    return value
 
 
 def _succeed(db: DjangoDatabase, holder: Holder, done: Finished, now: float) -> bool:

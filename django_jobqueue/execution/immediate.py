@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from django.db import transaction
+from django.db import connections, transaction
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import from_json
@@ -24,6 +24,7 @@ from django_jobqueue.enqueueing.memory import Kept, memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.inline import is_trouble, run_here, unclaimed
+from django_jobqueue.execution.transaction_guard import TransactionGuard
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.store.rows import Job
 
@@ -66,8 +67,10 @@ class _Undo(Exception):
 def _run(attempt: Attempt) -> Finished:
     if not attempt.declaration.policy.atomic:
         return run_here(attempt)
+    wrapper = connections[conf.database]
     with suppress(_Undo), transaction.atomic(using=conf.database):
-        finished = run_here(attempt)
+        with wrapper.execute_wrapper(TransactionGuard(wrapper)):
+            finished = run_here(attempt)
         if attempt.error is not None:
             raise _Undo
     return finished
