@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import select
 import signal
 import time
 from collections.abc import Callable, Iterable
@@ -37,11 +38,22 @@ class Child:
     is_killed: bool = False
     replaced: bool = False  # its successor runs already
     hang: Hang | None = None  # killed because a handler holds the interpreter's lock
+    deaf_looks: int = 0  # in a row, that found nobody at the pipe's other end
+    has_left: bool = False  # killed because it runs another program
 
     def tell(self, order: bytes) -> None:
         """Say something through the pipe."""
         with contextlib.suppress(OSError):  # it has ended, and will be reaped
             os.write(self.control, order)
+
+    def listens(self) -> bool:
+        """Whether anybody has the other end of the pipe. After ``os.exec*()`` in a
+        handler nobody has: its process goes on, as another program. One that ends has
+        closed it a moment before, so it takes two looks to tell."""
+        look = select.poll()
+        look.register(self.control, 0)  # errors are always told
+        self.deaf_looks = self.deaf_looks + 1 if look.poll(0) else 0
+        return self.deaf_looks < 2
 
     def is_paused_for(self, seconds: float, now: float) -> bool:
         """Whether it was stopped (SIGSTOP) longer ago than this."""

@@ -51,6 +51,14 @@ class Fencing:
                 logger.error("Worker %s: its lease %s; killing it", child.pid, why)
                 child.fenced = True
                 child.kill()
+            elif sees_clocks and not child.listens() and child.look() is None:
+                logger.error(
+                    "Worker %s: a handler closed its pipe to the supervisor, or put "
+                    "another program in its place; killing it",
+                    child.pid,
+                )
+                child.has_left = True
+                child.kill()
             elif sees_clocks and seat.held:
                 self._see_clock_for(child, seat)
 

@@ -180,6 +180,8 @@ class Supervisor:
             reason = "its lease could not be renewed"
         elif child.hang is not None:
             reason = "killed, because a job held the interpreter's lock"
+        elif child.has_left:
+            reason = "killed, because a job put another program in its place"
         if crashed:
             now = time.monotonic()
             self.family.restarts.died(lived=now - child.born, now=now)
