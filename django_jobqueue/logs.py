@@ -11,7 +11,6 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.report import LEVELS
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import LeaseLost
-from django_jobqueue.signals import attempt_failed, attempt_succeeded
 from django_jobqueue.store.rows import ClaimedJob
 
 logger = logging.getLogger("django_jobqueue.attempt")
@@ -19,17 +18,19 @@ logger = logging.getLogger("django_jobqueue.attempt")
 FIELDS: Final = ("job_id", "job_type", "attempt")
 
 
+shows_successes = False  # whether successful attempts are logged; see below
+
+
 def connect() -> None:
-    """Log from now on."""
-    attempt_failed.connect(_log, dispatch_uid="jobqueue.logs")
+    """Prepare the logger of attempts."""
     logger.addFilter(_show_kept_traceback)
 
 
 def connect_successes() -> None:
-    """Log successes, too, if the level is DEBUG at this moment: a receiver costs each
-    attempt some microseconds, also if its line is then thrown away."""
-    if logger.isEnabledFor(logging.DEBUG):
-        attempt_succeeded.connect(_log_success, dispatch_uid="jobqueue.logs.successes")
+    """Log successes, too, if the level is DEBUG at this moment: a line costs each
+    attempt some microseconds, also if it is then thrown away."""
+    global shows_successes
+    shows_successes = logger.isEnabledFor(logging.DEBUG)
 
 
 def one_line(text: str) -> str:
@@ -84,14 +85,10 @@ def _show_kept_traceback(record: logging.LogRecord) -> bool:
     return True
 
 
-def _log(
-    *,
-    context: Context,
-    outcome: Outcome,
-    error: BaseException,
-    seconds: float,
-    **kwargs: Any,
+def log_failure(
+    context: Context, outcome: Outcome, error: BaseException, seconds: float
 ) -> None:
+    """Log an attempt that ended with this error after so many seconds."""
     what = _which(context)
     extra = _extra(context)
     if isinstance(error, LeaseLost):
@@ -121,7 +118,8 @@ def _log(
     )
 
 
-def _log_success(*, context: Context, seconds: float, **kwargs: Any) -> None:
+def log_success(context: Context, seconds: float) -> None:
+    """Log an attempt that succeeded after so many seconds."""
     what, extra = _which(context), _extra(context)
     logger.debug("%s succeeded after %.3f s", what, seconds, extra=extra)
 

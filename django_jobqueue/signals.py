@@ -11,7 +11,8 @@ In the transaction that enqueues:
 job_enqueued       job: Job
 jobs_enqueued      ids: list of UUID; by enqueue_many
 
-In the handler's thread, or its event loop, before the outcome is written:
+In the handler's thread, or its event loop, before the outcome is written; receivers
+that take longer than GRACE are not waited for:
 
 attempt_started    context: Context
 attempt_succeeded  context, seconds: float

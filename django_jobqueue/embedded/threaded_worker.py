@@ -14,10 +14,11 @@ from django_jobqueue.host.hangs import MARGIN
 from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.timer import waits_for_another
-from django_jobqueue.workers.worker import Worker
+from django_jobqueue.workers.worker import Worker, record_in_thread
 
 logger = logging.getLogger("django_jobqueue.worker")
 
+RECORDED_WITHIN: Final = 1.0  # seconds; the timer waits for it
 NAMED: Final = 5  # jobs in a line of the log
 
 
@@ -91,16 +92,31 @@ class ThreadedWorker(Worker):
         )
 
     def _give_up(self, hung: list[Attempt]) -> None:
-        """Record them as timed out. Their slots are free when they do end."""
+        """Record them as what is known, or as timed out. Their slots are free when they
+        do end."""
         for attempt in hung:
-            if waits_for_another(attempt):
+            is_told = attempt in self.hung or attempt.handed_over
+            if is_told or waits_for_another(attempt):
                 continue
+            self.hung.append(attempt)
             logger.error(
-                "Job %s (%s) does not stop; it is recorded as timed out, and its slot "
-                "is lost until it ends. Restart this process to be rid of it",
+                "Job %s (%s) does not stop; %s, and its slot is lost until it ends. "
+                "Restart this process to be rid of it",
                 attempt.job.id,
                 attempt.job.job_type,
+                "its outcome is recorded"
+                if attempt.over
+                else "it is recorded as timed out",
             )
-            self.completer.add(
-                attempt, attempt.finish_hopeless("its thread was given up")
+            record_in_thread(
+                self.completer.add,
+                [attempt],
+                RECORDED_WITHIN,
+                "its thread was given up",
             )
+
+    def _break_down(self, why: str) -> None:
+        """Tell once."""
+        if self.problem is None:
+            self.problem = why
+            logger.error("%s. Restart this process to be rid of it", why.capitalize())

@@ -13,8 +13,6 @@ from contextvars import Token
 from functools import cached_property
 from typing import Any
 
-from django.dispatch import Signal
-
 from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import UnknownParameters, from_json
@@ -33,8 +31,10 @@ from django_jobqueue.execution.attempt_outcome import (
     named,
     outcome_of,
     result_of,
+    unrecorded,
     unwanted,
 )
+from django_jobqueue.execution.attempt_signals import atell, tell
 from django_jobqueue.execution.middleware_chain import chain_of
 from django_jobqueue.processes.forking import end_if_forked
 from django_jobqueue.store.finish import Finished
@@ -61,6 +61,11 @@ class Attempt:
     over: bool = False
     result: str | None = None  # JSON text
     error: BaseException | None = None
+    finished: Finished | None = None  # what it came to, as soon as that is known
+    handed_over: bool = False  # to whoever writes it
+    # Whether it was over, and time.monotonic(), when its handler was first seen not to
+    # run though it has a slot.
+    seen_beside: tuple[bool, float] | None = None
     settled: bool = False  # finished in the handler's own transaction
     committing: bool = False  # that transaction, at this moment
     thread: int | None = None
@@ -194,24 +199,16 @@ class Attempt:
         """What it came to, told to whoever listens."""
         if isinstance(self.error, NotWanted):
             return self.finish_unstarted(self.error.outcome)
-        finished = self._conclude()
-        signal = _signal_of(self)
-        if signal.receivers:
-            signals.send(signal, self.sender, **_news_of(self, finished))
-        if ending := self.declaration.ending:
-            ending.ended(self.here(), finished.outcome, self.error)
+        self.finished = finished = self._conclude()
+        tell(self, finished)
         return finished
 
     async def afinish(self) -> Finished:
         """``finish`` for an async handler, in its event loop."""
         if isinstance(self.error, NotWanted):
             return self.finish_unstarted(self.error.outcome)
-        finished = self._conclude()
-        signal = _signal_of(self)
-        if signal.receivers:
-            await signals.asend(signal, self.sender, **_news_of(self, finished))
-        if ending := self.declaration.ending:
-            await ending.aended(self.here(), finished.outcome, self.error)
+        self.finished = finished = self._conclude()
+        await atell(self, finished)
         return finished
 
     def finish_unstarted(self, outcome: Outcome) -> Finished:
@@ -221,20 +218,43 @@ class Attempt:
         return Finished(self.job.id, self.job.fence, outcome, 0.0, now)
 
     def finish_broken(self) -> Finished:
-        """What it came to could not be worked out; called in an ``except``."""
+        """What it came to could not be worked out, or told; called in an ``except``."""
         logger.exception("The end of job %s could not be handled", self.job.id)
+        self.over = True
+        if self.finished is not None:
+            return self.finished
         now = time.monotonic()
         self.started = self.started or now
-        self.over = True
         return Finished(self.job.id, self.job.fence, BROKEN, now - self.started, now)
 
     def finish_hopeless(
         self, upshot: str = "its worker process was replaced"
     ) -> Finished:
-        """It did not obey, and is waited for no more: what to record for it."""
+        """It did not obey, and is waited for no more: what to record for it. Nobody is
+        told yet."""
         self.over = True
-        self.error = hopeless(self.asked, self.timeout, upshot)
-        return self.finish()
+        if not self.settled:
+            self.error = hopeless(self.asked, self.timeout, upshot)
+        self.finished = self._conclude()
+        return self.finished
+
+    @property
+    def is_known(self) -> bool:
+        """Whether nothing of what it came to is to be found out, once it is over."""
+        return self.finished is not None or self.error is None
+
+    def finish_ended(self, upshot: str = "its worker process was replaced") -> Finished:
+        """It is over, and what comes after its handler hangs: what to record for it.
+
+        What is known is recorded: a success stays one. Where not even that can be
+        worked out, as with an exception whose text takes forever, it has timed out.
+        """
+        if self.finished is not None:
+            return self.finished
+        if self.error is not None:
+            self.error = unrecorded(self.asked, self.error, upshot)
+            vars(self)["secrets"] = Secrets()  # to look for them may be what hangs
+        return self._conclude()
 
     def _conclude(self) -> Finished:
         now, job = time.monotonic(), self.job
@@ -286,23 +306,6 @@ def _outcome_of(attempt: Attempt, error: BaseException) -> Outcome:
         given_back=attempt.job.fence - attempt.job.attempts,
         secrets=attempt.secrets,
     )
-
-
-def _signal_of(attempt: Attempt) -> Signal:
-    failed = attempt.error is not None
-    return signals.attempt_failed if failed else signals.attempt_succeeded
-
-
-def _news_of(attempt: Attempt, finished: Finished) -> dict[str, Any]:
-    """The arguments of the signal about its end."""
-    news: dict[str, Any] = {
-        "job_type": attempt.job.job_type,
-        "context": attempt.here(),
-        "seconds": finished.ran,
-    }
-    if attempt.error is not None:
-        news |= {"outcome": finished.outcome, "error": attempt.error}
-    return news
 
 
 def _context_of(attempt: Attempt) -> Context:

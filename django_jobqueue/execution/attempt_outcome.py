@@ -76,6 +76,14 @@ def hopeless(asked: Asked, timeout: float | None, upshot: str) -> BaseException:
     )
 
 
+def unrecorded(asked: Asked, error: BaseException, upshot: str) -> BaseException:
+    """What is recorded for a handler that raised this, if nobody can say what came of
+    it. The error itself is not looked at: that may be what hangs."""
+    text = f"its handler raised {type(error).__name__}; to record that took forever"
+    text = f"{text}, so {upshot}"
+    return Cancel(text) if asked is Asked.CANCEL else JobTimeout(text)
+
+
 def outcome_of(
     error: BaseException,
     *,

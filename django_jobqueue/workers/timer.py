@@ -10,7 +10,7 @@ from typing import Final
 from django_jobqueue.domain.retry_decision import Asked
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.workers.executors.base import Executor
+from django_jobqueue.workers.executors.base import Executor, patience
 
 EVERY: Final = 0.25  # seconds, while something runs or is about to
 RESTING: Final = 1.0
@@ -20,7 +20,12 @@ SLEEPING: Final = 60.0  # at most, should nobody have been able to wake it
 
 class Timer(Loop):
     """First tells a handler that it is late, then, if it goes on, that its process has
-    to be replaced: a thread cannot be killed."""
+    to be replaced: a thread cannot be killed.
+
+    An attempt is watched from when it has its slot until it gives it back. What comes
+    before its handler and after it has a bound, too: receivers of signals, the text of
+    an exception and the cleaning of connections are code of the project.
+    """
 
     name = "timer"
 
@@ -29,12 +34,14 @@ class Timer(Loop):
         executors: Sequence[Executor],
         held: Collection[Attempt],
         hopeless: Callable[[list[Attempt]], None],
+        broken: Callable[[str], None] = lambda why: None,
     ) -> None:
         super().__init__()
         self.looked: Callable[[], None] = lambda: None  # called after each look
         self._executors = executors
         self._held = held  # all jobs that this process has
         self._hopeless = hopeless
+        self._broken = broken  # an executor cannot go on
         self._held_at = time.monotonic()
         self._sleeps = False
 
@@ -50,7 +57,12 @@ class Timer(Loop):
         soonest = self._longest_rest(now)
         for executor in self._executors:
             for attempt in executor.running:
-                soonest = min(soonest, self._look_at(attempt, now, lost))
+                if attempt.over or not attempt.started:
+                    self._look_beside(executor, attempt, now, lost)
+                else:
+                    soonest = min(soonest, self._look_at(attempt, now, lost))
+            if why := executor.problem(now):
+                self._broken(why)
         if lost:
             self._hopeless(lost)
         self.looked()
@@ -66,8 +78,6 @@ class Timer(Loop):
 
     def _look_at(self, attempt: Attempt, now: float, lost: list[Attempt]) -> float:
         """Returns in how many seconds to look again."""
-        if attempt.over:
-            return EVERY
         if attempt.asked is Asked.NOTHING:
             deadline = attempt.deadline
             if deadline is None:
@@ -80,6 +90,20 @@ class Timer(Loop):
         if attempt.hopeless_at is not None and now >= attempt.hopeless_at:
             lost.append(attempt)
         return EVERY
+
+    @staticmethod
+    def _look_beside(
+        executor: Executor, attempt: Attempt, now: float, lost: list[Attempt]
+    ) -> None:
+        """At one whose handler has ended, or has not started. Time in which others hold
+        it up does not count."""
+        seen = attempt.seen_beside
+        if seen is None or seen[0] is not attempt.over:
+            attempt.seen_beside = (attempt.over, now)
+        elif executor.is_held_up(attempt):
+            attempt.seen_beside = (attempt.over, min(now, seen[1] + EVERY))
+        elif now - seen[1] > patience(attempt):
+            lost.append(attempt)
 
 
 def waits_for_another(attempt: Attempt) -> bool:

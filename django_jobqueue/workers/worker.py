@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from django.db import connections
 from django.dispatch import Signal
 
 from django_jobqueue import signals
@@ -15,6 +16,7 @@ from django_jobqueue.domain.retry_decision import Asked
 from django_jobqueue.execution import attempt as attempts
 from django_jobqueue.execution.atomic import run_atomically
 from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.attempt_signals import tell as tell_attempt
 from django_jobqueue.execution.metadata import save_metadata
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.processes import identity
@@ -34,7 +36,7 @@ from django_jobqueue.workers.claiming.dispatcher import Dispatcher
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.claiming.quarantine_dispatcher import AloneDispatcher
 from django_jobqueue.workers.completing.completer import Completer
-from django_jobqueue.workers.executors.base import Executor, Ties
+from django_jobqueue.workers.executors.base import Executor, Ties, in_thread
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from django_jobqueue.workers.reporter import Reporter
@@ -55,6 +57,7 @@ class Worker:
         self.stir = Stir()
         self.held: set[Attempt] = set()
         self.hung: list[Attempt] = []
+        self.problem: str | None = None  # why it cannot go on, if it cannot
         self.policies = Policies(registry, plan.has_slots_for)
         self.executors: list[Executor] = []
         self._registrar = OwnConnection("register", pooled=not plan.listen)
@@ -88,7 +91,7 @@ class Worker:
         )
         self._make_executors(holder)
         self.dispatcher.executors = self.executors
-        self.timer = Timer(self.executors, self.held, self._give_up)
+        self.timer = Timer(self.executors, self.held, self._give_up, self._break_down)
         self.stir.wakes(self.timer.rouse)
         questions = OwnConnection("answerer", pooled=pooled)
         self.answerer = Answerer(self.id, questions, self.executors)
@@ -150,13 +153,27 @@ class Worker:
     @property
     def only_hung_are_left(self) -> bool:
         """Whether whatever it still holds will never end by itself."""
-        return bool(self.hung) and self.held <= set(self.hung)
+        if not (self.hung or self.problem):
+            return False
+        dead = [attempt for e in self.executors if e.is_dead for attempt in e.running]
+        return self.held <= {*self.hung, *dead}
 
-    def record_hung(self) -> None:
-        """Record the attempts that hang as timed out; this process is about to end."""
-        for attempt in self.hung:
-            if not attempt.over and not waits_for_another(attempt):
-                self.completer.add(attempt, attempt.finish_hopeless())
+    def record_ends(self, within: float, *, hung: bool) -> None:
+        """Hand over what is known of attempts that do not get to it themselves; this
+        process is about to end. ``hung``: those that do not stop have timed out.
+
+        To record the others may call code of the project, as for the text of an
+        exception; it has so many seconds.
+        """
+        over = [attempt for attempt in list(self.held) if attempt.over]
+        left = [attempt for attempt in over if not attempt.handed_over]
+        for attempt in left:
+            if attempt.is_known:
+                self.completer.add(attempt, attempt.finish_ended())
+        if hung:
+            unknown = [attempt for attempt in left if not attempt.handed_over]
+            lost = [a for a in self.hung if not (a.over or waits_for_another(a))]
+            record_in_thread(self.completer.add, [*unknown, *lost], within)
 
     # How the parts speak with each other.
 
@@ -173,11 +190,17 @@ class Worker:
         self.dispatcher.jobs_arrived(behind=True)
 
     def _give_up(self, hung: list[Attempt]) -> None:
-        for attempt in hung:
-            if attempt not in self.hung:
-                self.hung.append(attempt)
-                _log_hung(attempt)
+        new = [attempt for attempt in hung if attempt not in self.hung]
+        self.hung += new
         self.drain()
+        for attempt in new:  # last, since a handler of log records may be what hangs
+            _log_hung(attempt)
+
+    def _break_down(self, why: str) -> None:
+        if self.problem is None:
+            self.problem = why
+            self.drain()
+            logger.error("This worker will be replaced: %s", why)
 
     def _hear(self, news: News, about: str) -> None:
         match news:
@@ -250,13 +273,42 @@ class Worker:
             self.executors.append(Coroutines(self.plan.async_slots, ties))
 
 
+def record_in_thread(
+    add: Callable[[Attempt, Finished], None],
+    attempts: Sequence[Attempt],
+    within: float,
+    upshot: str = "its worker process was replaced",
+) -> None:
+    """Record these, which hang, and then tell of it, in a thread of its own: each of
+    that may hang again. It is waited for so many seconds."""
+
+    def record() -> None:
+        told = []
+        for attempt in attempts:
+            if attempt.over:
+                add(attempt, attempt.finish_ended(upshot))
+            elif attempt.asked is not Asked.NOTHING:
+                finished = attempt.finish_hopeless(upshot)
+                add(attempt, finished)
+                told.append((attempt, finished))
+        for attempt, finished in told:
+            tell_attempt(attempt, finished)
+        connections.close_all()
+
+    if attempts:
+        in_thread("hung", record).join(within)
+
+
 def _log_hung(attempt: Attempt) -> None:
-    if not waits_for_another(attempt):
-        logger.error(
-            "Job %s (%s) does not stop; this worker will be replaced",
-            attempt.job.id,
-            attempt.job.job_type,
-        )
+    if waits_for_another(attempt):
+        return
+    what = "What follows on the end of job" if attempt.over else "Job"
+    logger.error(
+        "%s %s (%s) does not stop; this worker will be replaced",
+        what,
+        attempt.job.id,
+        attempt.job.job_type,
+    )
 
 
 def _tell(signal: Signal, worker: Worker) -> None:

@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import sys
+import threading
 import time
 from typing import Any, Final
 
@@ -47,6 +48,7 @@ IDLE_BEAT: Final = 1.0  # without one
 OF_LEASE: Final = 15  # looks in a lease at least
 CALM_LOOKS: Final = 3  # the same when nobody has had anything to do for a lease
 LAST_WORDS: Final = 0.7  # seconds for writing outcomes when told to quit
+REPLACED_WITHIN: Final = 10.0  # seconds from the decision to the process's end
 
 
 def collect_seldom() -> None:
@@ -107,6 +109,10 @@ class Life:
         it fails, no job is to blame for that."""
         self._roster.write(self._seat, orderly=1)
         try:
+            if code == REPLACE:
+                self._leave_within(REPLACED_WITHIN, code)
+            if code != ENDED:
+                worker.record_ends(LAST_WORDS, hung=code == REPLACE)
             worker.stop(LAST_WORDS)
             if code == RELEASED:
                 unfinished = [_describe(attempt) for attempt in list(worker.held)]
@@ -115,6 +121,14 @@ class Life:
             logger.exception("The end of worker %s failed", worker.name)
         else:
             logger.info("Worker %s ended", worker.name)
+
+    @staticmethod
+    def _leave_within(seconds: float, code: int) -> None:
+        """End this process even if a step of its end hangs, as a log handler may:
+        nobody kills one that is being replaced."""
+        leaving = threading.Timer(seconds, os._exit, [code])
+        leaving.daemon = True
+        leaving.start()
 
     def _register(self, worker: Worker) -> bool:
         """Write the worker's row, however long it takes; False if told to stop."""
@@ -188,7 +202,7 @@ class Life:
 
     def _ending(self, worker: Worker) -> int | None:
         """The exit code, if the time has come."""
-        if worker.hung:
+        if worker.hung or worker.problem:
             return self._ending_hung(worker)
         if self._is_ending and worker.is_empty:
             return ENDED
@@ -199,14 +213,14 @@ class Life:
         return None
 
     def _ending_hung(self, worker: Worker) -> int | None:
-        """A handler hangs: let the others finish, then end, so that it ends, too."""
+        """A handler hangs, or an executor cannot go on: let the others finish, then
+        end, so that it ends, too."""
         now = time.monotonic()
         if self._hung_since is None:
             self._hung_since = now
             self._roster.write(self._seat, condemned=1)
             self._begin_to_end(worker)
         if worker.only_hung_are_left or now > self._hung_since + conf.grace:
-            worker.record_hung()
             return REPLACE
         return None
 

@@ -10,6 +10,7 @@ import re
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,16 @@ from asgiref.sync import sync_to_async
 from django.db import connection
 from psycopg import IsolationLevel
 
-from django_jobqueue import Cancel, Context, Fail, Retry, Snooze, current_job, job
+from django_jobqueue import (
+    Cancel,
+    Context,
+    Fail,
+    Retry,
+    Snooze,
+    current_job,
+    job,
+    signals,
+)
 
 
 def note(journal: str, *words: object) -> None:
@@ -599,3 +609,94 @@ def followed_atomic(fails: bool = False) -> None:
     """Return or raise, in one transaction with its end."""
     if fails:
         raise ValueError("no")
+
+
+# What comes after a handler, and hangs.
+
+
+def never_return(**arguments: Any) -> None:
+    """A receiver that never comes back."""
+    time.sleep(600)
+
+
+async def anever_return(**arguments: Any) -> None:
+    """The same for those that are awaited."""
+    await asyncio.sleep(600)
+
+
+RECEIVERS: dict[str, Callable[..., Any]] = {
+    "sync": never_return,
+    "async": anever_return,
+}
+
+
+class Unspeakable(Exception):
+    """Nobody can say what it is."""
+
+    def __str__(self) -> str:
+        time.sleep(600)
+        return ""
+
+
+def end_badly(journal: str, how: str, sender: object) -> str:
+    """Return, or raise; what comes after it hangs."""
+    note(journal, "start", "end")
+    if how == "text":
+        raise Unspeakable
+    receiver = RECEIVERS[how]
+    signals.attempt_succeeded.connect(receiver, sender=sender, weak=False)
+    return "done"
+
+
+@job(timeout=60, max_attempts=1)
+def end_stuck(journal: str, how: str) -> str:
+    """What comes after it hangs."""
+    return end_badly(journal, how, end_stuck)
+
+
+@job(timeout=60, max_attempts=1)
+async def aend_stuck(journal: str, how: str) -> str:
+    """The same in the event loop."""
+    return end_badly(journal, how, aend_stuck)
+
+
+@job(timeout=1, max_attempts=1)
+async def block_thread(journal: str) -> None:
+    """Wait for sync code that does not end."""
+    note(journal, "start", "block")
+    await sync_to_async(time.sleep)(600)
+
+
+@job(max_attempts=1)
+async def afail(journal: str) -> None:
+    """Raise."""
+    note(journal, "start", "fail")
+    raise ValueError("no such order")
+
+
+@job(timeout=None, max_attempts=1)
+def run_another_program(journal: str) -> None:
+    """Put another program in the place of this one."""
+    note(journal, "start", "program")
+    os.execv("/bin/sleep", ["sleep", "600"])
+
+
+@job(timeout=60, max_attempts=1)
+async def treat_loop(journal: str, how: str) -> str:
+    """Do to the event loop what no handler should do."""
+    note(journal, "start", how)
+    loop, own = asyncio.get_running_loop(), asyncio.current_task()
+    if how == "stop":
+        loop.stop()
+    elif how == "cancel":
+        for task in asyncio.all_tasks() - {own}:
+            task.cancel()
+    else:
+        loop.create_task(exit_from_task())
+        await asyncio.sleep(0)
+    return how
+
+
+async def exit_from_task() -> None:
+    """End the program, says this task."""
+    raise SystemExit(3)

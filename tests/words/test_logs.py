@@ -13,8 +13,7 @@ from django_jobqueue.domain.failures import Failure
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.exceptions import Cancel, LeaseLost, Retry, Snooze
-from django_jobqueue.logs import one_line
-from django_jobqueue.signals import attempt_failed, send
+from django_jobqueue.logs import log_failure, one_line
 from django_jobqueue.text.redaction import MASK
 from tests.words.made import context
 from tests.words.raised import raised
@@ -51,9 +50,7 @@ def told(
     made = context(job_type=job_type)
     if verb in (Verb.FAIL, Verb.RETRY):
         outcome["failure"] = Failure.of(error, job_type=job_type)
-    send(
-        attempt_failed,
-        job_type,
+    log_failure(
         context=made,
         seconds=0.25,
         error=error,
@@ -158,9 +155,7 @@ def test_an_attempt_that_lost_its_lease_is_one_line_of_information(
 def test_attempts_without_end_are_shown_as_such(
     records: list[logging.LogRecord],
 ) -> None:
-    send(
-        attempt_failed,
-        PLAIN,
+    log_failure(
         context=context(max_attempts=None),
         seconds=0.0,
         error=Snooze(1),
@@ -180,9 +175,7 @@ def test_a_record_says_which_job_it_is_about(
 
 
 def test_a_log_line_has_no_data_of_the_job(records: list[logging.LogRecord]) -> None:
-    send(
-        attempt_failed,
-        PLAIN,
+    log_failure(
         context=context(data={"note": "canary"}),
         seconds=0.0,
         error=Snooze(1),

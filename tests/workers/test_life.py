@@ -24,6 +24,9 @@ class Failing:
         self._roster = roster
         self.was_orderly: list[int] = []
 
+    def record_ends(self, within: float, *, hung: bool) -> None:
+        """It has none."""
+
     def stop(self, timeout: float) -> None:
         self.was_orderly.append(self._roster.seat(0).orderly)
         raise OSError("no space left on device")

@@ -76,7 +76,10 @@ class Completer(Loop):
         self._wrote = -math.inf  # time.monotonic()
 
     def add(self, attempt: Attempt, finished: Finished) -> None:
-        """Take an outcome, from any thread."""
+        """Take an outcome, from any thread; the first one of an attempt counts."""
+        if attempt.handed_over:
+            return
+        attempt.handed_over = True
         self._gathered.append((attempt, finished))
         if len(self._gathered) >= BATCH:
             self._full.set()

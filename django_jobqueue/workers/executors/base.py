@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.retry_decision import Asked
 from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.processes import forking
 from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.store.finish import Finished
 from django_jobqueue.workers.executors.runtime_estimate import Pace
@@ -20,6 +23,7 @@ logger = logging.getLogger(__name__)
 # Tiny handlers end faster than outcomes can be written, and a crash runs again what is
 # not written: it came to 150 ms of work in a drain of 60,000, and grew with the drain.
 MOST_UNWRITTEN: Final = 1_000
+LEAST_PATIENCE: Final = 5.0  # seconds; receivers of signals may be slow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,21 @@ class Executor:
     def stop(self, timeout: float) -> bool:
         """Stop after what runs; True if it ended in time."""
         raise NotImplementedError
+
+    def problem(self, now: float) -> str | None:
+        """Why it cannot go on, for the log; None if it can. ``now`` is
+        time.monotonic()."""
+        return None
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether nothing that is in a slot will ever go on."""
+        return False
+
+    def is_held_up(self, attempt: Attempt) -> bool:
+        """Whether this attempt, which is over or has not started, waits for others
+        here, and not for itself."""
+        return False
 
     @property
     def buffered(self) -> int:
@@ -129,11 +148,19 @@ class Executor:
             self._wanting()
 
 
+def patience(attempt: Attempt | None) -> float:
+    """Seconds that what comes before a handler, or after it, may take: receivers of
+    signals, the formatting of an exception, the cleaning of connections."""
+    timed_out = attempt is not None and attempt.asked is Asked.TIME_OUT
+    return max(LEAST_PATIENCE, conf.cancel_grace if timed_out else conf.grace)
+
+
 def safely(clean: Callable[[], None]) -> None:
     """Do what comes between jobs; its troubles are no job's."""
     try:
         clean()
-    except Exception:
+    except BaseException:  # a SystemExit would end the thread, and its slot with it
+        forking.end_if_forked()
         logger.exception("Looking after the connections between jobs failed")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import logging
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.db import connections
 
 from django_jobqueue.execution import connection_reset
@@ -20,10 +21,14 @@ from django_jobqueue.processes import forking
 from django_jobqueue.processes.attempt_table import Row
 from django_jobqueue.processes.forking import GuardedThreads
 from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
+from django_jobqueue.workers.executors.shared_thread import SharedThread
+
+logger = logging.getLogger("django_jobqueue.worker")
 
 CLEAN_EVERY: Final = 1.0  # seconds
 TURN: Final = 0.002  # seconds of starting jobs after which tasks that wait have a turn
 PAUSE: Final = 0.05  # seconds without a job after which the connection is looked at
+LOOK: Final = 5.0  # seconds that this may take; then jobs start without it
 
 # A task runs up to its first await at once, where Python can: tiny handlers never wait
 # for the loop to come round.
@@ -46,6 +51,7 @@ class Coroutines(Executor):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._context: contextvars.Context | None = None  # each job has a copy
+        self._shared = SharedThread()
         self._told_to_stop = asyncio.Event()
         self._native_id = 0  # the system's number of that thread
         self._rows: list[Row] = []  # that nobody uses
@@ -53,14 +59,44 @@ class Coroutines(Executor):
         self._last_end = 0.0
         self._refreshing: asyncio.Task[None] | None = None
         self._is_filling = False
+        self._is_stopping = False
 
     def put(self, attempts: Sequence[Attempt]) -> None:
-        """Run these as slots come free, in this order."""
+        """Run these as slots come free, in this order. Raises RuntimeError if there is
+        no room for a thread, or the event loop is gone; then they wait in the buffer.
+        """
         self._buffer.extend(attempts)
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = in_thread("jobs-async", self._serve)
+        self._start_thread()
+        assert self._loop is not None
         self._loop.call_soon_threadsafe(self._fill)
+
+    def nudge(self) -> None:
+        """If there was no room for a thread, try again."""
+        if self._buffer and self._thread is None:
+            self.put([])
+
+    def problem(self, now: float) -> str | None:
+        """Why it cannot go on: its event loop is gone, or its one thread for sync code
+        does not come back."""
+        if self.is_dead:
+            return "the event loop of async jobs has ended"
+        if self._shared.is_blocked(now):
+            return "sync code of an async job that has ended does not end"
+        return None
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the event loop is gone, and was not told to stop."""
+        thread = self._thread
+        return thread is not None and not (thread.is_alive() or self._is_stopping)
+
+    def is_held_up(self, attempt: Attempt) -> bool:
+        """Whether another handler computes in the event loop, or the thread for sync
+        code is busy, on which its receivers may wait."""
+        if not attempt.over or self._shared.is_busy or attempt.task is None:
+            return True
+        now = asyncio.current_task(attempt.task.get_loop())
+        return now is not None and now is not attempt.task
 
     def thread_of(self, attempt: Attempt) -> int | None:
         """All run in one thread, by turns."""
@@ -68,6 +104,7 @@ class Coroutines(Executor):
 
     def stop(self, timeout: float) -> bool:
         """Stop after what runs; True if it ended in time."""
+        self._is_stopping = True
         if self._loop is None or self._thread is None:
             return True
         with contextlib.suppress(RuntimeError):  # it has ended
@@ -75,30 +112,75 @@ class Coroutines(Executor):
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
+    def _start_thread(self) -> None:
+        if self._thread is not None:
+            return
+        self._loop = self._loop or asyncio.new_event_loop()
+        self._thread = in_thread("jobs-async", self._serve)
+
     def _serve(self) -> None:
-        assert self._loop is not None
+        loop = self._loop
+        assert loop is not None
         self._native_id = threading.get_native_id()
-        forking.guard_this_thread(self._loop)
-        self._loop.set_default_executor(GuardedThreads("asyncio"))
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._live())
-        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        self._loop.close()
+        forking.guard_this_thread(loop)
+        loop.set_default_executor(GuardedThreads("asyncio"))
+        asyncio.set_event_loop(loop)
+        key = ThreadSensitiveContext()
+        SyncToAsync.thread_sensitive_context.set(key)
+        SyncToAsync.context_to_thread_executor[key] = self._shared
+        self._context = contextvars.copy_context()
+        self._live_on(loop)
+        if not loop.is_closed():
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    def _live_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run the loop until it is told to stop, whatever its handlers do to it: they
+        may stop it, cancel all its tasks, or raise SystemExit in a task of theirs."""
+        living = loop.create_task(self._live())
+        while True:
+            try:
+                loop.run_until_complete(living)
+                return
+            except BaseException as error:
+                forking.end_if_forked()
+                if loop.is_closed() or (living.done() and not living.cancelled()):
+                    logger.exception("The event loop of async jobs has ended")
+                    return
+                logger.error(
+                    "A handler stopped the event loop of async jobs, or cancelled all "
+                    "its tasks (%s: %s); the loop goes on",
+                    type(error).__name__,
+                    error,
+                )
+                if living.cancelled():
+                    living = loop.create_task(self._live())
 
     async def _live(self) -> None:
-        thread = ThreadSensitiveContext()
-        await thread.__aenter__()  # type: ignore[no-untyped-call]
-        SyncToAsync.context_to_thread_executor[thread] = GuardedThreads("jobs-sync", 1)
-        self._context = contextvars.copy_context()
+        self._take_up_unstarted()
         self._fill()
         cleaning = asyncio.create_task(self._clean())
-        await self._told_to_stop.wait()
-        while self._running or self._buffer:
-            await asyncio.sleep(0.01)
-        cleaning.cancel()
+        try:
+            await self._told_to_stop.wait()
+            while self._running or self._buffer:
+                await asyncio.sleep(0.01)
+        finally:
+            cleaning.cancel()
         with contextlib.suppress(RuntimeError):  # Python itself is ending
-            await sync_to_async(safely)(connections.close_all)
-            await thread.__aexit__(None, None, None)  # type: ignore[no-untyped-call]
+            await self._in_shared_thread(connections.close_all)
+            self._shared.shutdown()
+
+    def _take_up_unstarted(self) -> None:
+        """A task that was cancelled before its first step never ran any of ours."""
+        for attempt in self.running:
+            if attempt.task is not None and attempt.task.done():
+                attempt.task = None
+                self._running.discard(attempt)
+                self._buffer.appendleft(attempt)
+
+    async def _in_shared_thread(self, clean: Callable[[], None]) -> None:
+        assert self._loop is not None
+        await self._loop.run_in_executor(self._shared, safely, clean)
 
     def _fill(self) -> None:
         if self._context is None:
@@ -113,8 +195,10 @@ class Coroutines(Executor):
             )
         else:
             self._is_filling = True
-            self._start_until(self._context, now + TURN)
-            self._is_filling = False
+            try:
+                self._start_until(self._context, now + TURN)
+            finally:
+                self._is_filling = False
 
     def _start_until(self, context: contextvars.Context, end: float) -> None:
         assert self._loop is not None
@@ -124,7 +208,7 @@ class Coroutines(Executor):
                 return
             attempt = self._buffer.popleft()
             self._running.add(attempt)
-            asyncio.Task(
+            attempt.task = asyncio.Task(
                 self._one(attempt), loop=self._loop, context=context.copy(), **EAGER
             )
 
@@ -149,8 +233,14 @@ class Coroutines(Executor):
             self._fill()
 
     async def _refresh(self) -> None:
-        """After a pause, look first whether the connection is still there."""
-        await sync_to_async(safely)(connection_reset.before_job)
+        """After a pause, look first whether the connection is still there; while the
+        thread is busy, it is in use. What needs no connection never waits for it."""
+        try:
+            if not self._shared.is_busy:
+                look = self._in_shared_thread(connection_reset.before_job)
+                await asyncio.wait([asyncio.ensure_future(look)], timeout=LOOK)
+        except Exception:
+            logger.exception("The connection of async jobs could not be looked at")
         self._refreshing = None
         self._fill()
 
@@ -159,6 +249,9 @@ class Coroutines(Executor):
         then, when it was used."""
         while True:
             await asyncio.sleep(CLEAN_EVERY)
+            self._take_up_unstarted()
+            if self._buffer:
+                self._fill()  # should a handler have cancelled who was to do it
             if self._ended and not self._running:
                 self._ended = 0
-                await sync_to_async(safely)(connection_reset.after_job)
+                await self._in_shared_thread(connection_reset.after_job)

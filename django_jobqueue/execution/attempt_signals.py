@@ -1,0 +1,67 @@
+"""Tells the log, the receivers of signals and the observer of a job type that an
+attempt has ended."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from django.dispatch import Signal
+
+from django_jobqueue import logs, signals
+
+if TYPE_CHECKING:
+    from django_jobqueue.execution.attempt import Attempt
+    from django_jobqueue.store.finish import Finished
+
+logger = logging.getLogger(__name__)
+
+
+def tell(attempt: Attempt, finished: Finished) -> None:
+    """Tell of this end; however long the receivers take."""
+    _log(attempt, finished)
+    signal = _signal_of(attempt)
+    if signal.receivers:
+        signals.send(signal, attempt.sender, **_news_of(attempt, finished))
+    if ending := attempt.declaration.ending:
+        ending.ended(attempt.here(), finished.outcome, attempt.error)
+
+
+async def atell(attempt: Attempt, finished: Finished) -> None:
+    """``tell`` for an async handler, in its event loop."""
+    _log(attempt, finished)
+    signal = _signal_of(attempt)
+    if signal.receivers:
+        await signals.asend(signal, attempt.sender, **_news_of(attempt, finished))
+    if ending := attempt.declaration.ending:
+        await ending.aended(attempt.here(), finished.outcome, attempt.error)
+
+
+def _log(attempt: Attempt, finished: Finished) -> None:
+    """Our own lines are written directly, and not by a receiver: sync receivers of an
+    async attempt wait for a thread that a handler may block."""
+    try:
+        if attempt.error is not None:
+            outcome, error = finished.outcome, attempt.error
+            logs.log_failure(attempt.here(), outcome, error, finished.ran)
+        elif logs.shows_successes:
+            logs.log_success(attempt.here(), finished.ran)
+    except Exception:
+        logger.exception("The end of job %s could not be logged", attempt.job.id)
+
+
+def _signal_of(attempt: Attempt) -> Signal:
+    failed = attempt.error is not None
+    return signals.attempt_failed if failed else signals.attempt_succeeded
+
+
+def _news_of(attempt: Attempt, finished: Finished) -> dict[str, Any]:
+    """The arguments of the signal about its end."""
+    news: dict[str, Any] = {
+        "job_type": attempt.job.job_type,
+        "context": attempt.here(),
+        "seconds": finished.ran,
+    }
+    if attempt.error is not None:
+        news |= {"outcome": finished.outcome, "error": attempt.error}
+    return news

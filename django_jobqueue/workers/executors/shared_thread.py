@@ -1,0 +1,64 @@
+"""The one thread in which the async handlers of a worker call sync code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from django_jobqueue.domain.context import running
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.processes.forking import GuardedThreads
+from django_jobqueue.workers.executors.base import patience
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Call:
+    """What runs in the thread."""
+
+    def __init__(self, attempt: Attempt | None) -> None:
+        self.attempt = attempt  # whose handler called; None where no handler did
+        self.orphaned_at: float | None = None  # time.monotonic()
+
+
+class SharedThread(GuardedThreads):
+    """Knows for whom it is busy.
+
+    A call that goes on after the attempt that made it has ended keeps every other
+    handler from the thread, and no timeout is left that would end it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("jobs-sync", 1)
+        self._call: _Call | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something runs in it."""
+        return self._call is not None
+
+    def submit(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """Have the thread call this."""
+        attempt = getattr(running.get(), "__self__", None)
+        return super().submit(self._run, attempt, partial(fn, *args, **kwargs))
+
+    def is_blocked(self, now: float) -> bool:
+        """Whether a call that no timeout ends does not end; now: time.monotonic()."""
+        call = self._call
+        if call is None or (call.attempt is not None and not call.attempt.over):
+            return False
+        if call.orphaned_at is None:
+            call.orphaned_at = now
+        return now - call.orphaned_at > patience(call.attempt)
+
+    def _run(self, attempt: Attempt | None, function: Callable[[], T]) -> T:
+        self._call = _Call(attempt)
+        try:
+            return function()
+        finally:
+            self._call = None
