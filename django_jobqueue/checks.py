@@ -212,28 +212,6 @@ def _slow(named: object, job_types: list[str]) -> CheckMessage:
 
 
 @register(TAG)
-def check_followers(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> Iterable[CheckMessage]:
-    """E011: no job type follows, over others, on itself: that would never end."""
-    follower = {d.name: d.policy.on_complete for d in registry if d.policy.on_complete}
-    reported: set[str] = set()
-    for start in sorted(follower):
-        chain = [start]
-        while (name := follower.get(chain[-1])) is not None and name not in chain:
-            chain.append(name)
-        if name == start and start not in reported:
-            reported.update(chain)
-            yield Error(
-                f"These job types follow on each other without end: "
-                f"{' → '.join([*chain, start])}.",
-                hint="Leave out on_complete of one of them, or enqueue there by a "
-                "condition of your own.",
-                id="jobqueue.E011",
-            )
-
-
-@register(TAG)
 def check_autocommit(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:

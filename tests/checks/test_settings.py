@@ -23,13 +23,13 @@ from django_jobqueue.checks import (
     check_autocommit,
     check_database_setting,
     check_dump_folder,
-    check_followers,
     check_middleware,
     check_modules,
     check_settings,
 )
 from django_jobqueue.conf import Conf
 from django_jobqueue.domain.registry import registry
+from django_jobqueue.follower_checks import check_followers, check_followers_exist
 from tests.architecture.source import ROOT
 from tests.checks.databases import database
 from tests.sample import jobs
@@ -463,3 +463,57 @@ def test_e011_job_types_that_follow_on_each_other_without_end(length: int) -> No
         f"{' → '.join([*names, names[0]])}."
     )
     assert list(check_followers(None)) == []
+
+
+def test_w012_a_follower_that_nobody_declares() -> None:
+    try:
+        job(name="checks.a", on_complete="checks.bee")(_a)
+        (alone,) = check_followers_exist(None)
+        job(name="checks.be")(_b)
+        (message,) = check_followers_exist(None)
+        registry.remove("checks.be")
+        job(name="checks.bee")(_b)
+        assert list(check_followers_exist(None)) == []
+    finally:
+        for name in ("checks.a", "checks.be", "checks.bee"):
+            registry.remove(name)
+    assert (type(message), message.id) == (Warning, "jobqueue.W012")
+    assert message.msg == (
+        "on_complete of 'checks.a' names the job type 'checks.bee', which has no "
+        "handler here."
+    )
+    assert message.hint == "Did you mean 'checks.be'?"
+    assert alone.id == "jobqueue.W012"
+
+
+BARE_PROJECT = """
+import django
+from django.conf import settings
+
+settings.configure(
+    INSTALLED_APPS=["django_jobqueue"],
+    USE_TZ=True,
+    DATABASES={"default": {"ENGINE": "django.db.backends.postgresql"}},
+    JOBQUEUE={"LEESE": 30, "MODULES": []},
+)
+django.setup()
+from django.core.checks import run_checks
+from django_jobqueue.domain.registry import registry
+
+print(*sorted(message.id for message in run_checks(tags=["jobqueue"])))
+print(*sorted(declaration.name for declaration in registry))
+"""
+
+
+def test_an_installed_app_has_its_checks_and_its_own_jobs() -> None:
+    """In a process of its own: here, others have imported them."""
+    done = subprocess.run(
+        [sys.executable, "-c", BARE_PROJECT],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    ids, names = done.stdout.splitlines()
+    assert ids == "jobqueue.E002"
+    assert names.startswith("jobqueue.")
