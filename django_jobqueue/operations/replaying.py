@@ -7,9 +7,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.options import expires_first
 from django_jobqueue.exceptions import (
     InvalidArguments,
     JobNotFound,
@@ -30,6 +32,7 @@ from django_jobqueue.store.replay import Replay
 from django_jobqueue.store.rows import Job
 
 
+@sync_only()
 def replay(
     id: UUID | str,
     *,
@@ -62,6 +65,7 @@ def replay(
     return get_job(made[job.id], using=using)
 
 
+@sync_only()
 def replay_many(
     ids: Ids,
     *,
@@ -96,6 +100,8 @@ def _how(
     check(run_after=run_after, priority=priority, queue=queue)
     check_attempts(max_attempts)
     expiry, expires_at = _expiry(expires)
+    if run_after and expires_at and expires_at <= run_after:
+        raise InvalidArguments(expires_first(run_after, expires_at))
     return Replay(
         run_after=run_after,
         queue=queue,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.telling import tell
@@ -11,6 +12,7 @@ from django_jobqueue.store import workers
 from django_jobqueue.store.connection import DjangoDatabase
 
 
+@sync_only()
 def ask_workers(
     ids: int | Iterable[int], what: str, *, using: str | None = None, by: str = ""
 ) -> list[int]:
@@ -29,6 +31,7 @@ def ask_workers(
     return asked
 
 
+@sync_only()
 def ask_where(
     ids: int | Iterable[int], *, using: str | None = None, by: str = ""
 ) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, Unpack, overload
 
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing.commits import waiting
 from django_jobqueue.testing.seen import known_name_of, seen
@@ -21,6 +22,7 @@ def assert_enqueued(
 def assert_enqueued(
     handler: Any, *, count: int, **about: Unpack[About]
 ) -> list[Job]: ...
+@sync_only()
 def assert_enqueued(
     handler: Any, *, count: int | None = None, **about: Unpack[About]
 ) -> Job | list[Job]:
@@ -57,6 +59,7 @@ def assert_enqueued(
     return like[0]
 
 
+@sync_only()
 def assert_not_enqueued(handler: Any, **about: Unpack[About]) -> None:
     """Make sure that no job is like this; what is said as in ``assert_enqueued``.
 

@@ -12,6 +12,7 @@ from typing import Final
 from asgiref.sync import sync_to_async
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.execution.inline import is_trouble
 from django_jobqueue.testing.clocks import Clock, aware, clock, clock_that_stands
 from django_jobqueue.testing.commits import run_commits
@@ -26,6 +27,7 @@ class EndlessDrain(AssertionError):
     """There are jobs after so many that there may be no end."""
 
 
+@sync_only("adrain")
 def drain(
     *,
     queue: str | Iterable[str] | None = None,

@@ -228,6 +228,49 @@ def test_a_duplicate_is_refused_where_its_type_does_not_say_otherwise() -> None:
     assert len(queued()) == 1
 
 
+def test_a_refusal_speaks_of_flags() -> None:
+    alone = ("enqueue", "tests.sample.add_alone", "a=1")
+    jobqueue(*alone)
+    with pytest.raises(CommandError) as refused:
+        jobqueue(*alone)
+    assert str(refused.value).endswith(
+        "Nothing was enqueued. With --on-duplicate return that job is returned instead."
+    )
+    with pytest.raises(CommandError) as refused:
+        jobqueue("enqueue", "tests.sample.add", "a=1", "queue=mail")
+    assert str(refused.value) == (
+        "tests.sample.jobs.add() has no parameter 'queue'. "
+        "It is an option of the job: --queue."
+    )
+
+
+def test_a_job_that_could_never_start_is_refused() -> None:
+    when = ("tests.sample.add", "a=1", "--expires-at")
+    assert refusal(*when, "2020-01-01T00:00Z").startswith("--expires-at: 20")
+    assert refusal(*when, "2020-01-01T00:00Z").endswith(" is past.")
+    assert refusal(*when, "1h", "--run-after", "2h").startswith(
+        "--expires-at must be later than --run-after: the job would be due at"
+    )
+
+
+@pytest.mark.parametrize("short", ["add", "adda", "fail"])
+def test_a_short_name_is_answered_with_the_whole_one(short: str) -> None:
+    whole = "tests.sample.fail" if short == "fail" else "tests.sample.add"
+    for message in (
+        refusal(short),
+        refused_by("pause", short),
+        refused_by("types", "show", short),
+    ):
+        assert message.startswith(f"There is no job type '{short}'. Did you mean ")
+        assert f"'{whole}'" in message
+
+
+def refused_by(*words: str) -> str:
+    with pytest.raises(CommandError) as refused:
+        jobqueue(*words)
+    return str(refused.value)
+
+
 def test_two_hosts_whose_cron_enqueues_the_same_are_both_well() -> None:
     """The type says on_duplicate="return"."""
     first, second = (
