@@ -25,7 +25,7 @@ class JobQueueConfig(AppConfig):
         """Import checks, the queue's own jobs and every app's handlers."""
         from django_jobqueue import checks, follower_checks, jobs, logs  # noqa: F401
         from django_jobqueue.domain.registry import autodiscover
-        from django_jobqueue.execution import immediate  # noqa: F401
+        from django_jobqueue.execution import immediate
 
         logs.connect()
         immediate.connect()

@@ -15,7 +15,7 @@ from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations.checks import check
+from django_jobqueue.operations.checks import checked_moment
 from django_jobqueue.operations.telling import tell
 from django_jobqueue.store import failure_groups
 from django_jobqueue.store.connection import DjangoDatabase
@@ -43,7 +43,7 @@ def resolve(
     may go on failing until it is replaced. Groups that regressed after ``seen`` are
     left as they are. Raises InvalidArguments.
     """
-    check(seen=seen)
+    seen = checked_moment("seen", seen)
     release = _text("in_release", in_release, RELEASE_LENGTH)
     changed = failure_groups.resolve(
         DjangoDatabase(using),
@@ -70,7 +70,7 @@ def ignore(
 
     Groups that regressed after ``seen`` are left as they are. Raises InvalidArguments.
     """
-    check(until=until, seen=seen)
+    until, seen = checked_moment("until", until), checked_moment("seen", seen)
     changed = failure_groups.ignore(
         DjangoDatabase(using), _keys(fingerprints), until=until, seen=seen, by=_who(by)
     )

@@ -6,7 +6,12 @@ from datetime import datetime
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations.checks import Names, check, must_exist, names_of
+from django_jobqueue.operations.checks import (
+    Names,
+    checked_moment,
+    must_exist,
+    names_of,
+)
 from django_jobqueue.operations.telling import tell
 from django_jobqueue.store import clock, job_types
 from django_jobqueue.store.connection import DjangoDatabase
@@ -28,7 +33,7 @@ def pause(
     the next claim on, everywhere, until ``resume`` or ``resume_at``. All of them or
     none: raises UnknownJobType, and InvalidArguments, also for an end that is past.
     """
-    check(resume_at=resume_at)
+    resume_at = checked_moment("resume_at", resume_at)
     names, db = names_of(names), DjangoDatabase(using)
     if resume_at is not None and resume_at <= clock.seen(db):
         raise InvalidArguments(f"resume_at must be in the future, not {resume_at}.")

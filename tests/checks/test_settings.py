@@ -484,36 +484,3 @@ def test_w012_a_follower_that_nobody_declares() -> None:
     )
     assert message.hint == "Did you mean 'checks.be'?"
     assert alone.id == "jobqueue.W012"
-
-
-BARE_PROJECT = """
-import django
-from django.conf import settings
-
-settings.configure(
-    INSTALLED_APPS=["django_jobqueue"],
-    USE_TZ=True,
-    DATABASES={"default": {"ENGINE": "django.db.backends.postgresql"}},
-    JOBQUEUE={"LEESE": 30, "MODULES": []},
-)
-django.setup()
-from django.core.checks import run_checks
-from django_jobqueue.domain.registry import registry
-
-print(*sorted(message.id for message in run_checks(tags=["jobqueue"])))
-print(*sorted(declaration.name for declaration in registry))
-"""
-
-
-def test_an_installed_app_has_its_checks_and_its_own_jobs() -> None:
-    """In a process of its own: here, others have imported them."""
-    done = subprocess.run(
-        [sys.executable, "-c", BARE_PROJECT],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    ids, names = done.stdout.splitlines()
-    assert ids == "jobqueue.E002"
-    assert names.startswith("jobqueue.")
