@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from typing import Any, Final
 
-from django.db import connections
+from psycopg.pq import Conninfo
 
 from django_jobqueue import logs
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import handler_names, missing_modules
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.store.connection import connection_parameters
 
 logger = logging.getLogger("django_jobqueue.supervisor")
+
+DEFAULT_PORT: Final = "5432"
 
 
 def log_start(plan: Plan, processes: int | None) -> None:
@@ -52,10 +57,31 @@ def _room(plan: Plan, processes: int | None) -> str:
 
 
 def _database() -> str:
-    """The database of the jobs as its settings have it, but for the password."""
-    alias = conf.database
-    settings = connections[alias].settings_dict
-    name = settings.get("NAME") or settings.get("OPTIONS", {}).get("service") or "?"
-    host = settings.get("HOST") or "the local socket"
-    port = f":{settings['PORT']}" if settings.get("PORT") else ""
-    return f"database {alias!r}, which is {name!r} at {host}{port}"
+    """The database of the jobs and its server, as far as they are known before a
+    connection is made; no password."""
+    given = connection_parameters()
+    if service := given.get("service"):  # libpq alone reads its file
+        name, place = given.get("dbname"), f"by the service {service!r}"
+    else:
+        found = {**_defaults(), **{k: v for k, v in given.items() if v}}
+        name, place = found.get("dbname"), f"at {_server(found)}"
+    which = f"which is {name!r} " if name else ""
+    return f"database {conf.database!r}, {which}{place}"
+
+
+def _defaults() -> dict[str, str]:
+    """The environment's PGHOST, PGPORT …, and what was compiled into libpq."""
+    return {
+        option.keyword.decode(): option.val.decode()
+        for option in Conninfo.get_defaults()
+        if option.val
+    }
+
+
+def _server(found: Mapping[str, Any]) -> str:
+    host, port = found.get("host") or found.get("hostaddr"), found.get("port")
+    if host:
+        return f"{host}:{port}" if port else str(host)
+    if port and str(port) != DEFAULT_PORT:
+        return f"the local socket of port {port}"
+    return "the local socket"
