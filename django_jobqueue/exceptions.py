@@ -74,11 +74,15 @@ class InvalidArguments(EnqueueError, ValueError):
 
 class DuplicateJob(EnqueueError):
     """A job like this one is there already: ``job``, as it was then; None if it is
-    another call of the same ``enqueue_many``."""
+    another call of the same ``enqueue_many``. ``problem`` is the message without what
+    code can do about it."""
 
-    def __init__(self, message: str, job: Job | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, job: Job | None = None, *, advice: str = ""
+    ) -> None:
+        super().__init__(f"{message} {advice}".rstrip())
         self.job = job
+        self.problem = message
 
 
 class AlreadyArchived(EnqueueError):

@@ -131,8 +131,8 @@ class Producer:
         if len(calls) < len(keys) and raises:
             raise DuplicateJob(
                 f"{len(keys) - len(calls)} of these {len(keys)} calls have the same "
-                f"{self._by(rule)} as another one of them; nothing was enqueued. Leave "
-                "them out, or enqueue with on_duplicate='return'."
+                f"{self._by(rule)} as another one of them; nothing was enqueued.",
+                advice="Leave them out, or enqueue with on_duplicate='return'.",
             )
 
         def insert_calls() -> dict[UUID, UUID]:
@@ -197,9 +197,10 @@ class Producer:
         return DuplicateJob(
             f"Job {which} of type {self._new.job_type!r} is {status} already and has "
             f"the same {self._by(rule)}; there is one at a time, until it is "
-            f"{rule.until}.{more} Nothing was enqueued. The error's job is that job; "
-            "with on_duplicate='return' it is returned instead.",
+            f"{rule.until}.{more} Nothing was enqueued.",
             job,
+            advice="The error's job is that job; with on_duplicate='return' it is "
+            "returned instead.",
         )
 
     def _declare(self, db: DjangoDatabase) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from psycopg.pq import Conninfo
 
 from django_jobqueue import logs
 from django_jobqueue.conf import conf
+from django_jobqueue.domain import registry
 from django_jobqueue.domain.registry import handler_names, missing_modules
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store.connection import connection_parameters
+from django_jobqueue.text.suggestions import did_you_mean
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
@@ -36,6 +38,8 @@ def log_start(plan: Plan, processes: int | None) -> None:
         _database(),
         f"release {conf.release}" if conf.release else "no release is set",
     )
+    for queue, hint in _unlikely_queues(plan):
+        logger.warning("No handler names the queue %r.%s", queue, hint)
     for module in missing_modules():
         logger.warning(
             "JOBQUEUE['MODULES'] names %r, which no installed app has", module
@@ -46,6 +50,15 @@ def log_start(plan: Plan, processes: int | None) -> None:
             "the module %s of an app in INSTALLED_APPS",
             " or ".join(conf.modules),
         )
+
+
+def _unlikely_queues(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Queues to claim from that only look like one of a handler. Any name is right, as
+    each enqueue may choose another queue; so one like none is not talked about."""
+    known = {declaration.policy.queue for declaration in registry.registry}
+    for queue in plan.queues or ():
+        if queue not in known and (hint := did_you_mean(queue, known)):
+            yield queue, hint
 
 
 def _room(plan: Plan, processes: int | None) -> str:

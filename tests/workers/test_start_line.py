@@ -119,6 +119,16 @@ def test_it_warns_of_each_module_that_no_app_has(
     ]
 
 
+def test_it_warns_of_a_queue_that_only_looks_like_one_of_a_handler(
+    said: pytest.LogCaptureFixture,
+) -> None:
+    log_start(Plan(queues=("default", "defualt", "xyzzy")), 1)
+    assert [record.getMessage() for record in said.records[1:]] == [
+        "No handler names the queue 'defualt'. Did you mean 'default'?"
+    ]
+    assert said.records[1].levelno == logging.WARNING
+
+
 @pytest.fixture
 def no_receivers() -> Iterator[None]:
     """Nobody listens to successes, neither before the test nor after it."""

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
 
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.annotations import Annotations
 from django_jobqueue.domain.ids import as_id, id_of_text
 from django_jobqueue.domain.policy import ON_DUPLICATE
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.by_name import enqueue
-from django_jobqueue.exceptions import AlreadyArchived, InvalidArguments
+from django_jobqueue.exceptions import AlreadyArchived, DuplicateJob, InvalidArguments
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.data import UNKNOWN, data_of
 from django_jobqueue.management.jobqueue.enqueue_lines import EnqueueingLines
+from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.times import TIMES, moment
 from django_jobqueue.operations import get_job
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.store.rows import Job
+
+OPTIONS: Final = (
+    "--run-after",
+    "--expires-at",
+    "--queue",
+    "--priority",
+    "--on-duplicate",
+    "--id",
+)
 
 
 class Enqueue(Subcommand):
@@ -31,6 +44,7 @@ class Enqueue(Subcommand):
     name = "enqueue"
     summary = "Enqueue a job, or many, by the name of the job type."
     rest = "data"
+    reads_jobs = False  # there are modes that run the job here
     description = f"""\
 Enqueue one job by the name of its type, and print its id.
 
@@ -89,6 +103,19 @@ The data must fit the handler's parameters if the handler is known here."""
             "enqueued_by": by(),
             "on_duplicate": options["on_duplicate"],
         }
+        if options["queue"] is not None:
+            warn_of_unknown(console, [options["queue"]])
+        try:
+            self._enqueue(console, options, how)
+        except DuplicateJob as error:
+            raise CommandError(
+                f"{error.problem} With --on-duplicate return it is no error."
+            ) from error
+
+    @staticmethod
+    def _enqueue(
+        console: Console, options: dict[str, Any], how: dict[str, Any]
+    ) -> None:
         if options["lines"] is not None:
             if options["data"] or options["id"] or options["format"] == "json":
                 raise CommandError("DATA, --id and --format json are for a single job.")
@@ -106,6 +133,7 @@ def _enqueue(options: dict[str, Any], how: dict[str, Any]) -> Job:
     CommandError."""
     job_type = options["job_type"]
     data = data_of(options["data"], _annotations(job_type))
+    _refuse_options(job_type, data)
     id = None if options["id"] is None else _id(job_type, options["id"])
     try:
         job = enqueue(job_type, data, id=id, **how)
@@ -114,6 +142,21 @@ def _enqueue(options: dict[str, Any], how: dict[str, Any]) -> Job:
     if job.job_type != job_type:
         raise CommandError(f"--id: job {job.id} is one of the type {job.job_type!r}.")
     return job
+
+
+def _refuse_options(job_type: str, data: dict[str, Any]) -> None:
+    """Raises CommandError for options of the job among the data of a handler that has
+    no such parameters."""
+    declaration = registry.get(job_type)
+    if declaration is None or declaration.parameters.open_ended:
+        return
+    for name in data.keys() - declaration.parameters.names:
+        flag = f"--{name.replace('_', '-')}"
+        if flag in OPTIONS:
+            raise CommandError(
+                f"{declaration.parameters.function}() has no parameter {name!r}. It "
+                f"is an option of the job: {flag}."
+            )
 
 
 def _id(job_type: str, text: str) -> UUID:
@@ -159,8 +202,12 @@ def _add_options(parser: CommandParser) -> None:
     )
 
 
+def _now() -> datetime:
+    return database_now() if conf.mode == "queue" else timezone.now()
+
+
 def _moment(flag: str, text: Any) -> Any:
-    return text and moment(flag, text, now=database_now())
+    return text and moment(flag, text, now=_now())
 
 
 def _as_object(job: Job) -> dict[str, Any]:

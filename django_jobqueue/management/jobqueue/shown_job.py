@@ -101,7 +101,9 @@ def _row(job: Job) -> dict[str, Any]:
     """The columns that a ``Job`` does not have."""
     model: Any = ArchivedJob if job.is_over else QueuedJob
     own = (*ARCHIVED, "effective_max_attempts") if job.is_over else QUEUED
-    row = model.objects.using(conf.database).filter(pk=job.id).values(*BOTH, *own).first()
+    row = (
+        model.objects.using(conf.database).filter(pk=job.id).values(*BOTH, *own).first()
+    )
     return row or {}
 
 
