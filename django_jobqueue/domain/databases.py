@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.text.suggestions import did_you_mean
+
+POSTGRESQL: Final = "postgresql"
+
+
+def vendor_problem(alias: str) -> str | None:
+    """The sentence about a database of another kind, whoever needs PostgreSQL there."""
+    vendor = connections[alias].vendor
+    if vendor == POSTGRESQL:
+        return None
+    return f"The job queue needs PostgreSQL; the database {alias!r} is {vendor}."
 
 
 def check_alias(alias: str, *, is_given: bool) -> None:
@@ -29,6 +41,6 @@ def alias_problem(alias: object) -> str | None:
         hint = did_you_mean(alias, connections.settings)
         return f"must be an alias of DATABASES, not {alias!r}.{hint}"
     vendor = connections[alias].vendor
-    if conf.mode == "queue" and vendor != "postgresql":
+    if conf.mode == "queue" and vendor != POSTGRESQL:
         return f"must be a PostgreSQL database; {alias!r} is {vendor}."
     return None

@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.embedded import exits
 from django_jobqueue.embedded.idleness import Idleness
 from django_jobqueue.embedded.life import EmbeddedLife
@@ -202,11 +203,10 @@ def worker(
 
 
 def _check(alias: str) -> None:
-    vendor = connections[alias].vendor
-    if vendor != "postgresql":
+    if problem := vendor_problem(alias):
         raise ImproperlyConfigured(
-            f"A worker needs PostgreSQL; the database {alias!r} is {vendor}. For tests "
-            'without it there is JOBQUEUE = {"MODE": "immediate"}.'
+            f"{problem} For tests without it there is JOBQUEUE = "
+            '{"MODE": "immediate"}.'
         )
     if not connections.settings[alias].get("AUTOCOMMIT", True):
         raise ImproperlyConfigured(
