@@ -18,6 +18,7 @@ from django.db import NotSupportedError, connections
 
 from django_jobqueue import middleware
 from django_jobqueue.conf import Conf, conf
+from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.domain.registry import handler_names, missing_modules, registry
 from django_jobqueue.exceptions import StoreUnavailable
@@ -92,6 +93,34 @@ def _combinations() -> Iterator[CheckMessage]:
             hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
             id="jobqueue.W001",
         )
+
+
+@register(TAG)
+def check_name(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """W012: a dict of our settings under another name, which nobody reads."""
+    return [
+        Warning(
+            f"The setting {name} looks like those of the job queue, which reads "
+            "JOBQUEUE alone.",
+            hint=f"Rename {name} to JOBQUEUE.",
+            id="jobqueue.W012",
+        )
+        for name in dir(settings)
+        if _is_like_ours(name) and _is_like_jobqueue(getattr(settings, name))
+    ]
+
+
+def _is_like_ours(name: str) -> bool:
+    if name == "JOBQUEUE" or not name.isupper():
+        return False
+    letters = name.replace("_", "").removeprefix("DJANGO")
+    return bool(get_close_matches(letters, ["JOBQUEUE"], cutoff=0.85))
+
+
+def _is_like_jobqueue(value: object) -> bool:
+    return isinstance(value, dict) and any(key in Conf.settings for key in value)
 
 
 @register(TAG)
@@ -278,11 +307,10 @@ def check_database_setting(
                 id="jobqueue.E005",
             )
         ]
-    vendor = connections[alias].vendor
-    if vendor != "postgresql":
+    if problem := vendor_problem(alias):
         return [
             Error(
-                f"The job queue needs PostgreSQL; the database {alias!r} is {vendor}.",
+                problem,
                 hint="Use django.db.backends.postgresql for it, or name another alias "
                 "in JOBQUEUE['DATABASE'].",
                 id="jobqueue.E006",
