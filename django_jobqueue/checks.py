@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 from django.db import NotSupportedError, connections
 
-from django_jobqueue import middleware
+from django_jobqueue import middleware, misnamed_settings
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.domain.policy import queue_problem
@@ -30,6 +30,7 @@ from django_jobqueue.workers import unfinished_jobs
 
 TAG: Final = "jobqueue"
 OLDEST: Final = 14
+register(misnamed_settings.check_name, TAG)
 
 
 @register(TAG)
@@ -93,34 +94,6 @@ def _combinations() -> Iterator[CheckMessage]:
             hint="Make LEASE longer, or STATEMENT_TIMEOUT shorter.",
             id="jobqueue.W001",
         )
-
-
-@register(TAG)
-def check_name(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> Iterable[CheckMessage]:
-    """W012: a dict of our settings under another name, which nobody reads."""
-    return [
-        Warning(
-            f"The setting {name} looks like those of the job queue, which reads "
-            "JOBQUEUE alone.",
-            hint=f"Rename {name} to JOBQUEUE.",
-            id="jobqueue.W012",
-        )
-        for name in dir(settings)
-        if _is_like_ours(name) and _is_like_jobqueue(getattr(settings, name))
-    ]
-
-
-def _is_like_ours(name: str) -> bool:
-    if name == "JOBQUEUE" or not name.isupper():
-        return False
-    letters = name.replace("_", "").removeprefix("DJANGO")
-    return bool(get_close_matches(letters, ["JOBQUEUE"], cutoff=0.85))
-
-
-def _is_like_jobqueue(value: object) -> bool:
-    return isinstance(value, dict) and any(key in Conf.settings for key in value)
 
 
 @register(TAG)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
@@ -22,9 +22,21 @@ def vendor_problem(alias: str) -> str | None:
     return f"The job queue needs PostgreSQL; the database {alias!r} is {vendor}."
 
 
-def check_alias(alias: str, *, is_given: bool) -> None:
-    """Raises InvalidArguments for an alias that cannot be used and was given by the
-    caller; ImproperlyConfigured for one that the project's settings name."""
+def postgresql_connection(alias: str) -> Any:
+    """Django's connection. In the modes that run jobs at enqueue it may be of another
+    kind, whose own error would puzzle. Raises ImproperlyConfigured."""
+    wrapper = connections[alias]
+    if wrapper.vendor != POSTGRESQL:
+        raise ImproperlyConfigured(vendor_problem(alias))
+    return wrapper
+
+
+def check_alias(alias: str, *, is_given: bool) -> bool:
+    """Whether jobs can be in this database in every mode.
+
+    Raises InvalidArguments for an alias that cannot be used and was given by the
+    caller; ImproperlyConfigured for one that the project's settings name.
+    """
     problem = alias_problem(alias)
     if problem and is_given:
         raise InvalidArguments(f"using {problem}")
@@ -33,6 +45,7 @@ def check_alias(alias: str, *, is_given: bool) -> None:
             "The database of the jobs, which JOBQUEUE['DATABASE'] or else "
             f"DATABASE_ROUTERS name, {problem}"
         )
+    return connections[alias].vendor == POSTGRESQL
 
 
 def alias_problem(alias: object) -> str | None:

@@ -73,8 +73,8 @@ def _database() -> str:
     """The database of the jobs and its server, as far as they are known before a
     connection is made; no password."""
     given = connection_parameters()
-    if service := given.get("service"):  # libpq alone reads its file
-        name, place = given.get("dbname"), f"by the service {service!r}"
+    if entry := given.get("service"):  # libpq alone reads its file
+        name, place = given.get("dbname"), f"by the service {entry!r}"
     else:
         found = {**_defaults(), **{k: v for k, v in given.items() if v}}
         name, place = found.get("dbname"), f"at {_server(found)}"

@@ -17,13 +17,12 @@ from itertools import count
 from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
-from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, ProgrammingError, connections, transaction
 from psycopg import sql
 from psycopg.types.datetime import TimestamptzLoader
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.databases import POSTGRESQL, check_alias, vendor_problem
+from django_jobqueue.domain.databases import check_alias, postgresql_connection
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import missing_tables
 from django_jobqueue.store.bounded import BoundedConnection
@@ -97,9 +96,8 @@ class DjangoDatabase:
     def __init__(self, alias: str | None = None) -> None:
         self.alias = conf.database if alias is None else alias
         if self.alias not in _usable:
-            check_alias(self.alias, is_given=alias is not None)
-            if connections[self.alias].vendor == POSTGRESQL:  # in every mode
-                _usable.add(self.alias)
+            lasts = check_alias(self.alias, is_given=alias is not None)
+            _usable.update({self.alias} if lasts else ())
 
     def fetch(self, statement: str, params: Params = EMPTY) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows. Raises what Django raises."""
@@ -140,7 +138,7 @@ class DjangoDatabase:
         """Run a statement that has no rows. Raises what Django raises."""
 
         def run() -> None:
-            with self._postgresql().cursor() as cursor:
+            with postgresql_connection(self.alias).cursor() as cursor:
                 self._execute(cursor, statement, params)
 
         self._again(run)
@@ -160,7 +158,7 @@ class DjangoDatabase:
         One of our own is ``read committed``, whatever the project's default: each
         statement sees what those that it waited for have done.
         """
-        wrapper = self._postgresql()
+        wrapper = postgresql_connection(self.alias)
         if not wrapper.get_autocommit():
             with transaction.atomic(using=self.alias):
                 return work()
@@ -173,19 +171,11 @@ class DjangoDatabase:
 
     def _cursor(self) -> Any:
         """One of Django's, whose times are in UTC also where others are local ones."""
-        wrapper = self._postgresql()
+        wrapper = postgresql_connection(self.alias)
         cursor = wrapper.cursor()
         if wrapper.timezone is not UTC:
             cursor.adapters.register_loader("timestamptz", _UTCLoader)
         return cursor
-
-    def _postgresql(self) -> Any:
-        """Django's connection. In the modes that run jobs at enqueue it may be of
-        another kind, whose own error would puzzle. Raises ImproperlyConfigured."""
-        wrapper = connections[self.alias]
-        if wrapper.vendor != POSTGRESQL:
-            raise ImproperlyConfigured(vendor_problem(self.alias))
-        return wrapper
 
     def _again(self, work: Callable[[], T]) -> T:
         """Do this, which is a transaction, until no other one comes in between."""

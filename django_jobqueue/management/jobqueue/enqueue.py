@@ -8,7 +8,6 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
-from django.utils import timezone
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.annotations import Annotations
@@ -27,6 +26,7 @@ from django_jobqueue.management.jobqueue.times import TIMES, moment
 from django_jobqueue.operations import get_job
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text import timezones
 
 OPTIONS: Final = (
     "--run-after",
@@ -203,7 +203,7 @@ def _add_options(parser: CommandParser) -> None:
 
 
 def _now() -> datetime:
-    return database_now() if conf.mode == "queue" else timezone.now()
+    return database_now() if conf.mode == "queue" else timezones.now()
 
 
 def _moment(flag: str, text: Any) -> Any:
