@@ -3,6 +3,7 @@ of their errors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from uuid import UUID
 
 from django.contrib import messages
@@ -57,26 +58,37 @@ def _found(request: HttpRequest, text: str) -> str:
         return permalink.address_of_job(request, id) or permalink.address_of_object(
             request, FailureGroup, id
         )
-    return (_named(request, text) or _with_words(request, text)) if text else ""
+    if not text:
+        return ""
+    return (
+        _type(request, text, catalogue.types_named)
+        or _failures_with(request, text)
+        or _type(request, text, catalogue.types_like)
+        or _jobs_with(request, text)
+    )
 
 
-def _named(request: HttpRequest, text: str) -> str:
+def _type(
+    request: HttpRequest, text: str, find: Callable[[str, Iterable[str]], list[str]]
+) -> str:
     """The page of the only job type that can be meant; empty if there is none."""
     if not may_view(request, JobType):
         return ""
-    found = catalogue.types_like(text, catalogue.job_types(request))
+    found = find(text, catalogue.job_types(request))
     return display.url_of("jobtype", found[0]) if len(found) == 1 else ""
 
 
-def _with_words(request: HttpRequest, text: str) -> str:
-    """The failures with these words, or else the jobs with them."""
-    query = urlencode({SEARCH_VAR: text})
+def _failures_with(request: HttpRequest, text: str) -> str:
     groups = FailureGroup._default_manager.all()
-    if may_view(request, FailureGroup) and searched(groups, text).exists():
-        return f"{address_of(request, 'failuregroup')}?{query}"
-    if may_view(request, ArchivedJob):
-        return f"{address_of(request, 'archivedjob')}?{query}"
-    return ""
+    if not (may_view(request, FailureGroup) and searched(groups, text).exists()):
+        return ""
+    return f"{address_of(request, 'failuregroup')}?{urlencode({SEARCH_VAR: text})}"
+
+
+def _jobs_with(request: HttpRequest, text: str) -> str:
+    if not may_view(request, ArchivedJob):
+        return ""
+    return f"{address_of(request, 'archivedjob')}?{urlencode({SEARCH_VAR: text})}"
 
 
 def _id(text: str) -> UUID | None:

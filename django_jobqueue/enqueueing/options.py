@@ -8,6 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol, TypedDict
 from uuid import UUID
 
+from django.conf import settings
+from django.utils import timezone
+
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.databases import alias_problem
@@ -33,6 +36,7 @@ from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.store.insert import NewJob
+from django_jobqueue.text import timezones
 from django_jobqueue.text.foreign_words import OPTIONS, advice
 from django_jobqueue.text.suggestions import did_you_mean
 
@@ -199,8 +203,11 @@ def time_problem(name: str, value: object, kinds: str) -> str | None:
 def _moment_problem(value: object, kinds: str) -> str | None:
     if not isinstance(value, datetime):
         return f"must be {kinds}, not {value!r}.{_moment_hint(value, kinds)}"
-    if value.tzinfo is None or value.utcoffset() is None:
-        return f"must be aware of its time zone; {value!r} is naive."
+    if settings.USE_TZ and timezone.is_naive(value):
+        return (
+            f"must be aware of its time zone; {value!r} is naive. Write "
+            "timezone.now(), or timezone.make_aware(…)."
+        )
     return None
 
 
@@ -253,6 +260,11 @@ def _text_problem(value: object) -> str | None:
     return f"must be a string that is not empty, not {value!r}."
 
 
+def _moment(value: Any) -> Any:
+    """Times without a zone are as Django's, where it has none."""
+    return timezones.aware(value) if isinstance(value, datetime) else value
+
+
 def _same(value: Any) -> Any:
     return value
 
@@ -279,6 +291,8 @@ _PROBLEMS: Final[dict[str, Callable[[Any], str | None]]] = {
     "using": alias_problem,
 }
 _NORMAL: Final[dict[str, Callable[[Any], Any]]] = {
+    "run_after": _moment,
+    "expires_at": _moment,
     "id": lambda value: None if value is None else as_id(value),
     "expires_in": to_duration,
     "tags": lambda value: tuple(value or ()),

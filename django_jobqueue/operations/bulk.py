@@ -20,7 +20,7 @@ from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations import bulk_counting, groups
-from django_jobqueue.operations.checks import check
+from django_jobqueue.operations.checks import check, checked_moment
 from django_jobqueue.operations.telling import tell
 from django_jobqueue.search.selection import FIELDS, Kind, Selection, Table, Term
 from django_jobqueue.store import operations
@@ -285,7 +285,9 @@ def _with(options: Options, given: dict[str, Any]) -> Options:
 
 def _checked(options: Options, per_minute: int | None) -> Options:
     """Raises InvalidArguments for what cannot be."""
-    check(priority=options.priority, queue=options.queue, run_after=options.run_after)
+    check(priority=options.priority, queue=options.queue)
+    run_after = checked_moment("run_after", options.run_after)
+    options = replace(options, run_after=run_after)
     if options.expiry not in EXPIRIES:
         raise InvalidArguments(f"expiry must be one of {', '.join(EXPIRIES)}.")
     if options.skip_replayed not in SKIPS:

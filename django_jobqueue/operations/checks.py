@@ -20,6 +20,7 @@ from django_jobqueue.enqueueing.options import Declared, time_problem
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import Database
+from django_jobqueue.text import timezones
 
 Name = str | Declared
 Names = Name | Iterable[Name]
@@ -39,16 +40,15 @@ def one_name(name: Name) -> str:
     raise InvalidArguments(f"A name must be a string, not {found!r}.")
 
 
-def check(
-    *,
-    priority: int | None = None,
-    queue: str | None = None,
-    **moments: datetime | None,
-) -> None:
+def checked_moment(name: str, moment: datetime | None) -> datetime | None:
+    """The same moment, with a time zone. Raises InvalidArguments."""
+    if problem := time_problem(name, moment, "a datetime"):
+        raise InvalidArguments(problem)
+    return None if moment is None else timezones.aware(moment)
+
+
+def check(*, priority: int | None = None, queue: str | None = None) -> None:
     """Raises InvalidArguments for what no job can have."""
-    for name, moment in moments.items():
-        if problem := time_problem(name, moment, "a datetime"):
-            raise InvalidArguments(problem)
     if priority is not None and (problem := priority_problem(priority)):
         raise InvalidArguments(f"priority {problem}")
     if queue is not None and (problem := queue_problem(queue)):

@@ -14,7 +14,7 @@ from uuid import UUID
 from django_jobqueue.domain.ids import several
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations.checks import check
+from django_jobqueue.operations.checks import checked_moment
 from django_jobqueue.operations.telling import tell
 from django_jobqueue.store import failure_groups
 from django_jobqueue.store.connection import DjangoDatabase
@@ -41,7 +41,7 @@ def resolve(
     may go on failing until it is replaced. Groups that regressed after ``seen`` are
     left as they are. Raises InvalidArguments.
     """
-    check(seen=seen)
+    seen = checked_moment("seen", seen)
     release = _text("in_release", in_release, RELEASE_LENGTH)
     changed = failure_groups.resolve(
         DjangoDatabase(using),
@@ -67,7 +67,7 @@ def ignore(
 
     Groups that regressed after ``seen`` are left as they are. Raises InvalidArguments.
     """
-    check(until=until, seen=seen)
+    until, seen = checked_moment("until", until), checked_moment("seen", seen)
     changed = failure_groups.ignore(
         DjangoDatabase(using), _keys(fingerprints), until=until, seen=seen, by=_who(by)
     )

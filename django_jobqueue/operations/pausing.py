@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django_jobqueue.operations.checks import Names, check, must_exist, names_of
+from django_jobqueue.operations.checks import (
+    Names,
+    checked_moment,
+    must_exist,
+    names_of,
+)
 from django_jobqueue.operations.telling import tell
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
@@ -25,7 +30,7 @@ def pause(
     the next claim on, everywhere, until ``resume`` or ``resume_at``. All of them or
     none: raises UnknownJobType, InvalidArguments.
     """
-    check(resume_at=resume_at)
+    resume_at = checked_moment("resume_at", resume_at)
     names, db = names_of(names), DjangoDatabase(using)
 
     def pause_all() -> list[str]:

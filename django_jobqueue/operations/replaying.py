@@ -20,6 +20,7 @@ from django_jobqueue.operations.checks import (
     check,
     check_attempts,
     checked_data,
+    checked_moment,
 )
 from django_jobqueue.operations.finding import get_job
 from django_jobqueue.operations.telling import tell
@@ -93,11 +94,11 @@ def _how(
     max_attempts: int | None,
     data: str | None = None,
 ) -> Replay:
-    check(run_after=run_after, priority=priority, queue=queue)
+    check(priority=priority, queue=queue)
     check_attempts(max_attempts)
     expiry, expires_at = _expiry(expires)
     return Replay(
-        run_after=run_after,
+        run_after=checked_moment("run_after", run_after),
         queue=queue,
         priority=priority,
         max_attempts=max_attempts,
@@ -110,8 +111,7 @@ def _how(
 
 def _expiry(expires: str | datetime | None) -> tuple[str, datetime | None]:
     if isinstance(expires, datetime):
-        check(expires=expires)
-        return "new", expires
+        return "new", checked_moment("expires", expires)
     if expires in ("keep", "same", None):
         return expires or "none", None
     raise InvalidArguments(

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django_jobqueue.domain.ids import Ids, keys_of
-from django_jobqueue.operations.checks import check
+from django_jobqueue.operations.checks import check, checked_moment
 from django_jobqueue.operations.telling import tell
 from django_jobqueue.store import cancel as store_cancel
 from django_jobqueue.store import reschedule as store_reschedule
@@ -47,7 +47,8 @@ def reschedule(
 ) -> list[UUID]:
     """Change when, how urgently or where these waiting jobs run; returns those that
     were still waiting. Raises InvalidArguments."""
-    check(run_after=run_after, priority=priority, queue=queue)
+    run_after = checked_moment("run_after", run_after)
+    check(priority=priority, queue=queue)
     changed = store_reschedule.reschedule(
         DjangoDatabase(using),
         keys_of(ids),

@@ -7,14 +7,17 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Protocol
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, transaction
+from django.utils import timezone
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain import ids
 from django_jobqueue.store import clock as store_clock
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.testing.savepoints import is_broken
+from django_jobqueue.text import timezones
 
 try:
     import time_machine
@@ -123,9 +126,9 @@ def _hold_python(
 
 def aware(moment: datetime) -> datetime:
     """The same moment, in UTC. Raises TypeError for what is no moment, ValueError if it
-    has no time zone."""
+    has no time zone where Django's times have one."""
     if not isinstance(moment, datetime):
         raise TypeError(f"{moment!r} is no moment: give a datetime.")
-    if moment.tzinfo is None or moment.utcoffset() is None:
+    if settings.USE_TZ and timezone.is_naive(moment):
         raise ValueError(f"{moment!r} is naive: give it a time zone.")
-    return moment.astimezone(UTC)
+    return timezones.aware(moment).astimezone(UTC)

@@ -90,7 +90,7 @@ def jobs(scene: Scene) -> dict[str, str]:
         ("removed", "gone"),
         ("no_such_word", ""),
         ("%", ""),
-        ("type:e_once", "once"),
+        ("type:rite_onc", "once"),
     ],
 )
 def test_archived_jobs(

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from django_jobqueue import get_job
 from django_jobqueue.conf import Conf, conf
 from tests.conftest import archived
 from tests.embedded.programs import Run, program  # noqa: F401
@@ -21,6 +22,7 @@ from django.db import connections
 from django.db.backends.signals import connection_created
 from django.utils import autoreload
 from django_jobqueue import signals
+from django_jobqueue import get_job
 from django_jobqueue.conf import Conf, conf
 
 SIGNALS = [one for one in vars(signals).values() if hasattr(one, "receivers")]
@@ -139,3 +141,11 @@ def test_it_is_refused_outside_of_the_main_thread() -> None:
         "another one use django_jobqueue.worker()."
     ]
     assert conf.queues is Conf.settings["QUEUES"].default
+
+
+@pytest.mark.django_db
+def test_it_is_refused_where_a_transaction_is_open() -> None:
+    made = jobs.add.enqueue(1)
+    with pytest.raises(CommandError, match="A transaction is open on .*'default'"):
+        call_command("runworkers", "--drain")
+    assert get_job(made.id).status == "queued"

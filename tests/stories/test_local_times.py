@@ -9,13 +9,14 @@ from unittest.mock import patch
 from uuid import UUID
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
-from django_jobqueue import operations
+from django_jobqueue import get_job, operations
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.management.jobqueue import replaying
@@ -217,3 +218,20 @@ def test_a_time_that_a_command_is_given_is_a_local_one() -> None:
     words = [jobs.add.name, '{"a": 1, "b": 2}', "--run-after", "2099-07-01T12:00"]
     call_command("jobqueue", "enqueue", *words, verbosity=0)
     assert [job.run_after for job in queued()] == [NOON]
+
+
+def test_a_time_that_is_chosen_in_python_is_as_djangos_are(ended: list[UUID]) -> None:
+    """Without a zone where Django's times have none."""
+    naive = settings.USE_TZ is False
+    noon = datetime(2099, 7, 1, 12) if naive else NOON
+    later = noon + timedelta(hours=1)
+    made = jobs.add.using(run_after=noon, expires_at=later).enqueue(1)
+    assert (made.run_after, made.expires_at) == (NOON, NOON + timedelta(hours=1))
+    operations.reschedule([made.id], run_after=later)
+    again = operations.replay(ended[0], run_after=noon, expires=later)
+    operations.pause(jobs.add.name, resume_at=noon)
+    draft = operations.bulk.draft("reschedule", Selection(Table.QUEUED), run_after=noon)
+    assert get_job(made.id).run_after == NOON + timedelta(hours=1)
+    assert (again.run_after, again.expires_at) == (NOON, NOON + timedelta(hours=1))
+    assert JobType.objects.get(name=jobs.add.name).resume_at == NOON
+    assert operations.bulk.get(draft.id).options.run_after == NOON

@@ -53,14 +53,18 @@ def look_up(
 
 
 def _with_whole_type(term: Term, names: Iterable[str]) -> Term:
-    """``type:send_receipt`` is the only job type whose name has that; so is the word
-    alone, unless it is in several names: then it is looked for in all texts."""
-    if term.field not in ("type", "text"):
+    """``type:receipt`` is the only job type whose name has that. A word alone is a job
+    type only if it is its name, or the last part of it; else it is looked for in all
+    texts, since "not" may be in one name and in many errors."""
+    if term.field == "text":
+        named = catalogue.types_named(term.value, names)
+        return Term("type", named[0]) if len(named) == 1 else term
+    if term.field != "type":
         return term
     found = catalogue.types_like(term.value, names)
     if len(found) == 1:
         return Term("type", found[0])
-    if not found or term.field == "text":
+    if not found:
         return term
     error = _("More than one job type has “%(name)s” in its name: %(names)s.")
     shown = ", ".join(found[:MOST_NAMES]) + (" …" if found[MOST_NAMES:] else "")

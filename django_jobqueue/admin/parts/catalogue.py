@@ -25,14 +25,19 @@ def job_types(request: HttpRequest) -> dict[str, JobType]:
     return {row.name: row for row in found}
 
 
-def types_like(text: str, names: Iterable[str]) -> list[str]:
-    """The job types that somebody means: the one of this name; or whose last part it
-    is; or those that have it in their names."""
+def types_named(text: str, names: Iterable[str]) -> list[str]:
+    """The job type of this name, or those whose last part it is."""
     known, wanted = sorted(names), text.lower()
     if text in known:
         return [text]
-    last = [name for name in known if name.lower().endswith(f".{wanted}")]
-    return last or [name for name in known if wanted in name.lower()]
+    return [name for name in known if name.lower().endswith(f".{wanted}")]
+
+
+def types_like(text: str, names: Iterable[str]) -> list[str]:
+    """The same, or else those that have it in their names."""
+    known = sorted(names)
+    named = types_named(text, known)
+    return named or [name for name in known if text.lower() in name.lower()]
 
 
 def queues(request: HttpRequest) -> dict[str, Queue]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
 
 from django_jobqueue import checks
 from django_jobqueue.conf import (
@@ -78,6 +79,14 @@ class Command(BaseCommand):
                 "runworkers listens to signals, so it must be called in the main "
                 "thread. In another one use django_jobqueue.worker()."
             )
+        for alias in connections:
+            if connections[alias].in_atomic_block:
+                raise CommandError(
+                    f"A transaction is open on the database {alias!r}, and it would be "
+                    "lost: runworkers closes all connections before it forks. Call it "
+                    "outside of transaction.atomic(); tests in a transaction have "
+                    "django_jobqueue.testing.drain()."
+                )
         flags = self._flags(options)
         with conf.override(flags), _logging(options["verbosity"]):
             if "MODULES" in flags:
