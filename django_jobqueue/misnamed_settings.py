@@ -16,13 +16,13 @@ from django_jobqueue.conf import Conf
 def check_name(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:
-    """W012: a dict of our settings under another name, which nobody reads."""
+    """W013: a dict of our settings under another name, which nobody reads."""
     return [
         Warning(
             f"The setting {name} looks like those of the job queue, which reads "
             "JOBQUEUE alone.",
             hint=f"Rename {name} to JOBQUEUE.",
-            id="jobqueue.W012",
+            id="jobqueue.W013",
         )
         for name in dir(settings)
         if _is_like_ours(name) and _is_like_jobqueue(getattr(settings, name))

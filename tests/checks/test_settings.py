@@ -1,4 +1,4 @@
-"""Checks of the settings: E001–E007, E009–E011 and W001–W012, with hints."""
+"""Checks of the settings: E001–E007, E009–E011 and W001–W013, with hints."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def test_good_settings_are_not_talked_about() -> None:
 @pytest.mark.parametrize(
     "name", ["JOB_QUEUE", "DJANGO_JOBQUEUE", "DJANGO_JOB_QUEUE", "JOBQUEUES", "JOBQUUE"]
 )
-def test_w012_a_dict_of_settings_under_another_name(name: str) -> None:
+def test_w013_a_dict_of_settings_under_another_name(name: str) -> None:
     with override_settings(**{name: {"MODE": "immediate"}}):
         (message,) = run_checks(tags=["jobqueue"])
     assert isinstance(message, Warning)
-    assert message.id == "jobqueue.W012"
+    assert message.id == "jobqueue.W013"
     assert message.msg == (
         f"The setting {name} looks like those of the job queue, which reads JOBQUEUE "
         "alone."
@@ -76,7 +76,7 @@ def test_w012_a_dict_of_settings_under_another_name(name: str) -> None:
         ("Q_CLUSTER", {"LEASE": 1}),
     ],
 )
-def test_w012_settings_of_others_are_not_talked_about(name: str, value: object) -> None:
+def test_w013_settings_of_others_are_not_talked_about(name: str, value: object) -> None:
     with override_settings(**{name: value}):
         assert run_checks(tags=["jobqueue"]) == []
 
