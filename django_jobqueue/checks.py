@@ -16,8 +16,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 from django.db import NotSupportedError, connections
 
-from django_jobqueue import middleware
+from django_jobqueue import middleware, misnamed_settings
 from django_jobqueue.conf import Conf, conf
+from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.domain.registry import handler_names, missing_modules, registry
 from django_jobqueue.exceptions import StoreUnavailable
@@ -29,6 +30,7 @@ from django_jobqueue.workers import unfinished_jobs
 
 TAG: Final = "jobqueue"
 OLDEST: Final = 14
+register(misnamed_settings.check_name, TAG)
 
 
 @register(TAG)
@@ -256,11 +258,10 @@ def check_database_setting(
                 id="jobqueue.E005",
             )
         ]
-    vendor = connections[alias].vendor
-    if vendor != "postgresql":
+    if problem := vendor_problem(alias):
         return [
             Error(
-                f"The job queue needs PostgreSQL; the database {alias!r} is {vendor}.",
+                problem,
                 hint="Use django.db.backends.postgresql for it, or name another alias "
                 "in JOBQUEUE['DATABASE'].",
                 id="jobqueue.E006",

@@ -26,7 +26,8 @@ def cancel(
     text = reason or (f"cancelled by {by}" if by else "cancelled")
     cancelled = store_cancel.cancel(DjangoDatabase(using), keys_of(ids), reason=text)
     count = len(cancelled.archived) + len(cancelled.asked)
-    tell("cancel", by, count, {"asked_to_stop": len(cancelled.asked)})
+    details = {"asked_to_stop": len(cancelled.asked), "reason": text}
+    tell("cancel", by, count, details)
     return cancelled
 
 

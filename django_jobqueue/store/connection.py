@@ -22,7 +22,7 @@ from psycopg import sql
 from psycopg.types.datetime import TimestamptzLoader
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.databases import check_alias
+from django_jobqueue.domain.databases import check_alias, postgresql_connection
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import missing_tables
 from django_jobqueue.store.bounded import BoundedConnection
@@ -96,8 +96,8 @@ class DjangoDatabase:
     def __init__(self, alias: str | None = None) -> None:
         self.alias = conf.database if alias is None else alias
         if self.alias not in _usable:
-            check_alias(self.alias, is_given=alias is not None)
-            _usable.add(self.alias)
+            lasts = check_alias(self.alias, is_given=alias is not None)
+            _usable.update({self.alias} if lasts else ())
 
     def fetch(self, statement: str, params: Params = EMPTY) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows. Raises what Django raises."""
@@ -138,7 +138,7 @@ class DjangoDatabase:
         """Run a statement that has no rows. Raises what Django raises."""
 
         def run() -> None:
-            with connections[self.alias].cursor() as cursor:
+            with postgresql_connection(self.alias).cursor() as cursor:
                 self._execute(cursor, statement, params)
 
         self._again(run)
@@ -158,7 +158,7 @@ class DjangoDatabase:
         One of our own is ``read committed``, whatever the project's default: each
         statement sees what those that it waited for have done.
         """
-        wrapper = connections[self.alias]
+        wrapper = postgresql_connection(self.alias)
         if not wrapper.get_autocommit():
             with transaction.atomic(using=self.alias):
                 return work()
@@ -171,7 +171,7 @@ class DjangoDatabase:
 
     def _cursor(self) -> Any:
         """One of Django's, whose times are in UTC also where others are local ones."""
-        wrapper = connections[self.alias]
+        wrapper = postgresql_connection(self.alias)
         cursor = wrapper.cursor()
         if wrapper.timezone is not UTC:
             cursor.adapters.register_loader("timestamptz", _UTCLoader)

@@ -9,7 +9,13 @@ from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing.commits import waiting
 from django_jobqueue.testing.seen import known_name_of, seen
-from django_jobqueue.testing.wanted import OTHER_TYPE, About, Wanted, shown
+from django_jobqueue.testing.wanted import (
+    OTHER_TYPE,
+    About,
+    Wanted,
+    check_about,
+    shown,
+)
 
 LISTED: Final = 10
 
@@ -40,8 +46,10 @@ def assert_enqueued(
     :param count: there are so many; then they are returned as a list.
 
     Returns the job. Raises AssertionError if there is none, or more, with what was
-    enqueued, most alike first; UnknownJobType for a name that is none.
+    enqueued, most alike first; UnknownJobType for a name that is none; TypeError for an
+    argument that there is not.
     """
+    check_about("assert_enqueued()", about)
     wanted = Wanted(job_type=known_name_of(handler), **about)
     found = seen()
     like = [one for one in found if not wanted.differences(one)]
@@ -63,8 +71,10 @@ def assert_enqueued(
 def assert_not_enqueued(handler: Any, **about: Unpack[About]) -> None:
     """Make sure that no job is like this; what is said as in ``assert_enqueued``.
 
-    Raises AssertionError, which lists them; UnknownJobType for a name that is none.
+    Raises AssertionError, which lists them; UnknownJobType for a name that is none;
+    TypeError for an argument that there is not.
     """
+    check_about("assert_not_enqueued()", about)
     wanted = Wanted(job_type=known_name_of(handler), **about)
     like = [one for one in seen() if not wanted.differences(one)]
     if like:

@@ -47,7 +47,8 @@ def drain(
     :param raise_errors: raise what a handler raised, when it is written what became of
         its job; but not ``Snooze``, ``Cancel``, nor ``Retry`` with attempts left.
 
-    Raises EndlessDrain after 1,000 jobs, unless there is a limit.
+    Raises EndlessDrain after 1,000 jobs, unless there is a limit; TypeError for an
+    ``until`` of another type.
     """
     if running.get() is not None:
         raise RuntimeError("drain() is called by a handler that drain() runs.")
@@ -101,6 +102,8 @@ def _span(
     go."""
     if until is None:
         return None
+    if not isinstance(until, datetime | timedelta):
+        raise TypeError(f"until must be a datetime or a timedelta, not {until!r}.")
     time = clock_that_stands() or stack.enter_context(clock())
     end = time.now + until if isinstance(until, timedelta) else aware(until)
     return time, end

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Final
 
 MOST: Final = 3
+NO_WORDS: Final[Mapping[str, str]] = {}
+
+
+def no_argument(
+    callee: str, name: str, known: Iterable[str], words: Mapping[str, str] = NO_WORDS
+) -> str:
+    """The message for an argument that there is not: with what ``words`` have for it,
+    else the most similar one, else all of them."""
+    names = list(known)
+    meant = f" {words[name]}." if name in words else did_you_mean(name, names)
+    hint = meant or f" Its arguments are {', '.join(names)}."
+    return f"{callee} has no argument {name!r}.{hint}"
 
 
 def did_you_mean(value: object, known: Iterable[str]) -> str:

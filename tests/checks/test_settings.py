@@ -1,4 +1,4 @@
-"""Checks of the settings: E001–E007, E009–E011 and W001–W011, with hints."""
+"""Checks of the settings: E001–E007, E009–E011 and W001–W013, with hints."""
 
 from __future__ import annotations
 
@@ -49,6 +49,36 @@ def one(**jobqueue: Any) -> CheckMessage:
 def test_good_settings_are_not_talked_about() -> None:
     assert found() == []
     assert found(LEASE=30, QUEUES=["mail"], RETENTION={"failed": None}) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["JOB_QUEUE", "DJANGO_JOBQUEUE", "DJANGO_JOB_QUEUE", "JOBQUEUES", "JOBQUUE"]
+)
+def test_w013_a_dict_of_settings_under_another_name(name: str) -> None:
+    with override_settings(**{name: {"MODE": "immediate"}}):
+        (message,) = run_checks(tags=["jobqueue"])
+    assert isinstance(message, Warning)
+    assert message.id == "jobqueue.W013"
+    assert message.msg == (
+        f"The setting {name} looks like those of the job queue, which reads JOBQUEUE "
+        "alone."
+    )
+    assert message.hint == f"Rename {name} to JOBQUEUE."
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("JOB_QUEUE", {"URL": "amqp://"}),
+        ("JOB_QUEUE", "mail"),
+        ("RQ_QUEUES", {"MODE": 1}),
+        ("QUEUE", {"MODE": 1}),
+        ("Q_CLUSTER", {"LEASE": 1}),
+    ],
+)
+def test_w013_settings_of_others_are_not_talked_about(name: str, value: object) -> None:
+    with override_settings(**{name: value}):
+        assert run_checks(tags=["jobqueue"]) == []
 
 
 def test_all_checks_of_the_job_queue_pass_in_these_tests() -> None:

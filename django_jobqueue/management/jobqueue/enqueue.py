@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.annotations import Annotations
 from django_jobqueue.domain.ids import as_id, id_of_text
 from django_jobqueue.domain.policy import ON_DUPLICATE
@@ -19,11 +20,13 @@ from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.data import UNKNOWN, data_of
 from django_jobqueue.management.jobqueue.enqueue_lines import EnqueueingLines
+from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.times import TIMES, local, moment
 from django_jobqueue.operations import get_job
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text import timezones
 from django_jobqueue.text.option_forms import as_flags
 
 
@@ -33,6 +36,7 @@ class Enqueue(Subcommand):
     name = "enqueue"
     summary = "Enqueue a job, or many, by the name of the job type."
     rest = "data"
+    reads_jobs = False  # there are modes that run the job here
     description = f"""\
 Enqueue one job by the name of its type, and print its id.
 
@@ -89,7 +93,7 @@ The data must fit the handler's parameters if the handler is known here."""
             raise CommandError(as_flags(str(error))) from error
 
     def _run(self, console: Console, options: dict[str, Any]) -> None:
-        now = database_now()
+        now = _now()
         how = {
             "run_after": _moment("--run-after", options["run_after"], now),
             "expires_at": _moment("--expires-at", options["expires_at"], now),
@@ -101,6 +105,8 @@ The data must fit the handler's parameters if the handler is known here."""
         expires_at = how["expires_at"]
         if expires_at and expires_at <= now:
             raise CommandError(f"--expires-at: {local(expires_at)} is past.")
+        if options["queue"] is not None:
+            warn_of_unknown(console, [options["queue"]])
         if options["lines"] is not None:
             if options["data"] or options["id"] or options["format"] == "json":
                 raise CommandError("DATA, --id and --format json are for a single job.")
@@ -169,6 +175,10 @@ def _add_options(parser: CommandParser) -> None:
         help="What becomes of a duplicate of a unique job: an error, or the id of the "
         "job that is there is printed (default: what the job type says).",
     )
+
+
+def _now() -> datetime:
+    return database_now() if conf.mode == "queue" else timezones.now()
 
 
 def _moment(flag: str, text: Any, now: datetime) -> Any:
