@@ -74,7 +74,8 @@ WITH held AS MATERIALIZED (
    USING held
    WHERE job.id = held.id AND held.status IS NOT NULL
   RETURNING {MOVED_OF_JOB}, job.attempts,
-            held.crashes, job.started_at, job.cancel_reason, held.status, held.waited,
+            least(job.crashes, 2147483645) + (%(crashed)s::boolean)::integer AS crashes,
+            job.started_at, job.cancel_reason, held.status, held.waited,
             held.ran, held.delivery, held.fingerprint, held.worker, held.release
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
