@@ -23,9 +23,9 @@ class JobQueueConfig(AppConfig):
 
     def ready(self) -> None:
         """Import checks and every app's handlers."""
-        from django_jobqueue import logs
+        from django_jobqueue import checks, jobs, logs  # noqa: F401
         from django_jobqueue.domain.registry import autodiscover
-        from django_jobqueue.execution import immediate  # noqa: F401
+        from django_jobqueue.execution import immediate
 
         logs.connect()
         immediate.connect()
