@@ -14,7 +14,7 @@ from django_jobqueue.domain import registry
 from django_jobqueue.domain.registry import handler_names, missing_modules
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.worker_config import Plan
-from django_jobqueue.store.connection import connection_parameters
+from django_jobqueue.store.session import connection_parameters
 from django_jobqueue.text.suggestions import did_you_mean
 
 logger = logging.getLogger("django_jobqueue.supervisor")

@@ -226,7 +226,7 @@ def test_a_duplicate_is_refused_where_its_type_does_not_say_otherwise() -> None:
     message = str(refused.value)
     assert message.startswith(f"Job {queued()[0].id} of type 'tests.sample.add_alone'")
     assert message.endswith(
-        "Nothing was enqueued. With --on-duplicate return it is no error."
+        "Nothing was enqueued. With --on-duplicate return that job is returned instead."
     )
     assert len(queued()) == 1
 
