@@ -22,10 +22,10 @@ class JobQueueConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Import checks and every app's handlers."""
-        from django_jobqueue import logs
+        """Import checks, the queue's own jobs and every app's handlers."""
+        from django_jobqueue import checks, follower_checks, jobs, logs  # noqa: F401
         from django_jobqueue.domain.registry import autodiscover
-        from django_jobqueue.execution import immediate  # noqa: F401
+        from django_jobqueue.execution import immediate
 
         logs.connect()
         immediate.connect()

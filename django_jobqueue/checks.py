@@ -16,8 +16,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 from django.db import NotSupportedError, connections
 
-from django_jobqueue import middleware
+from django_jobqueue import middleware, misnamed_settings
 from django_jobqueue.conf import Conf, conf
+from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.domain.registry import handler_names, missing_modules, registry
 from django_jobqueue.exceptions import StoreUnavailable
@@ -29,6 +30,7 @@ from django_jobqueue.workers import unfinished_jobs
 
 TAG: Final = "jobqueue"
 OLDEST: Final = 14
+register(misnamed_settings.check_name, TAG)
 
 
 @register(TAG)
@@ -212,28 +214,6 @@ def _slow(named: object, job_types: list[str]) -> CheckMessage:
 
 
 @register(TAG)
-def check_followers(
-    app_configs: Sequence[AppConfig] | None, **kwargs: Any
-) -> Iterable[CheckMessage]:
-    """E011: no job type follows, over others, on itself: that would never end."""
-    follower = {d.name: d.policy.on_complete for d in registry if d.policy.on_complete}
-    reported: set[str] = set()
-    for start in sorted(follower):
-        chain = [start]
-        while (name := follower.get(chain[-1])) is not None and name not in chain:
-            chain.append(name)
-        if name == start and start not in reported:
-            reported.update(chain)
-            yield Error(
-                f"These job types follow on each other without end: "
-                f"{' → '.join([*chain, start])}.",
-                hint="Leave out on_complete of one of them, or enqueue there by a "
-                "condition of your own.",
-                id="jobqueue.E011",
-            )
-
-
-@register(TAG)
 def check_autocommit(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:
@@ -278,11 +258,10 @@ def check_database_setting(
                 id="jobqueue.E005",
             )
         ]
-    vendor = connections[alias].vendor
-    if vendor != "postgresql":
+    if problem := vendor_problem(alias):
         return [
             Error(
-                f"The job queue needs PostgreSQL; the database {alias!r} is {vendor}.",
+                problem,
                 hint="Use django.db.backends.postgresql for it, or name another alias "
                 "in JOBQUEUE['DATABASE'].",
                 id="jobqueue.E006",

@@ -39,6 +39,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
+from django_jobqueue.retries import LONGEST, within_bounds
 from django_jobqueue.text.foreign_words import RAISED, advice
 
 if TYPE_CHECKING:
@@ -54,18 +55,24 @@ class EnqueueError(JobQueueError):
 
 
 class UnknownJobType(EnqueueError):
-    """No job type has this name. ``near`` lists the names most like it."""
+    """No job type has this name. ``near`` lists the names most like it; ``follows`` is
+    the job type whose jobs it was to follow on, if it was given as ``on_complete``."""
 
-    def __init__(self, name: str, near: list[str] | None = None) -> None:
+    def __init__(
+        self, name: str, near: list[str] | None = None, *, follows: str = ""
+    ) -> None:
         self.name = name
         self.near = near or []
+        self.follows = follows
         hint = (
             f" Did you mean {' or '.join(repr(n) for n in self.near)}?"
             if self.near
             else " Declare a handler for it with @job in an app's jobs.py, or run "
             "manage.py migrate where the handler is declared."
         )
-        super().__init__(f"There is no job type {name!r}.{hint}")
+        whose = f"on_complete of {follows!r}: " if follows else ""
+        there = "there" if whose else "There"
+        super().__init__(f"{whose}{there} is no job type {name!r}.{hint}")
 
 
 class InvalidArguments(EnqueueError, ValueError):
@@ -213,8 +220,9 @@ class Retry(HandlerWord):
     """Run this job again; the attempt is spent.
 
     ``after`` is the wait (a timedelta, or seconds); without it the job type's backoff
-    decides. When no attempt is left the job is archived as failed. Raises TypeError
-    for a wait in the place of the reason, and for one that is none.
+    decides. A wait below zero is none, and one above a year is a year. When no attempt
+    is left the job is archived as failed. Raises TypeError for a wait in the place of
+    the reason, and for one that is none.
     """
 
     def __init__(
@@ -232,7 +240,8 @@ class Retry(HandlerWord):
 class Snooze(HandlerWord):
     """Run this job again after ``for_`` (a timedelta, or seconds); costs no attempt.
 
-    Raises TypeError for a wait that is none.
+    A wait below zero is none, and one above a year is a year. Raises TypeError for a
+    wait that is none.
     """
 
     def __init__(self, for_: timedelta | float, reason: str = "") -> None:
@@ -264,11 +273,11 @@ class JobTimeout(TimeoutError):
 
 
 def _as_timedelta(name: str, value: timedelta | float) -> timedelta:
-    """A wait; anything may be given. Raises TypeError."""
+    """A wait that can be kept; anything may be given. Raises TypeError."""
     if isinstance(value, timedelta):
-        return value
-    if isinstance(value, int | float):
-        return timedelta(seconds=value)
+        return within_bounds(value)
+    if isinstance(value, int | float) and value == value:
+        return timedelta(seconds=min(max(value, 0), LONGEST.total_seconds()))
     hint = " Write moment - timezone.now()." if isinstance(value, datetime) else ""
     raise TypeError(
         f"{name} must be a timedelta or a number of seconds, not {value!r}.{hint}"

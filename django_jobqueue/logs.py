@@ -96,8 +96,9 @@ def log_failure(
         return
     failure = outcome.failure
     if failure is None:
-        reason = one_line(outcome.reason)
-        logger.info("%s: %s %s", what, outcome.verb.value, reason, extra=extra)
+        logger.info(
+            "%s %s", what, _ended_without_failure(context, outcome), extra=extra
+        )
         return
     cause = one_line(f"{failure.error_class}: {failure.message}")
     if outcome.verb is Verb.RETRY:
@@ -142,6 +143,18 @@ def _extra(context: Context) -> dict[str, Any]:
         "job_type": context.job_type,
         "attempt": context.attempt,
     }
+
+
+def _ended_without_failure(context: Context, outcome: Outcome) -> str:
+    """What became of an attempt that neither succeeded nor failed."""
+    if outcome.verb is Verb.CANCEL and context.cancelled:
+        return "is cancelled on request; the archived job has the reason"
+    said = {
+        Verb.SNOOZE: f"is snoozed for {outcome.wait.total_seconds():.1f} s",
+        Verb.CANCEL: "is cancelled",
+        Verb.RELEASE: "is released",
+    }.get(outcome.verb, outcome.verb.value)
+    return f"{said}: {one_line(outcome.reason)}" if outcome.reason else said
 
 
 def _put_off(outcome: Outcome) -> str:

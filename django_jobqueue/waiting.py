@@ -19,6 +19,7 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id
 from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.exceptions import JobNotFound
@@ -149,6 +150,7 @@ class Waiting:
         return False
 
 
+@sync_only("await_")
 def wait(id: UUID | str, timeout: float | None = None) -> Job:
     """Wait until this job is over, and return it.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
@@ -27,10 +28,16 @@ from django_jobqueue.backends.kept import kept_here
 from django_jobqueue.backends.restoring import recorded, unchecked
 from django_jobqueue.backends.results import JobTaskResult
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.domain.policy import priority_problem, queue_problem
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler_functions import handler_problem, where
+from django_jobqueue.enqueueing.options import time_problem
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.record import Record, record
+
+_NUMBERS: Final = (int, float, Decimal)
+_WHEN: Final = (datetime, timedelta)
 
 
 class JobQueueBackend(BaseTaskBackend):
@@ -64,6 +71,8 @@ class JobQueueBackend(BaseTaskBackend):
 
         Raises InvalidTask.
         """
+        if problem := _problem(task):
+            raise InvalidTask(problem)
         waits = isinstance(task.run_after, timedelta)
         try:
             super().validate_task(unchecked(task, run_after=None) if waits else task)
@@ -73,6 +82,7 @@ class JobQueueBackend(BaseTaskBackend):
             raise
         declare(task, self.policy_options)
 
+    @sync_only("aenqueue")
     def enqueue(
         self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> JobTaskResult:
@@ -93,6 +103,7 @@ class JobQueueBackend(BaseTaskBackend):
         await signals.asend(task_enqueued, type(self), task_result=result)
         return result
 
+    @sync_only("aenqueue_many")
     def enqueue_many(self, calls: Iterable[Call]) -> list[JobTaskResult]:
         """Enqueue calls, each ``(task, args, kwargs)``; return their results, in order.
 
@@ -110,6 +121,7 @@ class JobQueueBackend(BaseTaskBackend):
             await signals.asend(task_enqueued, type(self), task_result=result)
         return results
 
+    @sync_only("aget_result")
     def get_result(self, result_id: str) -> JobTaskResult:
         """The result with this id, with one query.
 
@@ -159,3 +171,15 @@ class JobQueueBackend(BaseTaskBackend):
             raise TaskResultDoesNotExist(str(found.job.id))
         runner = runner_at(found.job.job_type)
         return recorded(found, runner.task, runner.parameters)
+
+
+def _problem(task: Task) -> str | None:
+    """What is wrong with the options that Django gives a task, if they are of a type
+    that Django's own look at them cannot bear."""
+    if not isinstance(task.priority, _NUMBERS):
+        return f"priority {priority_problem(task.priority)}"
+    if not isinstance(task.queue_name, str):
+        return f"queue_name {queue_problem(task.queue_name)}"
+    if task.run_after is None or isinstance(task.run_after, _WHEN):
+        return None
+    return time_problem("run_after", task.run_after, "a datetime or a timedelta")

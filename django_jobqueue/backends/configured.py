@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, Final
 
 from django.apps import apps
@@ -11,7 +10,7 @@ from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.backends.backoff import as_backoff
-from django_jobqueue.backends.job_task import POLICY
+from django_jobqueue.backends.job_task import POLICY, hint_of_task
 from django_jobqueue.domain.policy import policy_of
 
 APP: Final = "django_jobqueue"
@@ -62,12 +61,10 @@ def check(
 
 def _one(alias: str, name: object, value: object) -> Iterator[CheckMessage]:
     if name not in POLICY:
-        near = get_close_matches(str(name), POLICY, 1)
+        hint = hint_of_task(str(name), POLICY).strip()
         yield Error(
             f"TASKS[{alias!r}]['OPTIONS'][{name!r}] is no option of jobs.",
-            hint=f"Did you mean {near[0]!r}?"
-            if near
-            else f"The options are {', '.join(POLICY)}.",
+            hint=hint or f"The options are {', '.join(POLICY)}.",
             id="jobqueue.E022",
         )
     elif problem := _problem({name: value}):

@@ -12,7 +12,12 @@ from django_jobqueue.backends.compat import (
     DEFAULT_TASK_QUEUE_NAME,
     task_backends,
 )
-from django_jobqueue.backends.job_task import POLICY, JobTask, PolicyOptions
+from django_jobqueue.backends.job_task import (
+    POLICY,
+    JobTask,
+    PolicyOptions,
+    hint_of_task,
+)
 
 
 @overload
@@ -46,7 +51,10 @@ def task(
     def declare(func: Callable[..., Any]) -> Any:
         task_class = task_backends[backend].task_class
         known = {field.name for field in fields(task_class)}
-        said = {k: v for k, v in options.items() if k in known or k not in POLICY}
+        for name in options.keys() - known - {*POLICY}:
+            hint = hint_of_task(name, {*known, *POLICY}, func.__name__)
+            raise TypeError(f"@task has no option {name!r}.{hint}")
+        said = {k: v for k, v in options.items() if k in known}
         return task_class(
             func=func,
             priority=priority,

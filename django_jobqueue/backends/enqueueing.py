@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,11 +17,13 @@ from django_jobqueue.backends.parameters import STAR
 from django_jobqueue.backends.restoring import unchecked
 from django_jobqueue.backends.results import JobTaskResult, new_result
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.arguments import refuse_call
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.policy import UNSET
 from django_jobqueue.enqueueing.enqueuer import Producer
 from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.enqueueing.options import Options
+from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.record import Made, made
 from django_jobqueue.store.rows import Job
@@ -135,10 +137,15 @@ def enqueue_many(
         for _, found in groupby(calls, key=lambda call: id(call[0]))
         if (group := list(found))
     ]
+    firsts = list(accumulate((len(group) for _, group in batches), initial=0))
+    bound = [
+        (batch, _data(batch, group, first), first)
+        for (batch, group), first in zip(batches, firsts, strict=False)
+    ]
     with transaction.atomic(using=DjangoDatabase().alias):
         ids = [
-            batch.producer.enqueue_many([batch.data(a, k) for _, a, k in group])
-            for batch, group in batches
+            batch.producer.enqueue_many(data, first=first)
+            for batch, data, first in bound
         ]
         found = _made([id for some in ids for id in some])
     return [
@@ -146,6 +153,17 @@ def enqueue_many(
         for (batch, group), some in zip(batches, ids, strict=True)
         for id, (_, args, kwargs) in zip(some, group, strict=True)
     ]
+
+
+def _data(batch: Enqueueing, calls: Sequence[Call], first: int) -> list[dict[str, Any]]:
+    """The data of these calls, of which the ``first`` has this number."""
+    found: list[dict[str, Any]] = []
+    try:
+        for _, args, kwargs in calls:
+            found.append(batch.data(args, kwargs))
+    except (InvalidArguments, TypeError) as error:
+        refuse_call(first + len(found), error)
+    return found
 
 
 def _made(ids: list[UUID]) -> Mapping[UUID, Made | Job]:
@@ -157,5 +175,5 @@ def _made(ids: list[UUID]) -> Mapping[UUID, Made | Job]:
 def _moment(run_after: datetime | timedelta) -> datetime:
     """When a job is due, aware of its time zone."""
     if isinstance(run_after, timedelta):
-        run_after = timezones.now() + run_after
+        run_after = timezones.now() + max(run_after, timedelta(0))
     return timezones.aware(run_after)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack
 from uuid import UUID
 
 from django_jobqueue.backends.compat import Task, TaskResult
+from django_jobqueue.domain.arguments import several_calls
 from django_jobqueue.domain.policy import UNSET, Policy, Unset
 from django_jobqueue.domain.states import Delivery
-from django_jobqueue.text.suggestions import did_you_mean
+from django_jobqueue.text.foreign_words import HANDLER, no_attribute, option_hint
 
 BackoffOfTask = Callable[[BaseException, TaskResult], float | None]
+# Words of ours for which tasks have those of Django.
+_AS_DJANGO: Final = (("@job(", "@task("), (" queue=", " queue_name="))
 NOT_POLICY: Final = ("queue", "priority", "takes_context")  # a Task has its own
 POLICY: Final = tuple(
     field.name for field in fields(Policy) if field.name not in NOT_POLICY
@@ -29,6 +32,7 @@ BOTH: Final = (
 )
 _NOT_CHANGED: Final = ("func", "takes_context")
 _DJANGOS: Final = ("priority", "queue_name", "run_after", "backend")
+OF_CALLS: Final = frozenset({*PER_JOB, *BOTH, *_DJANGOS})  # what using() may say
 
 
 class PolicyOptions(TypedDict, total=False):
@@ -106,6 +110,16 @@ class JobTask(Task):
         )
         return f"{type(self).__qualname__}({', '.join(said)})"
 
+    if not TYPE_CHECKING:  # or every attribute would be right
+
+        def __getattr__(self, name: str) -> Any:
+            """Raises AttributeError, with what to write."""
+            try:
+                own = object.__getattribute__(self, "func").__name__
+            except AttributeError:  # a copy that is not filled yet
+                own = "task"
+            no_attribute(self, name, OF_TASKS, own)
+
     def using(self, **options: Unpack[JobOptions]) -> JobTask:
         """The same task with other options for the jobs that it enqueues.
 
@@ -122,7 +136,7 @@ class JobTask(Task):
         known = [f.name for f in fields(self) if f.name not in _NOT_CHANGED]
         for name in changes:
             if name not in known:
-                hint = did_you_mean(name, known)
+                hint = hint_of_task(name, known, self.name)
                 raise TypeError(f"using() has no option {name!r}.{hint}")
         changed: JobTask = replace(self, **changes)
         return changed
@@ -133,7 +147,8 @@ class JobTask(Task):
         All or none, in the caller's transaction. Raises what ``enqueue`` raises.
         """
         backend: Any = self.get_backend()
-        many: list[TaskResult] = backend.enqueue_many([(self, (), c) for c in calls])
+        given = [(self, (), call) for call in several_calls(calls)]
+        many: list[TaskResult] = backend.enqueue_many(given)
         return many
 
     async def aenqueue_many(
@@ -141,9 +156,24 @@ class JobTask(Task):
     ) -> list[TaskResult]:
         """``enqueue_many`` for async code."""
         backend: Any = self.get_backend()
-        given = [(self, (), call) for call in calls]
+        given = [(self, (), call) for call in several_calls(calls)]
         many: list[TaskResult] = await backend.aenqueue_many(given)
         return many
+
+
+def _as_django(text: str) -> str:
+    for ours, theirs in _AS_DJANGO:
+        text = text.replace(ours, theirs)
+    return text
+
+
+OF_TASKS: Final = {word: _as_django(text) for word, text in HANDLER.items()}
+
+
+def hint_of_task(name: str, known: Iterable[str], task: str = "task") -> str:
+    """What to write instead of an option that a task does not have, as a sentence that
+    follows another one."""
+    return _as_django(option_hint(name, known, task))
 
 
 def said(task: Task) -> dict[str, Any]:

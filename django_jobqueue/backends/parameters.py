@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django_jobqueue.backends.compat import normalize_json
+from django_jobqueue.backends.job_task import OF_CALLS, POLICY, hint_of_task
 from django_jobqueue.domain.annotations import Annotations
 from django_jobqueue.domain.arguments import Parameters
 from django_jobqueue.exceptions import InvalidArguments
@@ -59,6 +60,8 @@ class TaskParameters(Parameters):
 
         Raises InvalidCall, which is a TypeError, and TypeError for what JSON lacks.
         """
+        if not isinstance(kwargs, Mapping):
+            raise InvalidCall(Parameters.problem(self, kwargs))
         listed: Any = normalize_json(list(args))
         named: Any = normalize_json(kwargs)
         if STAR in named:
@@ -71,6 +74,16 @@ class TaskParameters(Parameters):
         except (InvalidArguments, TypeError) as error:
             raise InvalidCall(self._named(error)) from None
         return {**data, STAR: {"args": len(listed)}} if listed else data
+
+    def near(self, name: str) -> str:
+        """A guess what was meant by a parameter that there is not, as a sentence, or
+        nothing."""
+        option = {"queue": "queue_name"}.get(name, name)
+        if option in OF_CALLS:
+            return f" It is an option of the job: using({option}=…).enqueue(…)."
+        if name in POLICY:
+            return f" It holds for all jobs of a task: @task({name}=…)."
+        return hint_of_task(name, self.names, self.function.rpartition(".")[2])
 
     def problem(self, data: object) -> str | None:
         """Why this data cannot be given to the function; None if it can."""

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from json.encoder import encode_basestring
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.domain.annotations import Annotations
+from django_jobqueue.domain.policy import option_of_types
 from django_jobqueue.exceptions import InvalidArguments, InvalidResult
-from django_jobqueue.text.foreign_words import OF_ONE_JOB, OPTIONS, advice
+from django_jobqueue.text.foreign_words import OF_JOBS, OPTIONS, advice
 from django_jobqueue.text.suggestions import did_you_mean
 
 MAX_DEPTH: Final = 100
@@ -123,9 +124,14 @@ class Parameters:
     def near(self, name: str) -> str:
         """A guess what was meant by a parameter that there is not, as a sentence, or
         nothing."""
-        if name in OF_ONE_JOB:
+        if name in OF_JOBS:
             return f" It is an option of the job: using({name}=…).enqueue(…)."
-        return did_you_mean(name, self.names) or advice(name, OPTIONS)
+        handler = self.function.rpartition(".")[2]
+        return (
+            option_of_types(name)
+            or did_you_mean(name, self.names)
+            or advice(name, OPTIONS, handler)
+        )
 
     def call_problem(self, data: object) -> str | None:
         """Why a job with this data is not enqueued; None if it is.
@@ -186,6 +192,12 @@ def several_calls(calls: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, A
             f"{type(calls).__name__}. For one job write enqueue(…)."
         )
     return calls
+
+
+def refuse_call(index: int, error: Exception) -> NoReturn:
+    """Raise this error again; it says in which of several calls it is."""
+    error.args = (f"calls[{index}]: {error}",)
+    raise error
 
 
 def to_json(

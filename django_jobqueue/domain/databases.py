@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
@@ -9,10 +11,32 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.text.suggestions import did_you_mean
 
+POSTGRESQL: Final = "postgresql"
 
-def check_alias(alias: str, *, is_given: bool) -> None:
-    """Raises InvalidArguments for an alias that cannot be used and was given by the
-    caller; ImproperlyConfigured for one that the project's settings name."""
+
+def vendor_problem(alias: str) -> str | None:
+    """The sentence about a database of another kind, whoever needs PostgreSQL there."""
+    vendor = connections[alias].vendor
+    if vendor == POSTGRESQL:
+        return None
+    return f"The job queue needs PostgreSQL; the database {alias!r} is {vendor}."
+
+
+def postgresql_connection(alias: str) -> Any:
+    """Django's connection. In the modes that run jobs at enqueue it may be of another
+    kind, whose own error would puzzle. Raises ImproperlyConfigured."""
+    wrapper = connections[alias]
+    if wrapper.vendor != POSTGRESQL:
+        raise ImproperlyConfigured(vendor_problem(alias))
+    return wrapper
+
+
+def check_alias(alias: str, *, is_given: bool) -> bool:
+    """Whether jobs can be in this database in every mode.
+
+    Raises InvalidArguments for an alias that cannot be used and was given by the
+    caller; ImproperlyConfigured for one that the project's settings name.
+    """
     problem = alias_problem(alias)
     if problem and is_given:
         raise InvalidArguments(f"using {problem}")
@@ -21,6 +45,7 @@ def check_alias(alias: str, *, is_given: bool) -> None:
             "The database of the jobs, which JOBQUEUE['DATABASE'] or else "
             f"DATABASE_ROUTERS name, {problem}"
         )
+    return connections[alias].vendor == POSTGRESQL
 
 
 def alias_problem(alias: object) -> str | None:
@@ -29,6 +54,6 @@ def alias_problem(alias: object) -> str | None:
         hint = did_you_mean(alias, connections.settings)
         return f"must be an alias of DATABASES, not {alias!r}.{hint}"
     vendor = connections[alias].vendor
-    if conf.mode == "queue" and vendor != "postgresql":
+    if conf.mode == "queue" and vendor != POSTGRESQL:
         return f"must be a PostgreSQL database; {alias!r} is {vendor}."
     return None

@@ -16,7 +16,7 @@ from django_jobqueue import retries
 from django_jobqueue.conf import CAPTURES, CENTURY, GREATEST, conf
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.retries import Backoff
-from django_jobqueue.text.foreign_words import OF_ONE_JOB, OPTIONS, advice
+from django_jobqueue.text.foreign_words import OF_ONE_JOB, option_hint
 from django_jobqueue.text.suggestions import did_you_mean
 
 NAME_LENGTH: Final = 100
@@ -119,8 +119,8 @@ def policy_of(where: str, options: dict[str, Any]) -> Policy:
     values = {name: several_times(value) for name, value in options.items()}
     for name, value in values.items():
         if name not in _PROBLEMS:
-            hint = _of_one_job(name) or advice(name, OPTIONS)
-            hint = hint or did_you_mean(name, _PROBLEMS)
+            handler = where.rpartition(".")[2]
+            hint = _of_one_job(name, handler) or option_hint(name, _PROBLEMS, handler)
             raise ImproperlyConfigured(
                 f"@job on {where}: there is no option {name!r}.{hint}"
             )
@@ -142,10 +142,10 @@ def option_of_types(name: str) -> str:
     return f" It holds for all jobs of a type: @job({name}=…)."
 
 
-def _of_one_job(name: str) -> str:
+def _of_one_job(name: str, handler: str) -> str:
     if name not in OF_ONE_JOB:
         return ""
-    return f" It belongs to one job: handler.using({name}=…).enqueue(…)."
+    return f" It belongs to one job: {handler}.using({name}=…).enqueue(…)."
 
 
 def name_problem(name: object) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, Final, Protocol
 
@@ -19,6 +18,7 @@ from django_jobqueue.domain.arguments import Parameters
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.retry_decision import Outcome
+from django_jobqueue.text.suggestions import near_names
 
 
 class Ending(Protocol):
@@ -122,8 +122,7 @@ class Registry:
 
     def near(self, name: str, others: list[str] | None = None) -> list[str]:
         """Names most like this one, among those declared and ``others``."""
-        names = sorted({*self._by_name, *self._promised, *(others or [])})
-        return get_close_matches(name, names, n=3)
+        return near_names(name, {*self._by_name, *self._promised, *(others or [])})
 
     def _keep_promises(self) -> None:
         for name, make in list(self._promised.items()):

@@ -5,25 +5,43 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Never, Self
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
-from django_jobqueue.conf import conf
+from django_jobqueue.conf import Conf, conf
+from django_jobqueue.domain.databases import vendor_problem
+from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.embedded import exits
 from django_jobqueue.embedded.idleness import Idleness
 from django_jobqueue.embedded.life import EmbeddedLife
 from django_jobqueue.embedded.supervisor import EmbeddedSupervisor
 from django_jobqueue.host.start_line import log_start
 from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.text.suggestions import no_argument
 
 logger = logging.getLogger("django_jobqueue.worker")
 
 LAST_STEPS: Final = 8.0  # seconds for what comes after the grace, at the very most
 POLL: Final = 0.01  # seconds
+
+OPTIONS: Final = ("queues", "threads", "async_slots", "grace")
+_SLOTS: Final = "Write threads=… for sync handlers, async_slots=… for async ones"
+_PROCESSES: Final = (
+    "It runs in threads of this process; manage.py runworkers starts processes"
+)
+# Of other job queues, and what to write instead.
+OTHER_OPTIONS: Final[Mapping[str, str]] = {
+    "concurrency": _SLOTS,
+    "processes": _PROCESSES,
+    "queue": "Write queues=[…]",
+    "slots": _SLOTS,
+    "timeout": "Write grace=…, the seconds that running jobs have after stop()",
+    "workers": _PROCESSES,
+}
 
 # What a fork has of its parent's workers. To let it go would be to close connections
 # that are the parent's.
@@ -168,6 +186,7 @@ def worker(
     threads: int | None = None,
     async_slots: int | None = None,
     grace: float | None = None,
+    **unknown: Never,
 ) -> EmbeddedWorker:
     """A worker that runs in threads of this process::
 
@@ -179,20 +198,20 @@ def worker(
     (``async_slots``), and the seconds that running jobs have to end after ``stop()``
     (``grace``).
 
-    Raises ValueError if nothing could run, and TypeError for a string of ``queues``.
+    Raises ValueError for a value that cannot be, or if nothing could run; TypeError for
+    one of a wrong type, and for an option that there is not.
     """
-    if isinstance(queues, str):
-        raise TypeError(f"queues must be a list of names: queues=[{queues!r}].")
+    for name in unknown:
+        raise TypeError(no_argument("worker()", name, OPTIONS, OTHER_OPTIONS))
+    _check_options(queues, threads=threads, async_slots=async_slots, grace=grace)
     queues = conf.queues if queues is None else queues
     threads = conf.threads if threads is None else threads
     async_slots = conf.async_slots if async_slots is None else async_slots
-    if min(threads, async_slots) < 0 or threads + async_slots == 0:
+    if threads + async_slots == 0:
         raise ValueError(
             f"With threads={threads} and async_slots={async_slots} nothing can run."
         )
     grace = conf.grace if grace is None else grace
-    if grace < 0:
-        raise ValueError(f"grace must be at least 0, not {grace}.")
     plan = Plan(
         queues=tuple(queues) if queues else None,
         threads=threads,
@@ -201,12 +220,26 @@ def worker(
     return EmbeddedWorker(plan, grace=grace)
 
 
+def _check_options(queues: Any, **numbers: Any) -> None:
+    """Raises TypeError, ValueError for what the settings of these names cannot be."""
+    if isinstance(queues, str):
+        raise TypeError(f"queues must be a list of names: queues=[{queues!r}].")
+    names = list(queues) if isinstance(queues, Collection) else queues
+    for name, value in {"queues": names, **numbers}.items():
+        setting = Conf.settings[name.upper()]
+        if value is not None and (problem := setting.problem(value)):
+            error = ValueError if setting.is_of_kind(value) else TypeError
+            raise error(f"{name} {problem}.")
+    for queue in names or ():
+        if problem := queue_problem(queue):
+            raise ValueError(f"queues has the name of no queue: one {problem}")
+
+
 def _check(alias: str) -> None:
-    vendor = connections[alias].vendor
-    if vendor != "postgresql":
+    if problem := vendor_problem(alias):
         raise ImproperlyConfigured(
-            f"A worker needs PostgreSQL; the database {alias!r} is {vendor}. For tests "
-            'without it there is JOBQUEUE = {"MODE": "immediate"}.'
+            f"{problem} For tests without it there is JOBQUEUE = "
+            '{"MODE": "immediate"}.'
         )
     if not connections.settings[alias].get("AUTOCOMMIT", True):
         raise ImproperlyConfigured(

@@ -9,12 +9,16 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.core.exceptions import SynchronousOnlyOperation
 
-from django_jobqueue.domain.arguments import several_calls
+from django_jobqueue.domain.arguments import refuse_call, several_calls
+from django_jobqueue.domain.async_code import explain
+from django_jobqueue.domain.policy import option_of_types
 from django_jobqueue.domain.registry import Declaration, registry
-from django_jobqueue.enqueueing.enqueuer import Data, Producer, in_async_code
+from django_jobqueue.enqueueing.enqueuer import Data, Producer
 from django_jobqueue.enqueueing.options import JobOptions, Options
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text.foreign_words import option_hint
+from django_jobqueue.text.option_forms import as_keywords
 
 
 def enqueue(
@@ -32,7 +36,7 @@ def enqueue(
     try:
         return producer.enqueue(checked)
     except SynchronousOnlyOperation as error:
-        raise in_async_code("enqueue") from error
+        explain(error, "enqueue", "aenqueue")
 
 
 async def aenqueue(
@@ -52,11 +56,17 @@ def enqueue_many(
     All or none, in the caller's transaction. Raises what ``enqueue`` raises.
     """
     declaration, producer = _named(job_type, options)
-    checked = [_checked(declaration, call) for call in several_calls(calls)]
+    checked: list[Data] = []
+    several = several_calls(calls)
+    try:
+        for call in several:
+            checked.append(_checked(declaration, call))
+    except InvalidArguments as error:
+        refuse_call(len(checked), error)
     try:
         return producer.enqueue_many(checked)
     except SynchronousOnlyOperation as error:
-        raise in_async_code("enqueue_many") from error
+        explain(error, "enqueue_many", "aenqueue_many")
 
 
 async def aenqueue_many(
@@ -75,20 +85,25 @@ def _named(
             "enqueue of its own."
         )
     declaration = registry.get(job_type)
-    if declaration is not None:
-        _refuse_arguments(declaration, options)
+    for name in options.keys() - JobOptions.__annotations__.keys():
+        raise TypeError(_no_option(name, job_type, declaration))
     return declaration, Producer(job_type, declaration, Options().but(options))
 
 
-def _refuse_arguments(declaration: Declaration, options: Mapping[str, Any]) -> None:
-    """Raises TypeError for an argument of the handler where options are."""
-    for name in options.keys() - JobOptions.__annotations__.keys():
-        if name in declaration.parameters.names:
-            raise TypeError(
-                f"{name!r} is a parameter of {declaration.parameters.function}(), not "
-                "an option of a job. The data is one dict: "
-                f"enqueue({declaration.name!r}, {{{name!r}: …}})."
-            )
+def _no_option(name: str, job_type: str, declaration: Declaration | None) -> str:
+    """Why this is no option of a job, and what to write instead."""
+    parameters = None if declaration is None else declaration.parameters
+    if parameters is not None and name in parameters.names:
+        return (
+            f"{name!r} is a parameter of {parameters.function}(), not an option of a "
+            f"job. The data is one dict: enqueue({job_type!r}, {{{name!r}: …}})."
+        )
+    hint = option_of_types(name)
+    if name in ("args", "kwargs"):
+        hint = f" The data is one dict: enqueue({job_type!r}, {{…}})."
+    elif not hint:
+        hint = as_keywords(option_hint(name, JobOptions.__annotations__))
+    return f"There is no option {name!r} of a job.{hint}"
 
 
 def _checked(declaration: Declaration | None, given: object) -> Data:
@@ -98,7 +113,7 @@ def _checked(declaration: Declaration | None, given: object) -> Data:
     if declaration is not None and (
         problem := declaration.parameters.call_problem(data)
     ):
-        raise InvalidArguments(problem)
+        raise InvalidArguments(as_keywords(problem))
     if not isinstance(data, dict):
         raise InvalidArguments(
             f"The data of a job must be an object, not {type(data).__name__}."

@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from django.core.exceptions import SynchronousOnlyOperation
 from django.dispatch import Signal
 
 from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain import unique_keys
-from django_jobqueue.domain.arguments import to_json
+from django_jobqueue.domain.arguments import refuse_call, to_json
 from django_jobqueue.domain.ids import new_id, new_ids
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
@@ -27,15 +26,6 @@ from django_jobqueue.store.insert import Inserted, NewJob
 from django_jobqueue.store.rows import Job
 
 Data = dict[str, Any]
-
-
-def in_async_code(name: str) -> SynchronousOnlyOperation:
-    """The error of this function in async code, where Django does not let it reach the
-    database."""
-    return SynchronousOnlyOperation(
-        f"{name}() cannot be called in async code, such as an async view. Write "
-        f"await a{name}(…), which takes the same arguments."
-    )
 
 
 class Producer:
@@ -74,14 +64,20 @@ class Producer:
         self._tell(signals.job_enqueued, job=inserted.job)
         return inserted.job
 
-    def enqueue_many(self, calls: list[Data]) -> list[UUID]:
+    def enqueue_many(self, calls: list[Data], *, first: int = 0) -> list[UUID]:
         """Enqueue each call, all or none; return the ids, in order. Raises the same,
-        and InvalidArguments for options of a single job."""
+        and InvalidArguments for options of a single job. ``first`` is the number of
+        the first call, for messages."""
         for name in ("id", "unique_key"):
             if getattr(self.options, name) is not None:
                 raise InvalidArguments(f"{name} is for one job, not for enqueue_many.")
         limit, ids = conf.max_data_bytes, new_ids(len(calls))
-        texts = [to_json(data, limit=limit) for data in calls]
+        texts: list[str] = []
+        try:
+            for data in calls:
+                texts.append(to_json(data, limit=limit))
+        except InvalidArguments as error:
+            refuse_call(first + len(texts), error)
         if not calls:
             return []
         new = self._as_of_now() if self._policy.captured else self._new
@@ -197,8 +193,8 @@ class Producer:
         return DuplicateJob(
             f"Job {which} of type {self._new.job_type!r} is {status} already and has "
             f"the same {self._by(rule)}; there is one at a time, until it is "
-            f"{rule.until}.{more} Nothing was enqueued. The error's job is that job; "
-            "with on_duplicate='return' it is returned instead.",
+            f"{rule.until}.{more} Nothing was enqueued. With on_duplicate='return' "
+            "that job is returned instead.",
             job,
         )
 
@@ -211,7 +207,8 @@ class Producer:
             if declaration is not None:
                 found.append(declaration)
             elif name not in known:
-                raise UnknownJobType(name, registry.near(name, known))
+                follows = "" if is_own else self._new.job_type
+                raise UnknownJobType(name, registry.near(name, known), follows=follows)
         job_types.declare(db, found)
 
     def _tell(self, signal: Signal, **arguments: object) -> None:

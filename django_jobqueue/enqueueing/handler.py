@@ -22,14 +22,16 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
 
 from django_jobqueue.domain import unique_keys as unique
-from django_jobqueue.domain.arguments import Parameters, several_calls
+from django_jobqueue.domain.arguments import Parameters, refuse_call, several_calls
+from django_jobqueue.domain.async_code import explain
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.policy import UNSET, Unset, name_problem, policy_of
 from django_jobqueue.domain.registry import Declaration, default_name, registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.enqueueing import handler_functions
-from django_jobqueue.enqueueing.enqueuer import Producer, in_async_code
+from django_jobqueue.enqueueing.enqueuer import Producer
 from django_jobqueue.enqueueing.options import JobOptions, Options, follower_problem
+from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.retries import Backoff
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text.foreign_words import HANDLER, no_attribute
@@ -58,7 +60,8 @@ class Handler(Generic[P, R]):
     if not TYPE_CHECKING:  # or every attribute would be right
 
         def __getattr__(self, name: str) -> Any:
-            no_attribute(self, name, HANDLER)
+            own = vars(self).get("__name__", "handler")
+            no_attribute(self, name, HANDLER, own)
 
     @property
     def name(self) -> str:
@@ -75,7 +78,7 @@ class Handler(Generic[P, R]):
 
         Raises InvalidArguments, and TypeError for an option that there is not.
         """
-        chosen = self._producer.options.but(options)
+        chosen = self._producer.options.but(options, self.function.__name__)
         return Handler(self.function, self.declaration, chosen)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
@@ -90,7 +93,7 @@ class Handler(Generic[P, R]):
         try:
             return self._producer.enqueue(data)
         except SynchronousOnlyOperation as error:
-            raise in_async_code("enqueue") from error
+            explain(error, "enqueue", "aenqueue")
 
     async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """``enqueue`` for async code."""
@@ -101,12 +104,17 @@ class Handler(Generic[P, R]):
 
         All or none, in the caller's transaction. Raises what ``enqueue`` raises.
         """
-        parameters = self.declaration.parameters
-        bound = [parameters.bind_call(call) for call in several_calls(calls)]
+        bind, bound = self.declaration.parameters.bind_call, []
+        several = several_calls(calls)
+        try:
+            for call in several:
+                bound.append(bind(call))
+        except InvalidArguments as error:
+            refuse_call(len(bound), error)
         try:
             return self._producer.enqueue_many(bound)
         except SynchronousOnlyOperation as error:
-            raise in_async_code("enqueue_many") from error
+            explain(error, "enqueue_many", "aenqueue_many")
 
     async def aenqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
         """``enqueue_many`` for async code."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from typing import Final, get_origin
+from typing import Any, Final, get_origin
 
 SELF: Final = ("self", "cls")
 BUILT_IN: Final = (
@@ -53,6 +53,12 @@ def handler_problem(function: object) -> str | None:
         return "what is built in cannot be a handler. Write a function that calls it."
     if getattr(function, "__name__", "") == "<lambda>":
         return "a lambda has no name to find it by. Write a function: def …"
+    if first := _self_of_function(function):
+        return (
+            f"its first parameter is {first!r}, which no job gives to a function. For "
+            "the job itself name it 'context' and say takes_context=True, or call "
+            "current_job()."
+        )
     return _generator_problem(function)
 
 
@@ -73,4 +79,14 @@ def _takes_self(function: object) -> bool:
     outer, _, _ = getattr(function, "__qualname__", "").rpartition(".")
     if not outer or outer.endswith("<locals>") or not inspect.isfunction(function):
         return False
-    return next(iter(inspect.signature(function).parameters), None) in SELF
+    return _first(function) in SELF
+
+
+def _self_of_function(function: object) -> str | None:
+    """The first parameter of a plain function, if it is what methods begin with."""
+    found = _first(function) if inspect.isfunction(function) else None
+    return found if found in SELF else None
+
+
+def _first(function: Any) -> str | None:
+    return next(iter(inspect.signature(function).parameters), None)

@@ -37,8 +37,7 @@ from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.store.insert import NewJob
 from django_jobqueue.text import timezones
-from django_jobqueue.text.foreign_words import OPTIONS, advice
-from django_jobqueue.text.suggestions import did_you_mean
+from django_jobqueue.text.foreign_words import option_hint
 
 TAGS_BYTES: Final = 10_000
 
@@ -107,15 +106,14 @@ class Options:
     on_duplicate: str | None = None
     using: str | None = None
 
-    def but(self, given: Mapping[str, Any]) -> Options:
+    def but(self, given: Mapping[str, Any], handler: str = "handler") -> Options:
         """These options, and what is ``given`` instead. Raises InvalidArguments, and
-        TypeError for an option that there is not."""
+        TypeError for an option that there is not; ``handler`` is its name there."""
         kept = {}
         for name, value_or_generator in given.items():
             value = several_times(value_or_generator)
             if name not in _PROBLEMS:
-                hint = option_of_types(name) or advice(name, OPTIONS)
-                hint = hint or did_you_mean(name, _PROBLEMS)
+                hint = option_of_types(name) or option_hint(name, _PROBLEMS, handler)
                 raise TypeError(f"There is no option {name!r} of a job.{hint}")
             if value is not None and (problem := _PROBLEMS[name](value)):
                 raise InvalidArguments(f"{name} {problem}")
@@ -126,7 +124,20 @@ class Options:
                 "expires_at and expires_in are two moments after which the job is not "
                 "started; give one of them."
             )
+        if problem := options._never_due():
+            raise InvalidArguments(problem)
         return options
+
+    def _never_due(self) -> str | None:
+        """Why a job could not be started: it would expire before it is due."""
+        after, end = self.run_after, self.expires_at
+        if after is None or end is None:
+            return None
+        if isinstance(after, timedelta):
+            if not after:
+                return None  # what expired a moment ago does so as if it had waited
+            after = timezones.now() + after
+        return None if after < end else expires_first(after, end)
 
     def new_job(self, job_type: str, declaration: Declaration | None) -> NewJob:
         """What is to be inserted, from these options and the code's policy. Raises
@@ -192,6 +203,14 @@ def follower_problem(job_type: str, follower: str) -> str | None:
     if problem:
         return f"must be a handler of (job, status), which it is called with: {problem}"
     return None
+
+
+def expires_first(run_after: datetime, expires_at: datetime) -> str:
+    """What is wrong with a job that expires before it is due."""
+    return (
+        f"expires_at must be later than run_after: the job would be due at "
+        f"{run_after} and not be started after {expires_at}."
+    )
 
 
 def time_problem(name: str, value: object, kinds: str) -> str | None:
@@ -265,6 +284,11 @@ def _moment(value: Any) -> Any:
     return timezones.aware(value) if isinstance(value, datetime) else value
 
 
+def _due(value: Any) -> Any:
+    """A wait below zero is none."""
+    return max(value, timedelta(0)) if isinstance(value, timedelta) else _moment(value)
+
+
 def _same(value: Any) -> Any:
     return value
 
@@ -291,7 +315,7 @@ _PROBLEMS: Final[dict[str, Callable[[Any], str | None]]] = {
     "using": alias_problem,
 }
 _NORMAL: Final[dict[str, Callable[[Any], Any]]] = {
-    "run_after": _moment,
+    "run_after": _due,
     "expires_at": _moment,
     "id": lambda value: None if value is None else as_id(value),
     "expires_in": to_duration,

@@ -85,6 +85,7 @@ class Attempt:
         claimed: float,
         told: Callable[[Attempt], None] = _ignore,
         save: Callable[[Context], None] = _ignore,
+        sent: float | None = None,
     ) -> None:
         self.job = job
         self.declaration = declaration
@@ -92,6 +93,9 @@ class Attempt:
         self.timeout = timeout  # seconds, the effective one
         self.worker = worker
         self.claimed = claimed  # time.monotonic() when the claim came back
+        # The same before it was sent: a commit may take long, and the times of the job
+        # count from the statement.
+        self.sent = claimed if sent is None else sent
         self.told = told  # it has something to tell
         self.save = save  # its metadata
         self._lock = threading.Lock()
@@ -106,7 +110,7 @@ class Attempt:
     @property
     def waited(self) -> float:
         """Seconds from when the job was due to its start."""
-        return self.job.waited + self.started - self.claimed
+        return self.job.waited + self.started - self.sent
 
     @property
     def is_telling(self) -> bool:
@@ -121,7 +125,7 @@ class Attempt:
     @property
     def unwanted(self) -> Outcome | None:
         """What it comes to without being started; None if it is to be started."""
-        return unwanted(self.job, self.asked, self.max_attempts, self.claimed)
+        return unwanted(self.job, self.asked, self.max_attempts, self.sent)
 
     def begin(self) -> Any:
         """Start; returns what to call the handler with.

@@ -113,7 +113,7 @@ def outcome_of(
 
 
 def unwanted(
-    job: ClaimedJob, asked: Asked, max_attempts: int | None, claimed: float
+    job: ClaimedJob, asked: Asked, max_attempts: int | None, sent: float
 ) -> Outcome | None:
     """What a job comes to without being started; None if it is to be started."""
     if asked is Asked.CANCEL:
@@ -122,7 +122,7 @@ def unwanted(
         return STOPPED
     if none_left := _no_attempt_left(job, max_attempts):
         return none_left
-    if job.expires_in is None or time.monotonic() - claimed < job.expires_in:
+    if job.expires_in is None or time.monotonic() - sent < job.expires_in:
         return None
     return EXPIRED
 

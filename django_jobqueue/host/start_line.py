@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from django.db import connections
+from psycopg.pq import Conninfo
 
 from django_jobqueue import logs
 from django_jobqueue.conf import conf
+from django_jobqueue.domain import registry
 from django_jobqueue.domain.registry import handler_names, missing_modules
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.store.session import connection_parameters
+from django_jobqueue.text.suggestions import did_you_mean
 
 logger = logging.getLogger("django_jobqueue.supervisor")
+
+DEFAULT_PORT: Final = "5432"
 
 
 def log_start(plan: Plan, processes: int | None) -> None:
@@ -31,6 +38,8 @@ def log_start(plan: Plan, processes: int | None) -> None:
         _database(),
         f"release {conf.release}" if conf.release else "no release is set",
     )
+    for queue, hint in _unlikely_queues(plan):
+        logger.warning("No handler names the queue %r.%s", queue, hint)
     for module in missing_modules():
         logger.warning(
             "JOBQUEUE['MODULES'] names %r, which no installed app has", module
@@ -43,6 +52,15 @@ def log_start(plan: Plan, processes: int | None) -> None:
         )
 
 
+def _unlikely_queues(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Queues to claim from that only look like one of a handler. Any name is right, as
+    each enqueue may choose another queue; so one like none is not talked about."""
+    known = {declaration.policy.queue for declaration in registry.registry}
+    for queue in plan.queues or ():
+        if queue not in known and (hint := did_you_mean(queue, known)):
+            yield queue, hint
+
+
 def _room(plan: Plan, processes: int | None) -> str:
     kind = "an embedded worker"
     if processes is not None:
@@ -52,10 +70,31 @@ def _room(plan: Plan, processes: int | None) -> str:
 
 
 def _database() -> str:
-    """The database of the jobs as its settings have it, but for the password."""
-    alias = conf.database
-    settings = connections[alias].settings_dict
-    name = settings.get("NAME") or settings.get("OPTIONS", {}).get("service") or "?"
-    host = settings.get("HOST") or "the local socket"
-    port = f":{settings['PORT']}" if settings.get("PORT") else ""
-    return f"database {alias!r}, which is {name!r} at {host}{port}"
+    """The database of the jobs and its server, as far as they are known before a
+    connection is made; no password."""
+    given = connection_parameters()
+    if entry := given.get("service"):  # libpq alone reads its file
+        name, place = given.get("dbname"), f"by the service {entry!r}"
+    else:
+        found = {**_defaults(), **{k: v for k, v in given.items() if v}}
+        name, place = found.get("dbname"), f"at {_server(found)}"
+    which = f"which is {name!r} " if name else ""
+    return f"database {conf.database!r}, {which}{place}"
+
+
+def _defaults() -> dict[str, str]:
+    """The environment's PGHOST, PGPORT …, and what was compiled into libpq."""
+    return {
+        option.keyword.decode(): option.val.decode()
+        for option in Conninfo.get_defaults()
+        if option.val
+    }
+
+
+def _server(found: Mapping[str, Any]) -> str:
+    host, port = found.get("host") or found.get("hostaddr"), found.get("port")
+    if host:
+        return f"{host}:{port}" if port else str(host)
+    if port and str(port) != DEFAULT_PORT:
+        return f"the local socket of port {port}"
+    return "the local socket"

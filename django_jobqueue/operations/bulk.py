@@ -14,6 +14,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.conf import GREATEST
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id, new_id
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import BulkKind, BulkState
@@ -49,6 +50,7 @@ UNDOABLE: Final = (
 )
 
 
+@sync_only()
 def draft(
     kind: str,
     selection: Selection,
@@ -86,6 +88,7 @@ def draft(
     return get(id)
 
 
+@sync_only()
 def count(id: Id) -> Operation:
     """Count the jobs of a draft here, to the end; returns it with its ``total``.
 
@@ -97,6 +100,7 @@ def count(id: Id) -> Operation:
     return get(operation.id)
 
 
+@sync_only()
 def start(
     id: Id,
     *,
@@ -139,11 +143,13 @@ def start(
     return started
 
 
+@sync_only()
 def pause(id: Id, *, by: str = "") -> bool:
     """Let it rest after the chunk at hand, until ``resume``."""
     return _move(id, operations.ACTIVE, BulkState.PAUSED, "pause", by)
 
 
+@sync_only()
 def resume(id: Id, *, by: str = "") -> bool:
     """Let it go on where it is: after a pause or an error, or if its job is gone."""
     operation, db, job = get(id), DjangoDatabase(), new_id()
@@ -163,12 +169,14 @@ def resume(id: Id, *, by: str = "") -> bool:
     return resumed
 
 
+@sync_only()
 def stop(id: Id, *, by: str = "") -> bool:
     """End it after the chunk at hand; what it did stays. A draft is discarded so."""
     states = (BulkState.DRAFT, *operations.OPEN)
     return _move(id, states, BulkState.STOPPED, "stop", by)
 
 
+@sync_only()
 def undo(id: Id, *, by: str = "") -> Operation:
     """Cancel the jobs that a replay created and that have not started.
 
@@ -180,6 +188,7 @@ def undo(id: Id, *, by: str = "") -> Operation:
     return get(made.id)
 
 
+@sync_only()
 def draft_undo(id: Id, *, by: str = "") -> Operation:
     """The same, drafted: nothing happens before ``start``."""
     operation = get(id)
@@ -193,6 +202,7 @@ def draft_undo(id: Id, *, by: str = "") -> Operation:
     return draft(BulkKind.CANCEL, waiting, reason="undone", by=by, undo_of=operation.id)
 
 
+@sync_only()
 def get(id: Id) -> Operation:
     """The bulk operation with this id. Raises LookupError, InvalidArguments."""
     operation = operations.read(DjangoDatabase(), as_id(id))

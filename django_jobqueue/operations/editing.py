@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.exceptions import JobChanged, NotEditable
 from django_jobqueue.operations.checks import checked_data
 from django_jobqueue.operations.finding import get_job
@@ -15,6 +16,7 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rows import Job
 
 
+@sync_only()
 def edit_data(
     id: UUID | str,
     data: Mapping[str, Any],

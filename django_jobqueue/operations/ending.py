@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.checks import check_attempts
@@ -13,6 +14,7 @@ from django_jobqueue.store import fail as store_fail
 from django_jobqueue.store.connection import DjangoDatabase
 
 
+@sync_only()
 def fail(
     ids: Ids, *, reason: str, using: str | None = None, by: str = ""
 ) -> list[UUID]:
@@ -23,6 +25,7 @@ def fail(
     return ended
 
 
+@sync_only()
 def allow_attempts(
     ids: Ids, max_attempts: int, *, using: str | None = None, by: str = ""
 ) -> list[UUID]:

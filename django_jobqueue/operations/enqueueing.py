@@ -7,11 +7,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.enqueueing import by_name
 from django_jobqueue.operations.telling import tell
 from django_jobqueue.store.rows import Job
 
 
+@sync_only()
 def enqueue(
     job_type: str,
     data: Mapping[str, Any],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id
 from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.exceptions import JobNotFound
@@ -13,6 +14,7 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rows import Job
 
 
+@sync_only()
 def get_job(id: UUID | str, *, using: str | None = None) -> Job:
     """The job with this id, queued or archived. Raises JobNotFound,
     InvalidArguments.

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.exceptions import InvalidArguments
@@ -26,6 +27,7 @@ NOTE_LENGTH: Final = 5_000  # characters
 Fingerprints = UUID | str | Iterable[UUID | str]
 
 
+@sync_only()
 def resolve(
     fingerprints: Fingerprints,
     *,
@@ -54,6 +56,7 @@ def resolve(
     return changed
 
 
+@sync_only()
 def ignore(
     fingerprints: Fingerprints,
     *,
@@ -75,6 +78,7 @@ def ignore(
     return changed
 
 
+@sync_only()
 def reopen(
     fingerprints: Fingerprints, *, using: str | None = None, by: str = ""
 ) -> list[UUID]:
@@ -87,6 +91,7 @@ def reopen(
     return changed
 
 
+@sync_only()
 def assign(
     fingerprints: Fingerprints, assignee: str, *, using: str | None = None, by: str = ""
 ) -> list[UUID]:
@@ -100,6 +105,7 @@ def assign(
     return changed
 
 
+@sync_only()
 def note(
     fingerprints: Fingerprints, text: str, *, using: str | None = None, by: str = ""
 ) -> list[UUID]:

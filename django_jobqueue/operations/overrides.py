@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, Final
 
 from django_jobqueue.conf import GREATEST
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.policy import LONGEST, NO_LIMIT, priority_problem
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.checks import Name, must_exist, one_name
@@ -27,6 +28,7 @@ Number = int | None | Same
 Span = timedelta | None | Same
 
 
+@sync_only()
 def override(
     name: Name,
     *,

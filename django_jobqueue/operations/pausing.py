@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.checks import (
     Names,
     checked_moment,
@@ -11,10 +13,11 @@ from django_jobqueue.operations.checks import (
     names_of,
 )
 from django_jobqueue.operations.telling import tell
-from django_jobqueue.store import job_types
+from django_jobqueue.store import clock, job_types
 from django_jobqueue.store.connection import DjangoDatabase
 
 
+@sync_only()
 def pause(
     names: Names,
     *,
@@ -28,10 +31,12 @@ def pause(
 
     ``names`` is one name, or several; a handler stands for its job type. It holds from
     the next claim on, everywhere, until ``resume`` or ``resume_at``. All of them or
-    none: raises UnknownJobType, InvalidArguments.
+    none: raises UnknownJobType, and InvalidArguments, also for an end that is past.
     """
     resume_at = checked_moment("resume_at", resume_at)
     names, db = names_of(names), DjangoDatabase(using)
+    if resume_at is not None and resume_at <= clock.seen(db):
+        raise InvalidArguments(f"resume_at must be in the future, not {resume_at}.")
 
     def pause_all() -> list[str]:
         changed = job_types.pause(
@@ -46,6 +51,7 @@ def pause(
     return changed
 
 
+@sync_only()
 def resume(
     names: Names,
     *,

@@ -7,6 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of, several
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.exceptions import InvalidArguments
@@ -16,6 +17,7 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.prune import Rule
 
 
+@sync_only()
 def prune_rules(
     *,
     status: str | None = None,
@@ -39,6 +41,7 @@ def prune_rules(
     return [rule for rule in found if rule.status in statuses]
 
 
+@sync_only()
 def prune_jobs(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
     """Delete these archived jobs, with their failures; returns those that there were.
 
@@ -49,6 +52,7 @@ def prune_jobs(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID
     return gone
 
 
+@sync_only()
 def prune(
     rules: Rule | Iterable[Rule], *, using: str | None = None, by: str = ""
 ) -> Generator[tuple[Rule, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from django_jobqueue import signals
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
 from django_jobqueue.execution.lost_attempts import tell_lost
 from django_jobqueue.operations.telling import tell
@@ -13,6 +14,7 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rescue import Rescued
 
 
+@sync_only()
 def release(ids: Ids, *, using: str | None = None, by: str = "") -> list[Rescued]:
     """Take these running jobs from workers that are gone, or whose lease lapsed, at
     once and not when a supervisor comes to it.

@@ -7,9 +7,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.options import expires_first
 from django_jobqueue.exceptions import (
     InvalidArguments,
     JobNotFound,
@@ -31,6 +33,7 @@ from django_jobqueue.store.replay import Replay
 from django_jobqueue.store.rows import Job
 
 
+@sync_only()
 def replay(
     id: UUID | str,
     *,
@@ -63,6 +66,7 @@ def replay(
     return get_job(made[job.id], using=using)
 
 
+@sync_only()
 def replay_many(
     ids: Ids,
     *,
@@ -96,9 +100,12 @@ def _how(
 ) -> Replay:
     check(priority=priority, queue=queue)
     check_attempts(max_attempts)
+    run_after = checked_moment("run_after", run_after)
     expiry, expires_at = _expiry(expires)
+    if run_after and expires_at and expires_at <= run_after:
+        raise InvalidArguments(expires_first(run_after, expires_at))
     return Replay(
-        run_after=checked_moment("run_after", run_after),
+        run_after=run_after,
         queue=queue,
         priority=priority,
         max_attempts=max_attempts,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id
 from django_jobqueue.operations.telling import tell
 
 
+@sync_only()
 def reveal(id: UUID | str, *, by: str) -> None:
     """Tell that somebody sees the secrets in this job's data. Raises
     InvalidArguments."""

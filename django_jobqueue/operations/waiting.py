@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
 from django_jobqueue.operations.checks import check, checked_moment
 from django_jobqueue.operations.telling import tell
@@ -14,6 +15,7 @@ from django_jobqueue.store.cancel import Cancelled
 from django_jobqueue.store.connection import DjangoDatabase
 
 
+@sync_only()
 def cancel(
     ids: Ids, *, reason: str = "", using: str | None = None, by: str = ""
 ) -> Cancelled:
@@ -24,10 +26,12 @@ def cancel(
     text = reason or (f"cancelled by {by}" if by else "cancelled")
     cancelled = store_cancel.cancel(DjangoDatabase(using), keys_of(ids), reason=text)
     count = len(cancelled.archived) + len(cancelled.asked)
-    tell("cancel", by, count, {"asked_to_stop": len(cancelled.asked)})
+    details = {"asked_to_stop": len(cancelled.asked), "reason": text}
+    tell("cancel", by, count, details)
     return cancelled
 
 
+@sync_only()
 def run_now(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
     """Let these waiting jobs run now; returns those that were still waiting."""
     changed = store_reschedule.reschedule(DjangoDatabase(using), keys_of(ids), now=True)
@@ -35,6 +39,7 @@ def run_now(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
     return changed
 
 
+@sync_only()
 def reschedule(
     ids: Ids,
     *,

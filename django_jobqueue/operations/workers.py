@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
+from django.db import connections, transaction
+
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations.telling import tell
@@ -11,6 +16,7 @@ from django_jobqueue.store import workers
 from django_jobqueue.store.connection import DjangoDatabase
 
 
+@sync_only()
 def ask_workers(
     ids: int | Iterable[int], what: str, *, using: str | None = None, by: str = ""
 ) -> list[int]:
@@ -18,17 +24,21 @@ def ask_workers(
     alive.
 
     Drained workers claim nothing until they are resumed. Stopped and restarted ones
-    finish what runs and end; a restarted one has a successor at once.
+    finish what runs and end; a restarted one has a successor at once. In a transaction
+    they are asked when it is committed.
     """
     if what not in ("drain", "resume", "stop", "restart"):
         raise InvalidArguments(
             f"A worker can be asked to drain, resume, stop or restart, not {what!r}."
         )
-    asked = workers.ask(DjangoDatabase(using), _numbers(ids), what)
+    asked = _ask(
+        DjangoDatabase(using), _numbers(ids), partial(workers.ask, desired=what)
+    )
     tell(f"{what} workers", by, len(asked), {"workers": asked})
     return asked
 
 
+@sync_only()
 def ask_where(
     ids: int | Iterable[int], *, using: str | None = None, by: str = ""
 ) -> list[int]:
@@ -36,11 +46,26 @@ def ask_where(
 
     Within about a second, or with their next heartbeat, they write the stacks of their
     jobs and threads to the column ``answer`` of their rows: no values of variables, no
-    more than 64 KB, secrets masked.
+    more than 64 KB, secrets masked. In a transaction they are asked when it is
+    committed.
     """
-    asked = workers.ask_where(DjangoDatabase(using), _numbers(ids))
+    asked = _ask(DjangoDatabase(using), _numbers(ids), workers.ask_where)
     tell("ask workers where they are", by, len(asked), {"workers": asked})
     return asked
+
+
+def _ask(
+    db: DjangoDatabase, ids: list[int], ask: Callable[[DjangoDatabase, list[int]], Any]
+) -> list[int]:
+    """Ask these workers, at the end of the transaction that is open here: it would keep
+    their rows locked, and so their leases from being renewed."""
+    if not connections[db.alias].in_atomic_block:
+        asked: list[int] = ask(db, ids)
+        return asked
+    alive = workers.alive(db, ids)
+    if alive:
+        transaction.on_commit(partial(ask, db, alive), using=db.alias)
+    return alive
 
 
 def _numbers(ids: int | Iterable[int]) -> list[int]:

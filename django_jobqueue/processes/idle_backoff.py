@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import workers
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import is_contended
+from django_jobqueue.store.halving import BRIEF
 
 # The first ones are short, because a job may have been committed just before this
 # worker said that it listens.
@@ -15,6 +19,7 @@ FIRST: Final = (0.05, 0.05, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # seconds
 APART: Final = 0.0025  # seconds from the end of a claim to the next one
 FAST_AFTER: Final = 0.05  # seconds
 POLL: Final = 0.005  # seconds
+LOCKED_REST: Final = 2.0  # seconds until a row that is locked is written to again
 
 
 class Rests:
@@ -59,9 +64,22 @@ class Sign:
         self.is_out = False
         self._worker = worker
         self._connection = connection
+        self._again_at = 0.0  # time.monotonic()
 
-    def put(self, out: bool) -> None:
-        """Put the sign out, or take it in. Raises StoreUnavailable."""
-        if out != self.is_out:
-            workers.set_listening(self._connection, self._worker, out)
-            self.is_out = out
+    def put(self, out: bool) -> bool:
+        """Put the sign out, or take it in; False if that cannot be done now, since
+        somebody has locked the row: then the worker polls. Raises StoreUnavailable."""
+        if out == self.is_out:
+            return True
+        if time.monotonic() < self._again_at:
+            return False
+        try:
+            with self._connection.patience(BRIEF):
+                workers.set_listening(self._connection, self._worker, out)
+        except StoreUnavailable as error:
+            if not is_contended(error):
+                raise
+            self._again_at = time.monotonic() + LOCKED_REST
+            return False
+        self.is_out = out
+        return True

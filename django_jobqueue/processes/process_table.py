@@ -39,6 +39,8 @@ class Seat(NamedTuple):
     calls: int  # worker: how often it heard that an operator asks for something
     condemned: int  # worker: a handler hangs; it will end, and wants a successor
     eased: int  # keeper: it had nothing to do, and its last renewal was for longer
+    unrenewed: int  # keeper: lease_time() of its last renewal, in milliseconds, if its
+    # row has been locked since, so that it was not renewed with the others; else 0
     lost: int  # keeper: its lease was not renewed, because somebody rescued its jobs
     desired: int  # keeper: what an operator asks for, an index into DESIRES
     inquiry: int  # keeper: the number of the last question where it is now; 0 is none
@@ -47,7 +49,8 @@ class Seat(NamedTuple):
     def leased_at(self, renewed_at: float, lease: float) -> float:
         """lease_time() from which its lease counts, after the last renewal."""
         longer = lease * EASE if self.eased else 0.0
-        return max(renewed_at + longer, self.registered / 1_000)
+        last = self.unrenewed / 1_000 if self.unrenewed else renewed_at
+        return max(last + longer, self.registered / 1_000)
 
     def is_overdue(self, renewed_at: float, now: float, lease: float) -> bool:
         """Whether its lease was not renewed for too long."""

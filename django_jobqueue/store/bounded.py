@@ -20,6 +20,7 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
     """
 
     bound: float = 15.0  # seconds
+    patience: float = 0.0  # seconds; its lock_timeout, as it was set last
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

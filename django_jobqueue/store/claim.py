@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+import psycopg
+
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import marks
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.errors import is_refusal
 from django_jobqueue.store.hot import HotStatement
 from django_jobqueue.store.marks import FROM_MARK, LANES, LaneMark
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
@@ -67,10 +71,14 @@ _PICK_ALONE = """
           FOR UPDATE SKIP LOCKED
 """
 
+# Numbers that plain SQL set to the greatest that there is stay there; a fence begins
+# again at the least, so that it differs. Else one such row would fail every claim.
 _CLAIM = """
 UPDATE jobqueue_queuedjob AS job
    SET status = 'running', worker_id = %(worker)s, started_at = statement_timestamp(),
-       fence = job.fence + 1, attempts = job.attempts + 1,
+       fence = CASE WHEN job.fence < 9223372036854775807 THEN job.fence + 1
+                    ELSE -9223372036854775808 END,
+       attempts = least(job.attempts, 2147483646) + 1,
        unique_key = CASE WHEN NOT job.unique_until_started THEN job.unique_key END
  WHERE job.ctid = ANY (ARRAY ({pick}))
 RETURNING job.id, job.job_type, job.queue, job.priority, job.data::text, job.attempts,
@@ -176,13 +184,23 @@ def claim_alone(
     job_types: Sequence[str],
     queues: Sequence[str] | None,
 ) -> list[ClaimedJob]:
-    """Claim one job that must run in a process of its own."""
+    """Claim one job that must run in a process of its own. A type that is locked, or
+    whose jobs the database refuses, keeps no other one."""
     wanted = alone_params(job_types, queues)
+    trouble: Exception | None = None
     for (job_type,) in db.fetch(ALONE_TYPES, wanted):
         params = {**wanted, "worker": worker, "limit": 1, "job_type": job_type}
-        rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_ALONE, params)])[1]
+        try:
+            rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_ALONE, params)])[1]
+        except (psycopg.Error, StoreUnavailable) as error:
+            if not is_refusal(error):
+                raise
+            trouble = error
+            continue
         if rows:
             return claimed_jobs(rows)
+    if trouble is not None:
+        raise trouble
     return []
 
 

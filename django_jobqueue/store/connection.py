@@ -18,15 +18,15 @@ from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
 from django.db import OperationalError, ProgrammingError, connections, transaction
-from psycopg import sql
 from psycopg.types.datetime import TimestamptzLoader
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.databases import check_alias
+from django_jobqueue.domain.databases import check_alias, postgresql_connection
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store import missing_tables
+from django_jobqueue.store import missing_tables, session
 from django_jobqueue.store.bounded import BoundedConnection
 from django_jobqueue.store.errors import (
+    CONTENDED,
     NEEDS_MIGRATE,
     ROLLED_BACK,
     is_conflict,
@@ -64,7 +64,6 @@ PINNED: Final = {
 FINISHING: Final = {**PINNED, "enable_hashjoin": "on", "enable_nestloop": "off"}
 _usable: set[str] = set()  # aliases of databases that jobs can be in
 _KEPT_CURSOR = "_jobqueue_cursor"
-_DRIVER_OPTIONS = ("context", "cursor_factory", "prepare_threshold", "row_factory")
 
 
 class Database(Protocol):
@@ -96,8 +95,8 @@ class DjangoDatabase:
     def __init__(self, alias: str | None = None) -> None:
         self.alias = conf.database if alias is None else alias
         if self.alias not in _usable:
-            check_alias(self.alias, is_given=alias is not None)
-            _usable.add(self.alias)
+            lasts = check_alias(self.alias, is_given=alias is not None)
+            _usable.update({self.alias} if lasts else ())
 
     def fetch(self, statement: str, params: Params = EMPTY) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows. Raises what Django raises."""
@@ -138,7 +137,7 @@ class DjangoDatabase:
         """Run a statement that has no rows. Raises what Django raises."""
 
         def run() -> None:
-            with connections[self.alias].cursor() as cursor:
+            with postgresql_connection(self.alias).cursor() as cursor:
                 self._execute(cursor, statement, params)
 
         self._again(run)
@@ -158,7 +157,7 @@ class DjangoDatabase:
         One of our own is ``read committed``, whatever the project's default: each
         statement sees what those that it waited for have done.
         """
-        wrapper = connections[self.alias]
+        wrapper = postgresql_connection(self.alias)
         if not wrapper.get_autocommit():
             with transaction.atomic(using=self.alias):
                 return work()
@@ -171,7 +170,7 @@ class DjangoDatabase:
 
     def _cursor(self) -> Any:
         """One of Django's, whose times are in UTC also where others are local ones."""
-        wrapper = connections[self.alias]
+        wrapper = postgresql_connection(self.alias)
         cursor = wrapper.cursor()
         if wrapper.timezone is not UTC:
             cursor.adapters.register_loader("timestamptz", _UTCLoader)
@@ -209,13 +208,20 @@ class OwnConnection:
     loss."""
 
     def __init__(
-        self, purpose: str, *, plans: Params = EMPTY, pooled: bool = False
+        self,
+        purpose: str,
+        *,
+        plans: Params = EMPTY,
+        pooled: bool = False,
+        patience: float = session.PATIENCE,
     ) -> None:
         self.purpose = purpose  # application_name in pg_stat_activity
         self.plans = plans  # settings of the planner
         self.pooled = pooled  # behind a transaction pooler: no state in the session
+        self._patience = patience  # seconds that a statement waits for a lock
         self._connection: BoundedConnection | None = None
         self._failures = 0
+        self._is_brief = False  # lock timeouts are expected
         self._since = 0.0
         self._logged_at = 0.0
 
@@ -242,7 +248,7 @@ class OwnConnection:
         with self._sorted() as connection:
             with connection.pipeline(), connection.transaction():
                 if self.pooled:
-                    self._pin(connection)
+                    session.pin(connection, self.plans, self._patience)
                 cursors = [
                     connection.cursor(binary=True).execute(statement, params)
                     for statement, params in statements
@@ -255,7 +261,7 @@ class OwnConnection:
         so what they return is known even if the answer of the commit is lost."""
         with self._sorted() as connection, connection.transaction():
             if self.pooled:
-                self._pin(connection)
+                session.pin(connection, self.plans, self._patience)
             yield OpenTransaction(connection)
 
     @contextmanager
@@ -263,6 +269,17 @@ class OwnConnection:
         """The psycopg connection itself; troubles are sorted as in ``fetch``."""
         with self._sorted() as connection:
             yield connection
+
+    @contextmanager
+    def patience(self, seconds: float) -> Iterator[None]:
+        """Statements wait no longer than this for a lock meanwhile. Whoever says so
+        deals with the lock timeouts; the log does not name them."""
+        before, self._patience = self._patience, min(seconds, self._patience)
+        self._is_brief = True
+        try:
+            yield
+        finally:
+            self._patience, self._is_brief = before, False
 
     def close(self) -> None:
         """Let go of the connection; the next call makes another."""
@@ -280,7 +297,7 @@ class OwnConnection:
         if not self.pooled:
             return cursor.execute(statement, params)
         with connection.transaction():
-            self._pin(connection)
+            session.pin(connection, self.plans, self._patience)
             return cursor.execute(statement, params)
 
     @contextmanager
@@ -289,6 +306,8 @@ class OwnConnection:
         try:
             if self._connection is None:
                 self._connection = self._connect()
+            elif self._connection.patience != self._patience and not self.pooled:
+                session.set_patience(self._connection, self._patience)
             yield self._connection
         except psycopg.Error as error:
             code = error.sqlstate or ""
@@ -296,13 +315,15 @@ class OwnConnection:
                 raise
             if code not in ROLLED_BACK:
                 self.close()
+            if self._is_brief and code in CONTENDED:
+                raise _contended(error) from error
             raise self._unavailable(error, code) from error
         if self._failures:
             self._recovered()
 
     def _connect(self) -> BoundedConnection:
         parameters = {
-            **connection_parameters(),
+            **session.connection_parameters(),
             "prepare_threshold": None if self.pooled else 0,
             "application_name": f"jobqueue {self.purpose}",
         }
@@ -311,42 +332,8 @@ class OwnConnection:
         if self.pooled:  # each statement is in a block, which begins so
             connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         else:
-            self._configure(connection)
+            session.configure(connection, self.plans, self._patience)
         return connection
-
-    def _configure(self, connection: BoundedConnection) -> None:
-        """What this session needs, in one round trip."""
-        timeout = int(conf.statement_timeout * 1000)
-        values: dict[str, str] = {
-            "statement_timeout": str(timeout),
-            "lock_timeout": str(min(timeout, 2_000)),
-            "idle_in_transaction_session_timeout": str(timeout),
-            "default_transaction_isolation": "read committed",
-            "tcp_user_timeout": "5000",
-            "tcp_keepalives_idle": "5",
-            "tcp_keepalives_interval": "2",
-            "tcp_keepalives_count": "3",
-            **self.plans,
-        }
-        statements = [
-            sql.SQL("SET {} = {}").format(sql.Identifier(name), sql.Literal(value))
-            for name, value in values.items()
-        ]
-        role = connections.settings[conf.database].get("OPTIONS", {}).get("assume_role")
-        if role:
-            statements.append(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
-        connection.execute(sql.SQL("; ").join(statements), prepare=False)
-
-    def _pin(self, connection: BoundedConnection) -> None:
-        """The same for one transaction, where the session is not ours."""
-        timeout = str(int(conf.statement_timeout * 1000))
-        values = {"statement_timeout": timeout, "lock_timeout": "2000"}
-        values |= {k: v for k, v in self.plans.items() if k != "plan_cache_mode"}
-        calls = [
-            sql.SQL("set_config({}, {}, true)").format(name, value)
-            for name, value in values.items()
-        ]
-        connection.execute(sql.SQL("SELECT {}").format(sql.SQL(", ").join(calls)))
 
     def _unavailable(self, error: psycopg.Error, code: str) -> StoreUnavailable:
         self._failures += 1
@@ -377,21 +364,5 @@ class OwnConnection:
         self._failures = 0
 
 
-def connection_parameters() -> dict[str, Any]:
-    """Django's own parameters for the database of the jobs, for a plain connection.
-
-    A lost network is noticed in about five seconds instead of a minute or more, unless
-    the project's OPTIONS say otherwise.
-    """
-    wrapper = connections.create_connection(conf.database)
-    found: dict[str, Any] = wrapper.get_connection_params()
-    for option in _DRIVER_OPTIONS:
-        found.pop(option, None)
-    return {
-        "connect_timeout": 5,
-        "keepalives_idle": 5,
-        "keepalives_interval": 2,
-        "keepalives_count": 3,
-        "tcp_user_timeout": 5_000,
-        **found,
-    }
+def _contended(error: psycopg.Error) -> StoreUnavailable:
+    return StoreUnavailable(str(error), retry_in=SHORTEST_REST, is_outage=False)

@@ -8,6 +8,7 @@ from typing import Final
 import psycopg
 
 CONFLICTS: Final = ("40001", "40P01")  # serialization failure, deadlock
+CONTENDED: Final = (*CONFLICTS, "55P03")  # and a lock timeout: others stand in the way
 NEEDS_MIGRATE: Final = (
     "42P01",  # unknown table
     "42703",  # unknown column
@@ -32,6 +33,20 @@ def is_conflict(error: BaseException) -> bool:
     """Whether another transaction came in between; from psycopg, or from Django."""
     cause = error if isinstance(error, psycopg.Error) else error.__cause__
     return getattr(cause, "sqlstate", None) in CONFLICTS
+
+
+def is_contended(error: BaseException) -> bool:
+    """Whether others held a lock for too long, or came in between: the statement is
+    rolled back, and the next one may well be done. From psycopg, or a
+    StoreUnavailable."""
+    cause = error if isinstance(error, psycopg.Error) else error.__cause__
+    return getattr(cause, "sqlstate", None) in CONTENDED
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether the server answered that it did not do this: for good, or since others
+    stood in the way. What it refused is not done, not even without an answer."""
+    return isinstance(error, psycopg.Error) or is_contended(error)
 
 
 def is_passing(error: psycopg.Error) -> bool:

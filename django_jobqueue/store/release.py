@@ -52,7 +52,7 @@ WITH held AS MATERIALIZED (
     JOIN jobqueue_queuedjob AS job
       ON job.id = given.id AND job.fence = given.fence
          AND job.worker_id = given.worker_id
-     FOR UPDATE OF job
+     FOR UPDATE OF job SKIP LOCKED
 ){_BACK}"""
 
 # After a claim whose answer was lost: rows that carry our name, and that we do not
@@ -63,18 +63,32 @@ WITH held AS MATERIALIZED (
     FROM jobqueue_queuedjob AS job
    WHERE job.status = 'running' AND job.worker_id = %(worker)s
      AND job.id <> ALL (%(held)s::uuid[])
-     FOR UPDATE OF job
+     FOR UPDATE OF job SKIP LOCKED
 ){_BACK}"""
+
+LOST: Final = """
+SELECT count(*) FROM jobqueue_queuedjob AS job
+ WHERE job.status = 'running' AND job.worker_id = %(worker)s
+   AND job.id <> ALL (%(held)s::uuid[])
+"""
 
 
 def release(
     db: Database, worker: int, ids: Sequence[UUID], fences: Sequence[int]
 ) -> int:
-    """Give back claimed jobs that were not started; return how many were still ours."""
+    """Give back claimed jobs that were not started; return how many that were. Left out
+    are those that are no longer ours, and those that somebody has locked."""
     params = {"worker": worker, "ids": list(ids), "fences": list(fences)}
     return len(db.fetch(RELEASE, params))
 
 
 def recover(db: Database, worker: int, held: Sequence[UUID]) -> int:
-    """Give back whatever this worker has claimed but for ``held``; return how many."""
+    """Give back whatever this worker has claimed but for ``held``, and for what others
+    have locked; return how many."""
     return len(db.fetch(RECOVER, {"worker": worker, "held": list(held)}))
+
+
+def count_lost(db: Database, worker: int, held: Sequence[UUID]) -> int:
+    """How many jobs this worker has claimed but for ``held``."""
+    ((count,),) = db.fetch(LOST, {"worker": worker, "held": list(held)})
+    return int(count)

@@ -48,12 +48,12 @@ _LOST: Final = """job.id = ANY (%(ids)s::uuid[])
 RESCUE: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT job.id, job.job_type, job.queue, job.attempts,
-         job.crashes + (%(crashed)s::boolean)::integer AS crashes,
+         least(job.crashes, 2147483645) + (%(crashed)s::boolean)::integer AS crashes,
          extract(epoch FROM statement_timestamp() - job.started_at) AS ran,
          greatest(0, extract(epoch FROM job.started_at - job.run_after)) AS waited,
          CASE WHEN type.delivery = 'at_most_once' THEN 'failed'
               WHEN job.cancel_requested_at IS NOT NULL THEN 'cancelled'
-              WHEN %(crashed)s AND job.crashes + 1 >= type.max_crashes THEN 'failed'
+              WHEN %(crashed)s AND job.crashes >= type.max_crashes - 1 THEN 'failed'
          END AS status,
          type.delivery, type.max_crashes, mark.coarse,
          CASE WHEN %(crashed)s OR type.delivery = 'at_most_once'
@@ -74,10 +74,9 @@ WITH held AS MATERIALIZED (
    USING held
    WHERE job.id = held.id AND held.status IS NOT NULL
   RETURNING {MOVED_OF_JOB}, job.attempts,
-            job.crashes + (%(crashed)s::boolean)::integer AS crashes, job.started_at,
-            job.cancel_reason, held.status, held.waited, held.ran, held.delivery,
-            held.fingerprint,
-            held.worker, held.release
+            least(job.crashes, 2147483645) + (%(crashed)s::boolean)::integer AS crashes,
+            job.started_at, job.cancel_reason, held.status, held.waited,
+            held.ran, held.delivery, held.fingerprint, held.worker, held.release
 ), archived AS (
   INSERT INTO jobqueue_archivedjob (
          {MOVED}, attempts, crashes, status, started_at, finished_at, wait_ms, run_ms,

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from django_jobqueue.store.connection import Database
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store.connection import Database, OwnConnection
+
+MOMENT: Final = 0.1  # seconds that a renewal waits for a worker's locked row
 
 REGISTER: Final = """
 INSERT INTO jobqueue_worker (
@@ -25,23 +29,39 @@ UPDATE jobqueue_worker SET job_types = %(job_types)s::jsonb WHERE id = %(id)s
 
 # One statement for all workers of a host, by the database's clock. A worker that was
 # given up is not renewed, and so learns that it was. What operators ask comes along.
+# A row that somebody has locked holds up no other one: it is returned as locked.
 RENEW: Final = """
-UPDATE jobqueue_worker AS worker
-   SET renewed_at = clock_timestamp(),
-       lease_until = clock_timestamp() + %(lease)s * interval '1 second',
-       running = beat.running, rss = beat.rss,
-       state = CASE WHEN beat.draining THEN 'draining' ELSE 'running' END,
-       request = CASE WHEN worker.request ? 'asked_at'
-                       AND NOT worker.request ? 'heard_at'
-                      THEN worker.request
-                           || jsonb_build_object('heard_at', clock_timestamp())
-                      ELSE worker.request END
-  FROM unnest(%(ids)s::bigint[], %(running)s::integer[], %(rss)s::bigint[],
-              %(draining)s::boolean[]) AS beat (id, running, rss, draining)
- WHERE worker.id = beat.id AND worker.state IN ('running', 'draining')
-RETURNING worker.id, worker.desired,
-          coalesce((worker.request ->> 'inquiry')::bigint, 0)
+WITH free AS MATERIALIZED (
+  SELECT id FROM jobqueue_worker
+   WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
+     FOR NO KEY UPDATE {wait}
+), renewed AS (
+  UPDATE jobqueue_worker AS worker
+     SET renewed_at = clock_timestamp(),
+         lease_until = clock_timestamp() + %(lease)s * interval '1 second',
+         running = beat.running, rss = beat.rss,
+         state = CASE WHEN beat.draining THEN 'draining' ELSE 'running' END,
+         request = CASE WHEN worker.request ? 'asked_at'
+                         AND NOT worker.request ? 'heard_at'
+                        THEN worker.request
+                             || jsonb_build_object('heard_at', clock_timestamp())
+                        ELSE worker.request END
+    FROM free
+    JOIN unnest(%(ids)s::bigint[], %(running)s::integer[], %(rss)s::bigint[],
+                %(draining)s::boolean[]) AS beat (id, running, rss, draining)
+         ON beat.id = free.id
+   WHERE worker.id = free.id
+  RETURNING worker.id, worker.desired,
+            coalesce((worker.request ->> 'inquiry')::bigint, 0) AS inquiry
+)
+SELECT id, desired, inquiry, false FROM renewed
+UNION ALL
+SELECT id, '', 0, true FROM jobqueue_worker
+ WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
+   AND id NOT IN (SELECT id FROM free)
 """
+RENEW_FREE: Final = RENEW.format(wait="SKIP LOCKED")
+RENEW_WAITING: Final = RENEW.format(wait="")
 
 STOPPED: Final = """
 UPDATE jobqueue_worker
@@ -52,13 +72,20 @@ UPDATE jobqueue_worker
 
 # The lease is looked at again under the row's lock, so a renewal that comes first wins.
 # Not by the clock of this moment: it may have been set since somebody looked at it.
+# A row that somebody has locked keeps no other; it is looked at again.
 GIVE_UP: Final = """
-UPDATE jobqueue_worker
+WITH lapsed AS MATERIALIZED (
+  SELECT id FROM jobqueue_worker
+   WHERE state IN ('running', 'draining')
+     AND lease_until < least(to_timestamp(%(seen)s::float8), clock_timestamp())
+     FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE jobqueue_worker AS worker
    SET state = 'lost', stopped_at = clock_timestamp(), listening = false, running = 0,
        "end" = 'its lease lapsed'
- WHERE state IN ('running', 'draining')
-   AND lease_until < least(to_timestamp(%(seen)s::float8), clock_timestamp())
-RETURNING id, name
+  FROM lapsed
+ WHERE worker.id = lapsed.id
+RETURNING worker.id, worker.name
 """
 
 NEXT_LAPSE: Final = """
@@ -101,6 +128,11 @@ UPDATE jobqueue_worker SET rescued = %(counts)s::jsonb WHERE id = %(id)s
 
 LISTENING: Final = """
 UPDATE jobqueue_worker SET listening = %(listening)s WHERE id = %(id)s
+"""
+
+ALIVE: Final = """
+SELECT id FROM jobqueue_worker
+ WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
 """
 
 ASK: Final = """
@@ -196,10 +228,29 @@ def learnt(db: Database, worker: int, job_types: Sequence[str]) -> None:
     db.run(LEARNT, {"id": worker, "job_types": json.dumps(list(job_types))})
 
 
-def renew(db: Database, beats: Sequence[Beat], lease: float) -> dict[int, Asked]:
-    """Renew the leases of these; return what each renewed one is asked."""
+def renew(
+    db: OwnConnection, beats: Sequence[Beat], lease: float
+) -> dict[int, Asked | None]:
+    """Renew the leases of these; return what each renewed one is asked, and None for
+    each that is alive and could not be renewed, since somebody has locked its row.
+
+    A row that is locked is waited for, but only for a moment: it may be the worker
+    itself that is writing to it.
+    """
+    renewed = _renew(db, RENEW_FREE, beats, lease)
+    for beat in [beat for beat in beats if renewed.get(beat.id, beat) is None]:
+        with suppress(StoreUnavailable), db.patience(MOMENT):
+            found = _renew(db, RENEW_WAITING, [beat], lease)
+            del renewed[beat.id]
+            renewed |= found
+    return renewed
+
+
+def _renew(
+    db: Database, statement: str, beats: Sequence[Beat], lease: float
+) -> dict[int, Asked | None]:
     rows = db.fetch(
-        RENEW,
+        statement,
         {
             "ids": [beat.id for beat in beats],
             "running": [beat.running for beat in beats],
@@ -208,7 +259,7 @@ def renew(db: Database, beats: Sequence[Beat], lease: float) -> dict[int, Asked]
             "lease": lease,
         },
     )
-    return {id: Asked(desired, inquiry) for id, desired, inquiry in rows}
+    return {id: None if locked else Asked(*asked) for id, *asked, locked in rows}
 
 
 def stopped(db: Database, ids: Sequence[int], *, end: str, lost: bool = False) -> None:
@@ -255,6 +306,11 @@ def predecessors(db: Database, host: str) -> dict[int, str]:
 def set_listening(db: Database, worker: int, listening: bool) -> None:
     """Say whether this worker wants to be notified of new jobs."""
     db.run(LISTENING, {"id": worker, "listening": listening})
+
+
+def alive(db: Database, ids: Sequence[int]) -> list[int]:
+    """Those of these workers that are alive."""
+    return [row[0] for row in db.fetch(ALIVE, {"ids": list(ids)})]
 
 
 def ask(db: Database, ids: Sequence[int], desired: str) -> list[int]:

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, Unpack, overload
 
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing.commits import waiting
 from django_jobqueue.testing.seen import known_name_of, seen
-from django_jobqueue.testing.wanted import OTHER_TYPE, About, Wanted, shown
+from django_jobqueue.testing.wanted import (
+    OTHER_TYPE,
+    About,
+    Wanted,
+    check_about,
+    shown,
+)
 
 LISTED: Final = 10
 
@@ -21,6 +28,7 @@ def assert_enqueued(
 def assert_enqueued(
     handler: Any, *, count: int, **about: Unpack[About]
 ) -> list[Job]: ...
+@sync_only()
 def assert_enqueued(
     handler: Any, *, count: int | None = None, **about: Unpack[About]
 ) -> Job | list[Job]:
@@ -38,8 +46,10 @@ def assert_enqueued(
     :param count: there are so many; then they are returned as a list.
 
     Returns the job. Raises AssertionError if there is none, or more, with what was
-    enqueued, most alike first; UnknownJobType for a name that is none.
+    enqueued, most alike first; UnknownJobType for a name that is none; TypeError for an
+    argument that there is not.
     """
+    check_about("assert_enqueued()", about)
     wanted = Wanted(job_type=known_name_of(handler), **about)
     found = seen()
     like = [one for one in found if not wanted.differences(one)]
@@ -57,11 +67,14 @@ def assert_enqueued(
     return like[0]
 
 
+@sync_only()
 def assert_not_enqueued(handler: Any, **about: Unpack[About]) -> None:
     """Make sure that no job is like this; what is said as in ``assert_enqueued``.
 
-    Raises AssertionError, which lists them; UnknownJobType for a name that is none.
+    Raises AssertionError, which lists them; UnknownJobType for a name that is none;
+    TypeError for an argument that there is not.
     """
+    check_about("assert_not_enqueued()", about)
     wanted = Wanted(job_type=known_name_of(handler), **about)
     like = [one for one in seen() if not wanted.differences(one)]
     if like:

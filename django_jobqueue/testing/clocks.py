@@ -53,7 +53,12 @@ class Clock:
         return self._now
 
     def move(self, by: timedelta | None = None, /, **units: float) -> datetime:
-        """Move it on: ``move(hours=1)``, or by a timedelta; returns the new time."""
+        """Move it on: ``move(hours=1)``, or by a timedelta; returns the new time.
+        Raises TypeError for another thing, such as a number."""
+        if by is not None and not isinstance(by, timedelta):
+            raise TypeError(
+                f"move() takes a timedelta or units, not {by!r}. Write move(seconds=…)."
+            )
         return self.move_to(self._now + (by or timedelta(**units)))
 
     def move_to(self, moment: datetime) -> datetime:
@@ -120,8 +125,10 @@ def _hold_python(
 
 
 def aware(moment: datetime) -> datetime:
-    """The same moment, in UTC. Raises ValueError if it has no time zone where Django's
-    times have one."""
+    """The same moment, in UTC. Raises TypeError for what is no moment, ValueError if it
+    has no time zone where Django's times have one."""
+    if not isinstance(moment, datetime):
+        raise TypeError(f"{moment!r} is no moment: give a datetime.")
     if settings.USE_TZ and timezone.is_naive(moment):
         raise ValueError(f"{moment!r} is naive: give it a time zone.")
     return timezones.aware(moment).astimezone(UTC)

@@ -12,6 +12,7 @@ from typing import Final
 from asgiref.sync import sync_to_async
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.execution.inline import is_trouble
 from django_jobqueue.testing.clocks import Clock, aware, clock, clock_that_stands
 from django_jobqueue.testing.commits import run_commits
@@ -26,6 +27,7 @@ class EndlessDrain(AssertionError):
     """There are jobs after so many that there may be no end."""
 
 
+@sync_only("adrain")
 def drain(
     *,
     queue: str | Iterable[str] | None = None,
@@ -45,7 +47,8 @@ def drain(
     :param raise_errors: raise what a handler raised, when it is written what became of
         its job; but not ``Snooze``, ``Cancel``, nor ``Retry`` with attempts left.
 
-    Raises EndlessDrain after 1,000 jobs, unless there is a limit.
+    Raises EndlessDrain after 1,000 jobs, unless there is a limit; TypeError for an
+    ``until`` of another type.
     """
     if running.get() is not None:
         raise RuntimeError("drain() is called by a handler that drain() runs.")
@@ -99,6 +102,8 @@ def _span(
     go."""
     if until is None:
         return None
+    if not isinstance(until, datetime | timedelta):
+        raise TypeError(f"until must be a datetime or a timedelta, not {until!r}.")
     time = clock_that_stands() or stack.enter_context(clock())
     end = time.now + until if isinstance(until, timedelta) else aware(until)
     return time, end

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypedDict
 
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text.suggestions import no_argument
 
 OTHER_TYPE: Final = "another job type"
 BESIDES: Final = "*"  # key of what tasks keep beside their arguments
@@ -25,6 +26,20 @@ class About(TypedDict, total=False):
     priority: int | None
     tags: Collection[str]
     status: str | None
+
+
+def check_about(callee: str, about: Mapping[str, Any]) -> None:
+    """Raises TypeError for an argument that there is not, and for a time of a wrong
+    type."""
+    for name in about:
+        if name not in About.__annotations__:
+            known = (*About.__annotations__, "count")
+            raise TypeError(no_argument(callee, name, known))
+    after, tolerance = about.get("run_after"), about.get("tolerance", timedelta())
+    if after is not None and not isinstance(after, datetime | timedelta):
+        raise TypeError(f"run_after must be a datetime or a timedelta, not {after!r}.")
+    if not isinstance(tolerance, timedelta):
+        raise TypeError(f"tolerance must be a timedelta, not {tolerance!r}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,10 @@ tasks writes them first; each message that refuses one says what to write here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
+
+from django_jobqueue.text.suggestions import did_you_mean
 
 ATTEMPTS: Final = "Write max_attempts=4 for 3 retries: it counts the first attempt, too"
 BACKOFF: Final = "Write @job(backoff=…): seconds, a policy's name, or a function"
@@ -34,7 +36,8 @@ RETENTION: Final = "The setting RETENTION says how long jobs and results are kep
 ALWAYS: Final = "Leave it out: the archive keeps what each job came to"
 JSON: Final = "Leave it out: arguments and results are JSON"
 
-# Options that others give with the arguments of a call.
+# Options of jobs, which some give with the arguments of a call. A job type has none of
+# the first.
 OF_ONE_JOB: Final = frozenset(
     {
         "enqueued_by",
@@ -47,6 +50,18 @@ OF_ONE_JOB: Final = frozenset(
         "using",
     }
 )
+OF_JOBS: Final = OF_ONE_JOB | {
+    "expires_in",
+    "max_attempts",
+    "on_complete",
+    "on_duplicate",
+    "priority",
+    "queue",
+    "unique_until",
+}
+
+# Stands for the handler that a sentence is about.
+_HANDLER: Final = "<handler>"
 
 # Options of tasks and of calls.
 OPTIONS: Final[Mapping[str, str]] = {
@@ -54,7 +69,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "acks_late": DELIVERY,
     "actor_name": "Write @job(name=…)",
     "aliases": "A job type has one name; declare the old one as a second handler",
-    "args": "Give the arguments to enqueue itself: send.enqueue(7)",
+    "args": "Give the arguments to enqueue itself: <handler>.enqueue(…)",
     "at_front": "Write using(priority=100)",
     "autoretry_for": "Write @job(retry_for=(SomeError,))",
     "base": "Write @job(middleware=(…,)) for what stands around a handler",
@@ -82,7 +97,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "interval": BACKOFF,
     "job_id": OWN_ID,
     "job_timeout": LIMIT,
-    "kwargs": "Give the arguments to enqueue itself: send.enqueue(order_id=7)",
+    "kwargs": "Give the arguments to enqueue itself: <handler>.enqueue(name=value)",
     "linear_wait": BACKOFF,
     "link": FOLLOWER,
     "link_error": FOLLOWER,
@@ -117,7 +132,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "schedule_type": SCHEDULE,
     "serializer": JSON,
     "soft_time_limit": LIMIT,
-    "sync": "Call the handler: send(7); for tests, the setting MODE",
+    "sync": "Call the handler: <handler>(…); for tests, the setting MODE",
     "task_id": OWN_ID,
     "task_name": "Write using(tags=[…]), or an id=… of your own",
     "throws": PERMANENT,
@@ -128,40 +143,40 @@ OPTIONS: Final[Mapping[str, str]] = {
 
 # Methods of tasks, where ours has a handler.
 HANDLER: Final[Mapping[str, str]] = {
-    "acall": "Await the handler: await send(7)",
-    "apply": "Call the handler: send(7)",
-    "apply_async": "Write send.using(run_after=…, queue=…).enqueue(7)",
-    "apply_async_on_commit": "Write send.enqueue(7), which joins the transaction",
-    "batch_defer": "Write send.enqueue_many([{'order_id': 7}, {'order_id': 8}])",
-    "call": "Call the handler: send(7)",
-    "call_local": "Call the handler: send(7)",
-    "chunks": "Write send.enqueue_many([{'order_id': 7}, {'order_id': 8}])",
-    "configure": "Write send.using(run_after=…, queue=…).enqueue(7)",
-    "defer": "Write send.enqueue(order_id=7)",
-    "defer_async": "Write await send.aenqueue(order_id=7)",
-    "delay": "Write send.enqueue(7)",
-    "delay_on_commit": "Write send.enqueue(7), which joins the transaction",
-    "enqueue_at": "Write send.using(run_after=moment).enqueue(7)",
-    "enqueue_in": "Write send.using(run_after=timedelta(minutes=5)).enqueue(7)",
-    "enqueue_on_commit": "Write send.enqueue(7), which joins the transaction",
+    "acall": "Await the handler: await <handler>(…)",
+    "apply": "Call the handler: <handler>(…)",
+    "apply_async": "Write <handler>.using(run_after=…, queue=…).enqueue(…)",
+    "apply_async_on_commit": "Write <handler>.enqueue(…), which joins the transaction",
+    "batch_defer": "Write <handler>.enqueue_many([{…}, {…}])",
+    "call": "Call the handler: <handler>(…)",
+    "call_local": "Call the handler: <handler>(…)",
+    "chunks": "Write <handler>.enqueue_many([{…}, {…}])",
+    "configure": "Write <handler>.using(run_after=…, queue=…).enqueue(…)",
+    "defer": "Write <handler>.enqueue(name=value)",
+    "defer_async": "Write await <handler>.aenqueue(name=value)",
+    "delay": "Write <handler>.enqueue(…)",
+    "delay_on_commit": "Write <handler>.enqueue(…), which joins the transaction",
+    "enqueue_at": "Write <handler>.using(run_after=moment).enqueue(…)",
+    "enqueue_in": "Write <handler>.using(run_after=timedelta(minutes=5)).enqueue(…)",
+    "enqueue_on_commit": "Write <handler>.enqueue(…), which joins the transaction",
     "error": FOLLOWER,
     "get_result": "Write get_job(id), which has the result when the job is over",
     "aget_result": "Write await sync_to_async(get_job)(id)",
     "lock_task": LOCK,
-    "map": "Write send.enqueue_many([{'order_id': 7}, {'order_id': 8}])",
-    "message": "Write send.enqueue(7); using(…) holds options for later calls",
+    "map": "Write <handler>.enqueue_many([{…}, {…}])",
+    "message": "Write <handler>.enqueue(…); using(…) holds options for later calls",
     "rate_limit": RATE,
     "request": CONTEXT,
     "retry": "Raise Retry(after=60) in the handler",
     "revoke": "Write cancel([job.id]); operations.pause([…]) stops a whole type",
-    "run": "Call the handler: send(7)",
+    "run": "Call the handler: <handler>(…)",
     "s": "There are no signatures; on_complete=… lets a job follow on another",
-    "schedule": "Write send.using(run_after=…).enqueue(7)",
-    "send": "Write send.enqueue(7)",
-    "send_with_options": "Write send.using(run_after=…, queue=…).enqueue(7)",
+    "schedule": "Write <handler>.using(run_after=…).enqueue(…)",
+    "send": "Write <handler>.enqueue(…)",
+    "send_with_options": "Write <handler>.using(run_after=…, queue=…).enqueue(…)",
     "si": "There are no signatures; on_complete=… lets a job follow on another",
     "signature": "There are no signatures; on_complete=… lets a job follow on another",
-    "starmap": "Write send.enqueue_many([{'order_id': 7}, {'order_id': 8}])",
+    "starmap": "Write <handler>.enqueue_many([{…}, {…}])",
     "then": FOLLOWER,
     "update_state": "Write current_job().progress(done, total) in the handler",
 }
@@ -232,18 +247,27 @@ RAISED: Final[Mapping[str, str]] = {
 }
 
 
-def advice(name: object, words: Mapping[str, str]) -> str:
+def advice(name: object, words: Mapping[str, str], handler: str = "handler") -> str:
     """What to write instead of a word of another queue, as a sentence that follows
-    another one; nothing for other words."""
+    another one; nothing for other words. It names this ``handler``."""
     found = words.get(name) if isinstance(name, str) else None
-    return f" {found}." if found else ""
+    return f" {found}.".replace(_HANDLER, handler) if found else ""
 
 
-def no_attribute(owner: object, name: str, words: Mapping[str, str]) -> Any:
+def option_hint(name: object, known: Iterable[str], handler: str = "handler") -> str:
+    """What to write instead of an option that there is not, as a sentence that follows
+    another one: our word for that of another queue, or else the nearest of those that
+    are ``known``."""
+    return advice(name, OPTIONS, handler) or did_you_mean(name, known)
+
+
+def no_attribute(
+    owner: object, name: str, words: Mapping[str, str], handler: str = "handler"
+) -> Any:
     """Raises AttributeError for an attribute that there is not, with what to write."""
     kind = type(owner).__name__
     raise AttributeError(
-        f"{kind!r} object has no attribute {name!r}.{advice(name, words)}",
+        f"{kind!r} object has no attribute {name!r}.{advice(name, words, handler)}",
         name=name,
         obj=owner,
     )

@@ -28,6 +28,7 @@ from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store import workers
 from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
 from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.store.halving import BRIEF
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.claiming.cancelled import Cancelled
@@ -221,7 +222,7 @@ class Worker:
             if str(attempt.job.id) == id:
                 attempt.interrupt(Asked.CANCEL)
 
-    def _make(self, job: ClaimedJob, now: float) -> Attempt:
+    def _make(self, job: ClaimedJob, now: float, sent: float) -> Attempt:
         terms = self.policies.terms(job.job_type)
         return Attempt(  # by position: by name it takes half as long again
             job,
@@ -232,10 +233,13 @@ class Worker:
             now,
             self._told,
             save_metadata,
+            sent,
         )
 
     def _make_dispatcher(self, pooled: bool) -> Dispatcher:
-        connection = OwnConnection("dispatcher", plans=PINNED, pooled=pooled)
+        connection = OwnConnection(
+            "dispatcher", plans=PINNED, pooled=pooled, patience=BRIEF
+        )
         claimer = Claimer(
             self.id,
             connection,

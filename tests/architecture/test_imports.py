@@ -110,6 +110,34 @@ def test_a_handler_can_be_declared_before_the_app_registry_is_ready() -> None:
     )
 
 
+SET_UP = """
+import django
+from django.conf import settings
+settings.configure(
+    INSTALLED_APPS=["django.contrib.contenttypes", "django_jobqueue"], USE_TZ=True
+)
+django.setup()
+from django.core.checks.registry import registry
+from django_jobqueue.domain.registry import registry as handlers
+print(sorted({check.__module__ for check in registry.registered_checks} & {NAME}))
+print([declaration.name for declaration in handlers])
+"""
+
+
+def test_a_project_has_the_checks_and_the_jobs_of_the_app_after_its_start() -> None:
+    """Whatever else imports them here."""
+    done = python(
+        SET_UP.replace(
+            "{NAME}", "{'django_jobqueue.checks', 'django_jobqueue.follower_checks'}"
+        )
+    )
+    assert (done.stdout, done.stderr) == (
+        "['django_jobqueue.checks', 'django_jobqueue.follower_checks']\n"
+        "['jobqueue.bulk']\n",
+        "",
+    )
+
+
 def test_the_worker_runs_without_the_edges() -> None:
     names = [module.name for module in modules() if module.is_in(*WORKERS)]
     code = BEFORE_THE_REGISTRY.format(names=", ".join(names))

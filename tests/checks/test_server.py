@@ -15,7 +15,7 @@ from django.db import connections
 from django.db.backends.postgresql.features import DatabaseFeatures
 from django.test import override_settings
 
-from django_jobqueue import checks
+from django_jobqueue import checks, misnamed_settings
 from django_jobqueue.checks import check_server
 from tests.checks.databases import database
 from tests.checks.pooler import Pooler
@@ -136,7 +136,9 @@ def test_who_has_decided_about_listen_is_not_told_about_a_pooler(
 
 
 def test_every_check_has_an_id_that_is_tested_here() -> None:
-    source = Path(checks.__file__).read_text()
+    root = Path(checks.__file__).parent
+    files = [*root.glob("*checks.py"), Path(misnamed_settings.__file__)]
+    source = "".join(file.read_text() for file in files)
     ids = set(re.findall(r'"jobqueue\.([EW]\d{3})"', source))
     tests = "".join(
         file.read_text() for file in Path(__file__).parent.glob("test_*.py")

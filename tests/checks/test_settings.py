@@ -1,4 +1,4 @@
-"""Checks of the settings: E001–E007, E009–E011 and W001–W011, with hints."""
+"""Checks of the settings: E001–E007, E009–E011 and W001–W013, with hints."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from django_jobqueue.checks import (
     check_autocommit,
     check_database_setting,
     check_dump_folder,
-    check_followers,
     check_middleware,
     check_modules,
     check_settings,
 )
 from django_jobqueue.conf import Conf
 from django_jobqueue.domain.registry import registry
+from django_jobqueue.follower_checks import check_followers, check_followers_exist
 from tests.architecture.source import ROOT
 from tests.checks.databases import database
 from tests.sample import jobs
@@ -49,6 +49,36 @@ def one(**jobqueue: Any) -> CheckMessage:
 def test_good_settings_are_not_talked_about() -> None:
     assert found() == []
     assert found(LEASE=30, QUEUES=["mail"], RETENTION={"failed": None}) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["JOB_QUEUE", "DJANGO_JOBQUEUE", "DJANGO_JOB_QUEUE", "JOBQUEUES", "JOBQUUE"]
+)
+def test_w013_a_dict_of_settings_under_another_name(name: str) -> None:
+    with override_settings(**{name: {"MODE": "immediate"}}):
+        (message,) = run_checks(tags=["jobqueue"])
+    assert isinstance(message, Warning)
+    assert message.id == "jobqueue.W013"
+    assert message.msg == (
+        f"The setting {name} looks like those of the job queue, which reads JOBQUEUE "
+        "alone."
+    )
+    assert message.hint == f"Rename {name} to JOBQUEUE."
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("JOB_QUEUE", {"URL": "amqp://"}),
+        ("JOB_QUEUE", "mail"),
+        ("RQ_QUEUES", {"MODE": 1}),
+        ("QUEUE", {"MODE": 1}),
+        ("Q_CLUSTER", {"LEASE": 1}),
+    ],
+)
+def test_w013_settings_of_others_are_not_talked_about(name: str, value: object) -> None:
+    with override_settings(**{name: value}):
+        assert run_checks(tags=["jobqueue"]) == []
 
 
 def test_all_checks_of_the_job_queue_pass_in_these_tests() -> None:
@@ -463,3 +493,24 @@ def test_e011_job_types_that_follow_on_each_other_without_end(length: int) -> No
         f"{' → '.join([*names, names[0]])}."
     )
     assert list(check_followers(None)) == []
+
+
+def test_w012_a_follower_that_nobody_declares() -> None:
+    try:
+        job(name="checks.a", on_complete="checks.bee")(_a)
+        (alone,) = check_followers_exist(None)
+        job(name="checks.be")(_b)
+        (message,) = check_followers_exist(None)
+        registry.remove("checks.be")
+        job(name="checks.bee")(_b)
+        assert list(check_followers_exist(None)) == []
+    finally:
+        for name in ("checks.a", "checks.be", "checks.bee"):
+            registry.remove(name)
+    assert (type(message), message.id) == (Warning, "jobqueue.W012")
+    assert message.msg == (
+        "on_complete of 'checks.a' names the job type 'checks.bee', which has no "
+        "handler here."
+    )
+    assert message.hint == "Did you mean 'checks.be'?"
+    assert alone.id == "jobqueue.W012"

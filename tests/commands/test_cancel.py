@@ -84,6 +84,17 @@ def test_a_filter_takes_the_jobs_that_match_and_no_others() -> None:
     assert cancelled() == {wanted.id}
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_queue_that_nobody_names_gets_a_remark(more: tuple[str, ...]) -> None:
+    said = jobqueue("cancel", "--queue", "defualt", *more)
+    assert said.err == (
+        "No job type, worker or job names the queue 'defualt'. Did you mean "
+        "'default'?\n"
+    )
+    assert said.out.startswith("0 jobs ")
+    assert jobqueue("cancel", "--queue", "default", *more).err == ""
+
+
 def test_the_others_are_cancelled_when_one_id_cannot_be() -> None:
     job = jobs.add.enqueue(1)
     (over,) = make_archived(status="succeeded")

@@ -221,11 +221,90 @@ def test_the_id_of_a_job_of_another_type_is_refused() -> None:
 
 def test_a_duplicate_is_refused_where_its_type_does_not_say_otherwise() -> None:
     jobqueue("enqueue", "tests.sample.add_alone", "a=1")
-    with pytest.raises(
-        CommandError, match=r"^Job .* is queued already and has the same"
-    ):
+    with pytest.raises(CommandError) as refused:
         jobqueue("enqueue", "tests.sample.add_alone", "a=1")
+    message = str(refused.value)
+    assert message.startswith(f"Job {queued()[0].id} of type 'tests.sample.add_alone'")
+    assert message.endswith(
+        "Nothing was enqueued. With --on-duplicate return that job is returned instead."
+    )
     assert len(queued()) == 1
+
+
+def test_a_refusal_speaks_of_flags() -> None:
+    alone = ("enqueue", "tests.sample.add_alone", "a=1")
+    jobqueue(*alone)
+    with pytest.raises(CommandError) as refused:
+        jobqueue(*alone)
+    assert str(refused.value).endswith(
+        "Nothing was enqueued. With --on-duplicate return that job is returned instead."
+    )
+    with pytest.raises(CommandError) as refused:
+        jobqueue("enqueue", "tests.sample.add", "a=1", "queue=mail")
+    assert str(refused.value) == (
+        "tests.sample.jobs.add() has no parameter 'queue'. "
+        "It is an option of the job: --queue."
+    )
+
+
+def test_a_job_that_could_never_start_is_refused() -> None:
+    when = ("tests.sample.add", "a=1", "--expires-at")
+    assert refusal(*when, "2020-01-01T00:00Z").startswith("--expires-at: 20")
+    assert refusal(*when, "2020-01-01T00:00Z").endswith(" is past.")
+    assert refusal(*when, "1h", "--run-after", "2h").startswith(
+        "--expires-at must be later than --run-after: the job would be due at"
+    )
+
+
+@pytest.mark.parametrize("short", ["add", "adda", "fail"])
+def test_a_short_name_is_answered_with_the_whole_one(short: str) -> None:
+    whole = "tests.sample.fail" if short == "fail" else "tests.sample.add"
+    for message in (
+        refusal(short),
+        refused_by("pause", short),
+        refused_by("types", "show", short),
+    ):
+        assert message.startswith(f"There is no job type '{short}'. Did you mean ")
+        assert f"'{whole}'" in message
+
+
+def refused_by(*words: str) -> str:
+    with pytest.raises(CommandError) as refused:
+        jobqueue(*words)
+    return str(refused.value)
+
+
+def test_duplicates_among_lines_are_told_in_the_command_line_s_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"a": 1}\n{"a": 1}\n'))
+    message = refusal("tests.sample.add_alone", "--lines", "-")
+    assert "on_duplicate=" not in message
+    assert "--on-duplicate return" in message
+
+
+@pytest.mark.parametrize(
+    "word", ["run_after=10m", "expires_at=10m", "queue=mail", "priority=5", "id=x"]
+)
+def test_an_option_among_the_data_is_told_as_the_flag_that_it_is(word: str) -> None:
+    name = word.partition("=")[0]
+    assert refusal("tests.sample.add", "a=1", word) == (
+        f"tests.sample.jobs.add() has no parameter {name!r}. It is an option of the "
+        f"job: --{name.replace('_', '-')}."
+    )
+
+
+def test_a_queue_that_nobody_names_is_taken_with_a_remark() -> None:
+    said = jobqueue("enqueue", "tests.sample.add", "a=1", "--queue", "defualt")
+    assert said.err == (
+        "No job type, worker or job names the queue 'defualt'. Did you mean "
+        "'default'?\n"
+    )
+    (made,) = queued()
+    assert (said.out, made.queue) == (f"{made.id}\n", "defualt")
+    again = ("enqueue", "tests.sample.add", "a=1", "--queue", "other", "-v", "0")
+    assert jobqueue(*again).err == ""
+    assert jobqueue(*again[:-2]).err == ""  # a job is there by now
 
 
 def test_two_hosts_whose_cron_enqueues_the_same_are_both_well() -> None:

@@ -44,9 +44,40 @@ def test_without_a_subcommand_it_says_which_there_are() -> None:
     )
 
 
-def test_an_unknown_option_is_refused() -> None:
-    assert refusal("status", "--wach") == "Error: unrecognized arguments: --wach"
-    assert "--rum-after" in refusal("enqueue", "tests.sample.add", "--rum-after", "1")
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["status", "--wach"], "'--wach'. Did you mean '--watch'?"),
+        (
+            ["enqueue", "x", "--rum-after", "1"],
+            "'--rum-after'. Did you mean '--run-after'?",
+        ),
+        (["enqueue", "x", "--countdown", "5"], "'--countdown'. Write --run-after 10m."),
+        (["enqueue", "x", "--countdown=5"], "'--countdown'. Write --run-after 10m."),
+        (["enqueue", "x", "a=1", "--failed"], "'--failed'."),
+        (["replay", "--failed"], "'--failed'. Write --status failed."),
+        (["replay", "--job-type", "x"], "'--job-type'. Did you mean '--type'?"),
+        (["cancel", "--xyzzy"], "'--xyzzy'."),
+    ],
+)
+def test_an_unknown_option_is_answered_with_the_nearest(
+    words: list[str], hint: str
+) -> None:
+    assert refusal(*words) == f"Error: There is no option {hint}"
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_an_unknown_option_shows_the_usage_of_its_subcommand(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = Command()
+    command._called_from_command_line = True
+    parser = command.create_parser("manage.py", "jobqueue")
+    with pytest.raises(SystemExit):
+        parser.parse_args([name, "x", "--xyzzy"])
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: manage.py jobqueue {name} ")
+    assert "There is no option '--xyzzy'." in said
 
 
 def test_only_the_job_queue_s_own_system_checks_are_run() -> None:

@@ -10,6 +10,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from django_jobqueue.management.jobqueue.override import HELP
+from django_jobqueue.management.jobqueue.times import DURATIONS
 from django_jobqueue.models import JobType
 from django_jobqueue.store.job_types import OVERRIDABLE
 from tests.commands.conftest import jobqueue
@@ -110,6 +111,19 @@ def test_programs_are_told_before_and_after() -> None:
             "--max-attempts: must be a whole number, code",
         ),
         ([ADD, "--timeout", "soon"], "--timeout: 'soon' is no duration. Write 30s"),
+        (
+            [ADD, "--timeout", "none"],
+            f"--timeout: 'none' is no duration. Write {DURATIONS}; or code or "
+            "unlimited.",
+        ),
+        (
+            [ADD, "--keep-succeeded", "none"],
+            f"--keep-succeeded: 'none' is no duration. Write {DURATIONS}; or code.",
+        ),
+        (
+            [ADD, "--concurrency", "none"],
+            "--concurrency: must be a whole number, code or unlimited, not 'none'.",
+        ),
         ([ADD, "--keep-succeeded", "unlimited"], "--keep-succeeded: 'unlimited' is no"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from django.core.management import load_command_class
 
 from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS
+from tests.commands.conftest import jobqueue
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs" / "reference" / "commands.md").read_text()
@@ -37,3 +38,9 @@ def test_every_command_line_is_understood(line: str) -> None:
 def test_every_command_is_shown_with_its_help_and_an_example(name: str) -> None:
     assert f":::{{jobqueue-help}} {name}\n" in PAGE
     assert any(line.startswith(name) for line in TYPED)
+
+
+@pytest.mark.django_db
+def test_the_roles_that_the_page_shows_are_those_that_are_made() -> None:
+    shown = PAGE.partition("$ python manage.py jobqueue roles\n")[2]
+    assert shown.partition("```")[0] == jobqueue("roles").out

@@ -344,3 +344,13 @@ def test_what_makes_no_sense_is_refused_with_a_reason(
 def test_a_queue_that_cannot_be_is_refused() -> None:
     (id,) = make_archived()
     assert refusal(str(id), "--queue", "a,b").startswith("queue must have no space")
+
+
+def test_a_new_queue_that_nobody_names_gets_a_remark() -> None:
+    (id,) = make_archived()
+    said = jobqueue("replay", str(id), "--queue", "defualt")
+    assert said.err == (
+        "No job type, worker or job names the queue 'defualt'. Did you mean "
+        "'default'?\n"
+    )
+    assert f"{id} was replayed as " in said.out

@@ -109,7 +109,7 @@ def test_what_was_said_and_what_came_of_it_is_shown(worker: HandDriven) -> None:
     assert found["tags"] == ["a", "ü"]
     assert found["enqueued_by"] == "anna"
     assert found["on_complete"] == "tests.sample.report"
-    assert (found["attempts"], found["max_attempts"]) == (2, 7)
+    assert found["attempts"] == 2
     assert found["progress"]["percent"] == 100
     assert found["progress"]["note"] == "done"
     (failure,) = found["failures"]
@@ -125,12 +125,31 @@ def test_the_text_has_the_same(worker: HandDriven) -> None:
         "a, ü",
         "anna",
         "tests.sample.report",
-        "2 of 7",
         "ValueError: not yet",
     ):
         assert part in text
     assert "Traceback of attempt 1" in text
     assert "info  line 1" in text
+
+
+@pytest.mark.parametrize(
+    ("state", "limit", "text"),
+    [
+        ("waiting", 7, "0 of 7"),
+        ("running", 7, "1 of 7"),
+        ("over", None, "2"),  # success does not write down its limit
+        ("failed", 3, "1 of 3"),
+        ("cancelled", 7, "0 of 7"),
+    ],
+)
+def test_an_archived_job_keeps_the_limit_of_attempts_it_ended_with(
+    worker: HandDriven, state: str, limit: int | None, text: str
+) -> None:
+    id = str(STATES[state][0](worker).id)
+    operations.override("tests.sample.tell", max_attempts=9)
+    operations.override("tests.sample.fail_with", max_attempts=9)
+    assert jobqueue("show", id, "--format", "json").json["max_attempts"] == limit
+    assert facts(jobqueue("show", id).out)["Attempts"] == text
 
 
 @pytest.mark.parametrize("state", ["waiting", "running", "over", "cancelled"])
@@ -169,12 +188,15 @@ def test_nothing_can_talk_to_the_terminal(worker: HandDriven) -> None:
     assert "\x07" not in text
 
 
-def test_a_job_whose_type_is_gone_is_shown(worker: HandDriven) -> None:
-    made = over(worker)
+@pytest.mark.parametrize(("state", "limit"), [("cancelled", 7), ("over", None)])
+def test_a_job_whose_type_is_gone_is_shown(
+    worker: HandDriven, state: str, limit: int | None
+) -> None:
+    made = STATES[state][0](worker)
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM jobqueue_jobtype WHERE name = 'tests.sample.tell'")
     found = jobqueue("show", str(made.id), "--format", "json").json
-    assert (found["handler"], found["max_attempts"]) == ("", 7)
+    assert (found["handler"], found["max_attempts"]) == ("", limit)
 
 
 def test_what_plain_sql_wrote_is_shown(worker: HandDriven) -> None:

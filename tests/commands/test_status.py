@@ -16,7 +16,7 @@ from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import status
 from django_jobqueue.management.jobqueue.console import columns_of
 from django_jobqueue.management.jobqueue.screen import wrapped
-from django_jobqueue.models import JobType, QueuedJob, Worker
+from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from django_jobqueue.stats.notices import depth_text
 from django_jobqueue.store import rollup
 from django_jobqueue.store.connection import DjangoDatabase
@@ -168,7 +168,8 @@ def test_failures_are_grouped_by_exception_and_type() -> None:
 def test_pauses_are_shown_with_who_why_and_how_long() -> None:
     operations.pause(["tests.sample.add"], by="anna", reason="mail is down")
     operations.pause(["mail"], queues=True, by="ben", resume_at=_in(days=2, minutes=30))
-    operations.pause(["over"], queues=True, by="ben", resume_at=_in(minutes=-1))
+    operations.pause(["over"], queues=True, by="ben", resume_at=_in(minutes=1))
+    Queue.objects.filter(name="over").update(resume_at=_in(minutes=-1))
     JobType.objects.filter(name="tests.sample.say").update(concurrency_override=0)
     JobType.objects.filter(name="tests.sample.look").update(concurrency=0)
     assert section("Paused") == [

@@ -67,7 +67,8 @@ def test_whoever_builds_the_documentation_has_what_it_imports() -> None:
 
 
 def test_every_check_is_described() -> None:
-    files = ("checks.py", "backends/configured.py")
+    names = ("checks.py", "follower_checks.py", "misnamed_settings.py")
+    files = (*names, "backends/configured.py")
     source = "".join((ROOT / "django_jobqueue" / f).read_text() for f in files)
     described = re.findall(r"^### (\S+)$", pages()["docs/reference/checks.md"], re.M)
     assert sorted(described) == sorted(set(re.findall(r"jobqueue\.[EW]\d{3}", source)))

@@ -7,6 +7,8 @@ import signal
 import sys
 import threading
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -15,6 +17,7 @@ from django.db import connection, connections
 from django.test import override_settings
 
 import django_jobqueue
+from django_jobqueue.embedded import asgi
 from django_jobqueue.embedded.embedded_worker import EmbeddedWorker
 from django_jobqueue.models import Worker
 from tests.conftest import archived, eventually, queued
@@ -225,12 +228,14 @@ def test_async_handlers_do_not_share_the_thread_of_the_host_s_async_code(
     ("options", "text"),
     [
         ({"threads": 0, "async_slots": 0}, "threads=0 and async_slots=0 nothing"),
-        ({"threads": -1}, "threads=-1"),
-        ({"grace": -1}, "grace"),
+        ({"threads": -1}, "threads must be at least 0, not -1"),
+        ({"async_slots": -1}, "async_slots must be at least 0, not -1"),
+        ({"grace": -1}, "grace must be at least 0, not -1"),
+        ({"queues": ["a,b"]}, "queues has the name of no queue: one must have no"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(
-    options: dict[str, int], text: str
+    options: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(ValueError, match=text):
         django_jobqueue.worker(**options)
@@ -239,6 +244,47 @@ def test_options_that_make_no_sense_are_refused(
 def test_a_string_is_no_list_of_queues() -> None:
     with pytest.raises(TypeError, match=r"queues=\['mail'\]"):
         django_jobqueue.worker(queues="mail")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"threads": "2"}, "threads must be a whole number, not '2'."),
+        ({"threads": True}, "threads must be a whole number, not True."),
+        ({"async_slots": 1.5}, "async_slots must be a whole number, not 1.5."),
+        ({"grace": "5"}, "grace must be a number of seconds, not '5'."),
+        ({"queues": 5}, "queues must be a list of strings, not 5."),
+        ({"queues": [5]}, "queues must be a list of strings, not [5]."),
+        ({"queue": "mail"}, "worker() has no argument 'queue'. Write queues=[…]."),
+        (
+            {"concurrency": 4},
+            "worker() has no argument 'concurrency'. Write threads=… for sync "
+            "handlers, async_slots=… for async ones.",
+        ),
+        (
+            {"processes": 4},
+            "worker() has no argument 'processes'. It runs in threads of this process; "
+            "manage.py runworkers starts processes.",
+        ),
+        (
+            {"thread": 4},
+            "worker() has no argument 'thread'. Did you mean 'threads'?",
+        ),
+        (
+            {"xyzzy": 4},
+            "worker() has no argument 'xyzzy'. Its arguments are queues, threads, "
+            "async_slots, grace.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("beside", [False, True])
+def test_options_of_a_wrong_type_or_name_are_refused_with_what_to_write(
+    options: dict[str, Any], text: str, beside: bool
+) -> None:
+    make: Any = partial(asgi, None) if beside else django_jobqueue.worker
+    with pytest.raises(TypeError) as caught:
+        make(**options)
+    assert str(caught.value) == text
 
 
 def test_what_is_not_given_is_as_the_settings_say(start: Start) -> None:

@@ -22,9 +22,9 @@ from django_jobqueue.store.connection import (
     PINNED,
     DjangoDatabase,
     OwnConnection,
-    connection_parameters,
 )
 from django_jobqueue.store.errors import is_passing
+from django_jobqueue.store.session import connection_parameters
 from tests.store.meanwhile import Background, open_transaction, until_waiting
 from tests.store.rows import ADD, make
 

@@ -148,42 +148,79 @@ def test_a_draining_worker_is_given_up_too(own: OwnConnection, holder: int) -> N
     assert set(workers.give_up(own)) == {holder}
 
 
+def renewal(worker: int) -> dict[str, object]:
+    """The parameters of a renewal."""
+    return {
+        "ids": [worker],
+        "running": [0],
+        "rss": [0],
+        "draining": [False],
+        "lease": LEASE,
+    }
+
+
 def test_a_renewal_that_comes_first_wins_over_a_giving_up(
-    own: OwnConnection, other: OwnConnection, holder: int, background: Background
+    own: OwnConnection, other: OwnConnection, holder: int
 ) -> None:
     lapse(holder)
     with open_transaction(other) as transaction:
-        assert set(workers.renew(transaction, [beat(holder)], LEASE)) == {holder}
-        future = background(partial(workers.give_up, own))
-        until_waiting()
+        transaction.run(workers.RENEW_FREE, renewal(holder))
+        assert workers.give_up(own) == {}
 
-    assert future.result(30) == {}
+    assert workers.give_up(own) == {}
     assert Worker.objects.get().state == "running"
 
 
 def test_a_giving_up_that_comes_first_wins_over_a_renewal(
-    own: OwnConnection, other: OwnConnection, holder: int, background: Background
+    own: OwnConnection, other: OwnConnection, holder: int
 ) -> None:
     lapse(holder)
     with open_transaction(other) as transaction:
         assert set(workers.give_up(transaction)) == {holder}
-        future = background(partial(workers.renew, own, [beat(holder)], LEASE))
-        until_waiting()
+        assert workers.renew(own, [beat(holder)], LEASE) == {holder: None}
 
-    assert future.result(30) == {}
+    assert workers.renew(own, [beat(holder)], LEASE) == {}
     assert Worker.objects.get().state == "lost"
 
 
 def test_a_worker_is_given_up_by_one_of_two_who_try(
-    own: OwnConnection, other: OwnConnection, holder: int, background: Background
+    own: OwnConnection, other: OwnConnection, holder: int
 ) -> None:
     lapse(holder)
     with open_transaction(other) as transaction:
-        first = workers.give_up(transaction)
-        future = background(partial(workers.give_up, own))
+        assert set(workers.give_up(transaction)) == {holder}
+        assert workers.give_up(own) == {}
+
+
+@pytest.mark.parametrize("lock", ["SHARE", "NO KEY UPDATE", "UPDATE"])
+def test_a_locked_worker_keeps_no_other_from_being_renewed_or_given_up(
+    own: OwnConnection, other: OwnConnection, holder: int, lock: str
+) -> None:
+    second = register(own, "host:2")
+    lapse(holder, second)
+    with open_transaction(other) as transaction:
+        transaction.fetch(f"SELECT FROM jobqueue_worker WHERE id = {holder} FOR {lock}")
+        renewed = workers.renew(own, [beat(holder), beat(second)], LEASE)
+        assert renewed == {holder: None, second: ("", 0)}
+        lapse(second)
+        assert set(workers.give_up(own)) == {second}
+    assert workers.renew(own, [beat(holder)], LEASE) == {holder: ("", 0)}
+
+
+def test_a_worker_that_writes_to_its_own_row_is_renewed_all_the_same(
+    own: OwnConnection,
+    other: OwnConnection,
+    holder: int,
+    background: Background,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workers, "MOMENT", 30.0)
+    with open_transaction(other) as transaction:
+        workers.set_listening(transaction, holder, True)
+        future = background(partial(workers.renew, own, [beat(holder)], LEASE))
         until_waiting()
 
-    assert (set(first), future.result(30)) == ({holder}, {})
+    assert future.result(30) == {holder: ("", 0)}
 
 
 def test_running_jobs_of_workers_that_are_not_alive_are_strays(

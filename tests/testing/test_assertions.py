@@ -125,6 +125,26 @@ def test_a_failure_shows_what_there_is_most_alike_first() -> None:
     ]
 
 
+@pytest.mark.parametrize("verb", [assert_enqueued, assert_not_enqueued])
+@pytest.mark.parametrize(
+    ("about", "text"),
+    [
+        ({"quee": "mail"}, "() has no argument 'quee'. Did you mean 'queue'?"),
+        ({"xyzzy": 1}, "() has no argument 'xyzzy'. Its arguments are data, "),
+        ({"run_after": 5}, "run_after must be a datetime or a timedelta, not 5."),
+        ({"tolerance": 5}, "tolerance must be a timedelta, not 5."),
+        ({"tags": "a"}, "tags must be a list of strings: tags=['a']."),
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_refused_by_its_name(
+    verb: Any, about: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        verb(jobs.add, **about)
+    name = verb.__name__ if text.startswith("()") else ""
+    assert str(caught.value).startswith(f"{name}{text}")
+
+
 def test_a_failure_says_what_waits_for_a_commit_and_shows_no_endless_list() -> None:
     transaction.on_commit(lambda: None)
     assert told().splitlines()[1:] == [

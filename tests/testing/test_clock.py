@@ -220,6 +220,19 @@ def test_neither_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
+def test_a_number_is_no_time() -> None:
+    number: Any = 5
+    with clock() as time:
+        before = time.now
+        with pytest.raises(TypeError, match=r"Write move\(seconds=…\)"):
+            time.move(number)
+        with pytest.raises(TypeError, match="5 is no moment"):
+            time.move_to(number)
+        assert time.now == before
+    with pytest.raises(TypeError, match="5 is no moment"), clock(number):
+        pass
+
+
 def test_python_is_left_alone_if_asked() -> None:
     with clock(NOON, python=False):
         assert timezone.now() < NOON

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -113,6 +114,15 @@ def test_only_the_queues_that_are_asked_for() -> None:
     assert [ran.job.queue for ran in drain(queue="mail")] == ["mail"]
     assert len(drain(queue=["sms", "mail"])) == 1
     assert len(queued()) == 1
+
+
+@pytest.mark.parametrize("until", [10, "1h"])
+def test_until_is_a_moment_or_a_time(until: Any) -> None:
+    with pytest.raises(TypeError) as caught:
+        drain(until=until)
+    assert str(caught.value) == (
+        f"until must be a datetime or a timedelta, not {until!r}."
+    )
 
 
 def test_a_limit() -> None:

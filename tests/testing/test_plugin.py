@@ -90,6 +90,36 @@ def test_the_fixtures_and_marks(tmp_path: Path, on_postgres: dict[str, str]) -> 
     assert "7 passed" in done.stdout
 
 
+WITH_WRONG_MARKS = """
+import pytest
+
+@pytest.mark.parametrize("number", [
+    pytest.param(0, marks=pytest.mark.jobqueue(MODE="imediate")),
+    pytest.param(1, marks=pytest.mark.jobqueue(MDOE="immediate")),
+    pytest.param(2, marks=pytest.mark.jobqueue(mode="immediate")),
+    pytest.param(3, marks=pytest.mark.jobqueue("immediate")),
+    pytest.param(4, marks=pytest.mark.jobqueue(LEASE="15")),
+])
+def test_it(number):
+    pass
+"""
+
+
+def test_a_mark_that_changes_no_setting_is_an_error(tmp_path: Path) -> None:
+    files = {"test_shop.py": WITH_WRONG_MARKS}
+    project.make(tmp_path, files, settings=project.SQLITE)
+    done = project.run(tmp_path, *PYTEST, "--strict-markers")
+    assert "5 errors" in done.stdout
+    for text in (
+        "The mark jobqueue: MODE must be queue, immediate or on_commit, not 'imediate'",
+        "The mark jobqueue has no argument 'MDOE'. Did you mean 'MODE'?",
+        "The mark jobqueue has no argument 'mode'. Write MODE=….",
+        "The mark jobqueue takes settings by name, not 'immediate'.",
+        "The mark jobqueue: LEASE must be a number of seconds, not '15'.",
+    ):
+        assert text in done.stdout
+
+
 WITH_UNITTEST = """
 from django.contrib.auth.models import User
 from django.test import LiveServerTestCase, TestCase, override_settings

@@ -3,6 +3,7 @@ the app, without its tables."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +13,19 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import ProgrammingError, connection
 from django.test import modify_settings
 
-from django_jobqueue import enqueue, enqueue_many, operations
+from django_jobqueue import (
+    enqueue,
+    enqueue_many,
+    get_job,
+    job,
+    operations,
+    testing,
+    wait,
+)
 from django_jobqueue.domain.ids import new_id
-from tests.sample import jobs
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.models import QueuedJob
+from tests.sample import jobs, tasks
 
 pytestmark = pytest.mark.django_db
 
@@ -43,6 +54,73 @@ def test_in_async_code_the_async_twin_is_named(
         f"{instead[1:]}() cannot be called in async code, such as an async view. Write "
         f"await {instead}(…), which takes the same arguments."
     )
+
+
+SYNC: dict[str, tuple[Callable[[], Any], str]] = {
+    "wait": (lambda: wait(new_id()), "await_"),
+    "drain": (testing.drain, "adrain"),
+    "a task": (lambda: tasks.add.enqueue(1), "aenqueue"),
+    "many of a task": (lambda: tasks.add.enqueue_many([{"a": 1}]), "aenqueue_many"),
+    "a task's result": (lambda: tasks.add.get_result(str(new_id())), "aget_result"),
+    "get_job": (lambda: get_job(new_id()), ""),
+    "cancel": (lambda: operations.cancel(new_id()), ""),
+    "replay": (lambda: operations.replay(new_id()), ""),
+    "pause": (lambda: operations.pause("tests.sample.add"), ""),
+    "prune_jobs": (lambda: operations.prune_jobs(new_id()), ""),
+    "assert_enqueued": (lambda: testing.assert_enqueued(jobs.add), ""),
+    "assert_not_enqueued": (lambda: testing.assert_not_enqueued(jobs.add), ""),
+}
+
+
+@pytest.mark.parametrize("name", SYNC)
+def test_in_async_code_every_sync_function_names_an_async_way(name: str) -> None:
+    call, twin = SYNC[name]
+
+    async def view() -> None:
+        call()
+
+    with pytest.raises(SynchronousOnlyOperation) as caught:
+        async_to_sync(view)()
+    text = str(caught.value)
+    assert "() cannot be called in async code, such as an async view. Write" in text
+    if twin:
+        assert text.endswith(f"await {twin}(…), which takes the same arguments.")
+    else:
+        assert text.endswith(
+            f"await sync_to_async({name})(…), with sync_to_async of asgiref.sync."
+        )
+
+
+# Functions of bulk operations that are called inside of others, or ask no database.
+HELPERS = {"enqueue_job", "filter_text", "is_abandoned", "options_of", "tell_of"}
+
+
+@pytest.mark.parametrize("module", [operations, operations.bulk], ids=["one", "bulk"])
+def test_every_verb_of_operators_says_that_it_is_sync(module: Any) -> None:
+    names = getattr(module, "__all__", None) or [
+        name
+        for name, found in vars(module).items()
+        if inspect.isfunction(found) and found.__module__ == module.__name__
+        if not name.startswith("_") and name not in HELPERS
+    ]
+    assert len(names) > 8
+    for name in names:
+        assert hasattr(getattr(module, name), "__wrapped__"), name
+
+
+async def asks_in_its_loop() -> None:
+    QueuedJob.objects.exists()
+
+
+def test_what_a_handler_does_wrong_in_its_own_loop_stays_as_it_is() -> None:
+    handler = job(name="verbs.sync_in_async")(asks_in_its_loop)
+    try:
+        handler.enqueue()
+        with pytest.raises(SynchronousOnlyOperation) as caught:
+            testing.drain()
+    finally:
+        registry.remove("verbs.sync_in_async")
+    assert str(caught.value).startswith("You cannot call this from an async context")
 
 
 VERBS: dict[str, Callable[[], Any]] = {

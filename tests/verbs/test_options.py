@@ -16,7 +16,15 @@ from django.db import connections
 from django.test import override_settings
 from django.utils import timezone, translation
 
-from django_jobqueue import InvalidArguments, aenqueue_many, enqueue, enqueue_many, job
+from django_jobqueue import (
+    InvalidArguments,
+    UnknownJobType,
+    aenqueue_many,
+    enqueue,
+    enqueue_many,
+    job,
+    operations,
+)
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import JobType
 from tests.conftest import HandDriven, archived, queued
@@ -209,8 +217,11 @@ def test_many_by_name_from_async_code() -> None:
 @pytest.mark.parametrize(
     ("calls", "problem"),
     [
-        ([{"a": 1}, {"b": 2}], "tests.sample.jobs.add() is missing 'a'."),
-        ([[1]], "The data for tests.sample.jobs.add() must be an object with a key"),
+        ([{"a": 1}, {"b": 2}], "calls[1]: tests.sample.jobs.add() is missing"),
+        (
+            [[1]],
+            "calls[0]: The data for tests.sample.jobs.add() must be an object",
+        ),
     ],
 )
 def test_one_bad_call_of_many_by_name_refuses_them_all(
@@ -218,3 +229,64 @@ def test_one_bad_call_of_many_by_name_refuses_them_all(
 ) -> None:
     assert refused(lambda: enqueue_many("tests.sample.add", calls)).startswith(problem)
     assert queued() == []
+
+
+def follow(job: str, status: str) -> None: ...
+
+
+@pytest.mark.parametrize("how", ["declared", "of one job"])
+def test_a_follower_that_nobody_knows_is_named_with_whose_it_is(how: str) -> None:
+    """Of a short name, too, the whole one is told."""
+    options: dict[str, Any] = {"on_complete": "ad_alone"}
+    try:
+        handler = job(name="verbs.first", **(options if how == "declared" else {}))(
+            nothing
+        )
+        used = handler if how == "declared" else handler.using(**options)
+        with pytest.raises(UnknownJobType) as caught:
+            used.enqueue()
+    finally:
+        registry.remove("verbs.first")
+    assert str(caught.value).startswith(
+        "on_complete of 'verbs.first': there is no job type 'ad_alone'. Did you mean "
+        "'tests.sample.add_alone'"
+    )
+    assert (caught.value.name, caught.value.follows) == ("ad_alone", "verbs.first")
+
+
+def test_a_wait_below_zero_is_none() -> None:
+    before = timezone.now()
+    made = jobs.add.using(run_after=timedelta(days=-1)).enqueue(1)
+    assert made.run_after >= before - timedelta(seconds=1)
+
+
+def test_a_job_that_expired_before_it_was_enqueued_expires_at_once(
+    worker: HandDriven,
+) -> None:
+    """A deadline may pass while the code runs that enqueues before it."""
+    made = jobs.add.using(expires_at=timezone.now() - timedelta(seconds=1)).enqueue(1)
+    worker.work()
+    operations.get_job(made.id)
+    assert not archived(status="succeeded")
+
+
+def test_a_pause_cannot_end_before_it_begins() -> None:
+    past = timezone.now() - timedelta(seconds=1)
+    for queues in (False, True):
+        problem = refused(
+            lambda queues=queues: operations.pause(  # type: ignore[misc]
+                "tests.sample.add", queues=queues, resume_at=past
+            )
+        )
+        assert problem == f"resume_at must be in the future, not {past}."
+    assert not JobType.objects.filter(paused=True).exists()
+
+
+def test_a_replay_cannot_expire_before_it_is_due(worker: HandDriven) -> None:
+    made = jobs.add.enqueue(1)
+    worker.work()
+    due = timezone.now() + timedelta(hours=1)
+    for replay in (operations.replay, operations.replay_many):
+        assert refused(
+            lambda replay=replay: replay(made.id, run_after=due, expires=due)  # type: ignore[misc]
+        ).startswith("expires_at must be later than run_after")

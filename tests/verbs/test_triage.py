@@ -153,7 +153,10 @@ def test_cancel_says_which_are_over_and_which_are_asked(
 
     assert (done.archived, done.asked) == ([waiting.id], [running.id])
     assert operations.get_job(waiting.id).error_message == "cancelled by anna"
-    assert (told[-1]["count"], told[-1]["details"]) == (2, {"asked_to_stop": 1})
+    assert (told[-1]["count"], told[-1]["details"]) == (
+        2,
+        {"asked_to_stop": 1, "reason": "cancelled by anna"},
+    )
     worker.run()
     worker.finish()
 
@@ -222,7 +225,9 @@ def test_what_is_done_is_logged_with_who_and_how_many(
     with caplog.at_level(logging.INFO, "django_jobqueue.operations"):
         operations.cancel([made.id], by="anna")
     (record,) = caplog.records
-    assert record.getMessage() == "cancel: 1 by anna {'asked_to_stop': 0}"
+    assert record.getMessage() == (
+        "cancel: 1 by anna {'asked_to_stop': 0, 'reason': 'cancelled by anna'}"
+    )
     assert (record.verb, record.by, record.count) == ("cancel", "anna", 1)  # type: ignore[attr-defined]
 
 

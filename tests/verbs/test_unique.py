@@ -41,7 +41,7 @@ def test_a_second_one_is_refused_with_the_first() -> None:
     assert str(error) == (
         f"Job {first.id} of type 'tests.sample.add_alone' is queued already and has "
         "the same data; there is one at a time, until it is finished. Nothing was "
-        "enqueued. The error's job is that job; with on_duplicate='return' it is "
+        "enqueued. With on_duplicate='return' that job is "
         "returned instead."
     )
     jobs.add_alone.enqueue(2)

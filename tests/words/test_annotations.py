@@ -240,7 +240,7 @@ def test_values_of_a_secret_are_not_in_the_message() -> None:
 
 ENTRANCES: dict[str, Callable[[], Any]] = {
     "enqueue": lambda: jobs.add.enqueue("x"),  # type: ignore[arg-type]
-    "enqueue_many": lambda: jobs.add.enqueue_many([{"a": 1}, {"a": "x"}]),
+    "enqueue_many": lambda: jobs.add.enqueue_many([{"a": "x"}]),
     "by name": lambda: enqueue("tests.sample.add", {"a": "x"}),
     "by hand": lambda: operations.enqueue("tests.sample.add", {"a": "x"}),
 }
@@ -250,7 +250,8 @@ ENTRANCES: dict[str, Callable[[], Any]] = {
 def test_every_way_to_enqueue_looks_at_types(entrance: str) -> None:
     with pytest.raises(InvalidArguments) as caught:
         ENTRANCES[entrance]()
-    assert str(caught.value) == ("tests.sample.jobs.add(): 'a' must be int, not str.")
+    said = str(caught.value).removeprefix("calls[0]: ")
+    assert said == "tests.sample.jobs.add(): 'a' must be int, not str."
 
 
 def test_a_job_that_waits_is_not_held_to_an_annotation() -> None:

@@ -28,6 +28,7 @@ from django_jobqueue.exceptions import (
     StoreUnavailable,
     UnknownJobType,
 )
+from django_jobqueue.retries import LONGEST
 from tests.words.made import queued_job
 
 ID = UUID("019aa2f0-0000-7000-8000-000000000001")
@@ -179,3 +180,33 @@ def test_ids_in_messages_are_whole() -> None:
     id = new_id()
     for error in (JobNotFound(id), LeaseLost(id), NotReplayable(id, "queued")):
         assert str(id) in str(error)
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (-1, timedelta(0)),
+        (-5.5, timedelta(0)),
+        (float("-inf"), timedelta(0)),
+        (timedelta(days=-3), timedelta(0)),
+        (timedelta.min, timedelta(0)),
+        (float("inf"), LONGEST),
+        (1e300, LONGEST),
+        (timedelta.max, LONGEST),
+    ],
+)
+def test_a_wait_that_cannot_be_is_the_nearest_that_can(
+    given: float | timedelta, kept: timedelta
+) -> None:
+    assert Retry(after=given).after == kept
+    assert Snooze(given).for_ == kept
+    assert str(Snooze(given)) == f"snoozed for {kept}"
+
+
+def test_what_is_no_number_is_no_wait() -> None:
+    for call in (lambda: Retry(after=NAN), lambda: Snooze(NAN)):
+        with pytest.raises(TypeError, match="a number of seconds, not nan"):
+            call()

@@ -31,6 +31,7 @@ from django_jobqueue.text.foreign_words import (
     HANDLER,
     IN_HANDLER,
     JOB,
+    OF_JOBS,
     OF_ONE_JOB,
     OPTIONS,
     RAISED,
@@ -86,17 +87,82 @@ def a_job() -> Job:
 
 @pytest.mark.parametrize("word", OPTIONS)
 def test_an_option_of_another_queue_is_answered_with_ours(word: str) -> None:
-    hint = advice(word, OPTIONS)
+    hint = advice(word, OPTIONS, "nothing")
     refused = said(lambda: job(**{word: 1})(nothing), ImproperlyConfigured)
     assert refused.endswith(f"there is no option {word!r}.{hint}")
+    hint = advice(word, OPTIONS, "add")
     refused = said(lambda: jobs.add.using(**{word: 1}), TypeError)  # type: ignore[misc]
-    assert refused == f"There is no option {word!r} of a job.{hint}"
-    refused = said(
-        lambda: enqueue("tests.sample.add", {"a": 1}, **{word: 1}), TypeError
-    )  # type: ignore[misc]
     assert refused == f"There is no option {word!r} of a job.{hint}"
     refused = said(lambda: jobs.add.enqueue(1, **{word: 1}), InvalidArguments)
     assert refused.endswith(f"has no parameter {word!r}.{hint}")
+
+
+@pytest.mark.parametrize("word", OPTIONS)
+def test_by_name_the_answer_is_what_can_be_written_there(word: str) -> None:
+    """The name of a job type has no ``using``, nor is there a handler."""
+    refused = said(
+        lambda: enqueue("tests.sample.add", {"a": 1}, **{word: 1}),  # type: ignore[misc]
+        TypeError,
+    )
+    assert refused.startswith(f"There is no option {word!r} of a job. ")
+    assert "using(" not in refused
+    assert "handler.enqueue" not in refused
+
+
+def test_by_name_a_wait_is_an_option_of_the_call() -> None:
+    by_name: Callable[..., Any] = enqueue
+    refused = said(lambda: by_name("tests.sample.add", {}, countdown=3), TypeError)
+    assert refused == (
+        "There is no option 'countdown' of a job. Write run_after=timedelta(seconds=…)."
+    )
+    refused = said(lambda: by_name("tests.sample.add", {}, timeout=3), TypeError)
+    assert refused.endswith("It holds for all jobs of a type: @job(timeout=…).")
+    refused = said(lambda: by_name("tests.sample.add", {}, kwargs={}), TypeError)
+    assert refused.endswith("The data is one dict: enqueue('tests.sample.add', {…}).")
+    refused = said(
+        lambda: by_name("tests.sample.add", {"a": 1, "queue": "mail"}), InvalidArguments
+    )
+    assert refused.endswith("It is an option of the job: queue=….")
+
+
+def named_send(order_id: int) -> None: ...
+
+
+def test_a_hint_has_the_name_of_the_handler_that_it_is_about() -> None:
+    sentences = [
+        said(lambda word=word: getattr(jobs.add, word), AttributeError)  # type: ignore[misc]
+        for word in HANDLER
+    ]
+    sentences += [
+        said(lambda word=word: jobs.add.using(**{word: 1}), TypeError)  # type: ignore[misc]
+        for word in OPTIONS
+    ]
+    sentences += [
+        said(lambda word=word: jobs.add.enqueue(1, **{word: 1}), InvalidArguments)  # type: ignore[misc]
+        for word in OPTIONS
+    ]
+    sentences += [
+        said(lambda word=word: job(**{word: 1})(named_send), ImproperlyConfigured)  # type: ignore[misc]
+        for word in (*OPTIONS, *OF_ONE_JOB)
+    ]
+    for sentence in sentences:
+        assert "<" not in sentence
+        for name in re.findall(r"(\w+)\.(?:a?enqueue|using)\b", sentence):
+            assert name in ("add", "named_send"), sentence
+    said_of = said(lambda: jobs.add.delay(1), AttributeError)  # type: ignore[attr-defined]
+    assert said_of.endswith(" Write add.enqueue(…).")
+
+
+@pytest.mark.parametrize("word", sorted(OF_JOBS))
+def test_each_option_of_using_is_known_among_the_arguments(word: str) -> None:
+    refused = said(lambda: jobs.add.enqueue(1, **{word: 1}), InvalidArguments)
+    assert refused.endswith(f"It is an option of the job: using({word}=…).enqueue(…).")
+
+
+@pytest.mark.parametrize("word", ONLY_OF_TYPES)
+def test_each_option_of_job_is_known_among_the_arguments(word: str) -> None:
+    refused = said(lambda: jobs.add.enqueue(1, **{word: 1}), InvalidArguments)
+    assert refused.endswith(f"It holds for all jobs of a type: @job({word}=…).")
 
 
 @pytest.mark.parametrize("word", sorted(OF_ONE_JOB))
@@ -104,10 +170,8 @@ def test_an_option_of_one_job_is_answered_with_where_it_is_said(word: str) -> No
     refused = said(lambda: job(**{word: 1})(nothing), ImproperlyConfigured)
     assert refused.endswith(
         f"there is no option {word!r}. It belongs to one job: "
-        f"handler.using({word}=…).enqueue(…)."
+        f"nothing.using({word}=…).enqueue(…)."
     )
-    refused = said(lambda: jobs.add.enqueue(1, **{word: 1}), InvalidArguments)
-    assert refused.endswith(f"It is an option of the job: using({word}=…).enqueue(…).")
 
 
 @pytest.mark.parametrize("word", ONLY_OF_TYPES)
@@ -122,6 +186,7 @@ def test_an_option_of_all_jobs_is_answered_with_where_it_is_said(word: str) -> N
 def test_the_options_of_one_job_are_those_that_types_do_not_have() -> None:
     of_types = {*get_type_hints(Policy)}
     assert {*JobOptions.__annotations__} - of_types == OF_ONE_JOB
+    assert {*JobOptions.__annotations__} == OF_JOBS
 
 
 @pytest.mark.parametrize(
@@ -136,7 +201,7 @@ def test_an_attribute_of_another_queue_is_answered_with_ours(
     for word in words:
         refused = said(lambda word=word: getattr(owner, word), AttributeError)  # type: ignore[misc]
         assert refused == (
-            f"{kind!r} object has no attribute {word!r}.{advice(word, words)}"
+            f"{kind!r} object has no attribute {word!r}.{advice(word, words, 'add')}"
         )
     assert not hasattr(owner, "colour")
 
@@ -233,13 +298,15 @@ VALUES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: jobs.add.enqueue_many([(1, 2)]),  # type: ignore[list-item]
         InvalidArguments,
-        "The data for tests.sample.jobs.add() must be an object with a key for each "
+        "calls[0]: The data for tests.sample.jobs.add() must be an object with a key "
+        "for each "
         "parameter, not tuple. Write {'a': …, 'b': …}.",
     ),
     (
         lambda: jobs.add.enqueue_many([7]),  # type: ignore[list-item]
         InvalidArguments,
-        "The data for tests.sample.jobs.add() must be an object with a key for each "
+        "calls[0]: The data for tests.sample.jobs.add() must be an object with a key "
+        "for each "
         "parameter, not int.",
     ),
     (
@@ -257,7 +324,8 @@ VALUES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: enqueue_many("tests.sample.add", [(1, 2)]),  # type: ignore[list-item]
         InvalidArguments,
-        "The data for tests.sample.jobs.add() must be an object with a key for each "
+        "calls[0]: The data for tests.sample.jobs.add() must be an object with a key "
+        "for each "
         "parameter, not tuple. Write {'a': …, 'b': …}.",
     ),
     (

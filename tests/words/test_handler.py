@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from django_jobqueue import Handler, InvalidArguments, enqueue, job
+from django_jobqueue import Handler, InvalidArguments, enqueue, enqueue_many, job
 from django_jobqueue.domain.ids import as_id
 from django_jobqueue.domain.registry import registry
 from tests.sample import jobs
@@ -25,6 +25,10 @@ def nothing() -> None:
 
 
 async def nothing_later() -> None: ...
+
+
+def by_name_add(calls: Any) -> Any:
+    return enqueue_many("tests.sample.add", calls)
 
 
 def refused(call: Callable[[], Any]) -> str:
@@ -164,8 +168,29 @@ def test_data_that_does_not_fit_is_refused_before_the_database_is_asked() -> Non
 def test_one_bad_call_of_many_is_refused_before_the_database_is_asked() -> None:
     calls = [{"a": 1}, {"a": 2, "bb": 3}]
     assert refused(lambda: jobs.add.enqueue_many(calls)) == (
-        "tests.sample.jobs.add() has no parameter 'bb'. Did you mean 'b'?"
+        "calls[1]: tests.sample.jobs.add() has no parameter 'bb'. Did you mean 'b'?"
     )
+
+
+BAD_CALLS: dict[str, object] = {
+    "an unknown name": {"a": 1, "c": 2},
+    "a missing name": {},
+    "no dict": [1],
+    "another type": {"a": "x"},
+    "no JSON": {"a": 1, "b": 10**5_000},
+}
+
+
+@pytest.mark.parametrize("kind", BAD_CALLS)
+@pytest.mark.parametrize(
+    "many", [jobs.add.enqueue_many, by_name_add], ids=["handler", "name"]
+)
+def test_one_bad_call_of_many_is_named_by_its_index(
+    many: Callable[[Any], Any], kind: str
+) -> None:
+    calls = [{"a": 1}, {"a": 2}, BAD_CALLS[kind], {"a": 3}]
+    assert refused(lambda: many(calls)).startswith("calls[2]: ")
+    assert refused(lambda: many(iter(calls))).startswith("calls[2]: ")
 
 
 def test_many_jobs_cannot_have_one_id() -> None:
@@ -182,3 +207,29 @@ def test_no_calls_are_no_jobs() -> None:
 def test_by_name_a_name_is_wanted(given: Any) -> None:
     text = refused(lambda: enqueue(given, {"a": 1}))
     assert text.startswith(f"enqueue takes the name of a job type, not {given!r}")
+
+
+SOON, LATER = timedelta(minutes=5), timedelta(hours=1)
+NEVER_DUE: dict[str, dict[str, Any]] = {
+    "a moment after it": {"run_after": NOON + SOON, "expires_at": NOON},
+    "the same moment": {"run_after": NOON, "expires_at": NOON},
+    "a wait beyond it": {"run_after": LATER, "expires_at": NOON},
+}
+
+
+@pytest.mark.parametrize("kind", NEVER_DUE)
+def test_a_job_that_would_expire_before_it_is_due_is_refused(kind: str) -> None:
+    options = NEVER_DUE[kind]
+    if isinstance(options["run_after"], timedelta):
+        options = {**options, "expires_at": datetime.now(UTC) + SOON}
+    problem = refused(lambda: jobs.add.using(**options))
+    assert problem.startswith("expires_at must be later than run_after: the job would")
+    assert (
+        refused(lambda: enqueue("tests.sample.add", {"a": 1}, **options))[:40]
+        == (problem[:40])
+    )
+    first, second = ({name: value} for name, value in options.items())
+    assert (
+        refused(lambda: jobs.add.using(**first).using(**second))[:40] == (problem[:40])
+    )
+    jobs.add.using(run_after=NOON, expires_at=NOON + SOON)

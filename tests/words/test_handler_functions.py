@@ -47,6 +47,15 @@ class Sender:
     def __call__(self) -> None: ...
 
 
+def bound(self: Any, order_id: int) -> None: ...  # as with bind=True of Celery
+
+
+async def abound(self: Any, order_id: int) -> None: ...
+
+
+def bound_to_class(cls: Any) -> None: ...
+
+
 FUNCTION = "Write a function"
 REFUSED: dict[str, tuple[Any, str, str]] = {
     "a class": (Sender, "a class cannot be a handler", FUNCTION),
@@ -69,6 +78,9 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "a bound method": (Sender(7).send, "a method cannot be a handler", FUNCTION),
     "a bound classmethod": (Sender.send_all, "a method cannot be", FUNCTION),
     "a lambda": (lambda order_id: None, "a lambda has no name", FUNCTION),
+    "a function of self": (bound, "'self', which no job", "takes_context=True"),
+    "an async one": (abound, "'self', which no job gives", "current_job()"),
+    "a function of cls": (bound_to_class, "'cls', which no job", "current_job()"),
     "a builtin": (print, "what is built in cannot be a handler", FUNCTION),
     "a builtin's method": (str.upper, "what is built in cannot be", FUNCTION),
     "a method of a value": ("a".upper, "what is built in cannot be", FUNCTION),

@@ -113,18 +113,23 @@ def test_an_exception_of_a_sensitive_job_type_is_not_logged_itself(
     [
         (
             Snooze(60, "later"),
-            {"verb": Verb.SNOOZE, "end": AttemptEnd.SNOOZED, "reason": "later"},
-            "snooze later",
+            {
+                "verb": Verb.SNOOZE,
+                "end": AttemptEnd.SNOOZED,
+                "reason": "later",
+                "wait": timedelta(seconds=60),
+            },
+            "is snoozed for 60.0 s: later",
         ),
         (
             Cancel("not wanted"),
             {"verb": Verb.CANCEL, "end": AttemptEnd.CANCELLED, "reason": "not wanted"},
-            "cancel not wanted",
+            "is cancelled: not wanted",
         ),
         (
             Cancel(),
             {"verb": Verb.RELEASE, "end": AttemptEnd.RELEASED, "reason": "stopped"},
-            "release stopped",
+            "is released: stopped",
         ),
     ],
 )
@@ -137,7 +142,27 @@ def test_what_is_no_failure_is_one_line_of_information(
     made = told(error, **outcome)
     (record,) = records
     assert record.levelno == logging.INFO
-    assert record.getMessage() == f"Job {made.id} ({PLAIN}) attempt 2/5: {text}"
+    assert record.getMessage() == f"Job {made.id} ({PLAIN}) attempt 2/5 {text}"
+
+
+def test_a_cancel_on_request_says_where_its_reason_is(
+    records: list[logging.LogRecord],
+) -> None:
+    made = context()
+    made._cancelled = True
+    cancelled = Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason="cancelled")
+    send(
+        attempt_failed,
+        PLAIN,
+        context=made,
+        seconds=0.25,
+        error=Cancel(),
+        outcome=cancelled,
+    )
+    assert records[0].getMessage() == (
+        f"Job {made.id} ({made.job_type}) attempt 2/5 is cancelled on request; the "
+        "archived job has the reason"
+    )
 
 
 def test_an_attempt_that_lost_its_lease_is_one_line_of_information(
@@ -161,7 +186,7 @@ def test_attempts_without_end_are_shown_as_such(
         error=Snooze(1),
         outcome=Outcome(verb=Verb.SNOOZE),
     )
-    assert "attempt 2/∞:" in records[0].getMessage()
+    assert "attempt 2/∞ " in records[0].getMessage()
 
 
 def test_a_record_says_which_job_it_is_about(

@@ -316,6 +316,7 @@ def test_a_death_that_must_wait_keeps_no_other_one_waiting(
         rescuer.report(Death(second, "host:2", True, KILLED, 2))
         with pytest.raises(StoreUnavailable):
             rescuer.tick()
+        rescuer._burials[0].next_at = time.monotonic() + 60
         rescuer.tick()
         assert [queued_job(id).status for id in kept] == ["queued"] * 2  # type: ignore[union-attr]
         assert not rescuer.is_done

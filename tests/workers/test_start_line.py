@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from django.test import override_settings
 
 from django_jobqueue import logs, signals
@@ -43,6 +43,56 @@ def test_the_line_names_no_password(
     assert SECRET not in text
 
 
+@pytest.mark.parametrize(
+    ("settings", "environment", "expected"),
+    [
+        ({"HOST": "db-1", "PORT": "5433"}, {}, "which is 'jobs' at db-1:5433"),
+        ({"HOST": "db-1"}, {}, "which is 'jobs' at db-1:5432"),
+        ({"HOST": "/run/pg"}, {}, "which is 'jobs' at /run/pg:5432"),
+        ({}, {}, "which is 'jobs' at the local socket"),
+        ({"PORT": "5433"}, {}, "which is 'jobs' at the local socket of port 5433"),
+        (
+            {},
+            {"PGHOST": "db-2", "PGPORT": "5434"},
+            "which is 'jobs' at db-2:5434",
+        ),
+        ({}, {"PGHOSTADDR": "10.0.0.2"}, "which is 'jobs' at 10.0.0.2:5432"),
+        (
+            {"HOST": "db-1"},
+            {"PGHOST": "db-2", "PGPORT": "5434"},
+            "which is 'jobs' at db-1:5434",
+        ),
+        (
+            {"OPTIONS": {"host": "db-3", "port": "5435"}},
+            {"PGHOST": "db-2"},
+            "which is 'jobs' at db-3:5435",
+        ),
+        (
+            {"NAME": "", "OPTIONS": {"service": "shop"}},
+            {"PGHOST": "db-2"},
+            "by the service 'shop'",
+        ),
+    ],
+)
+def test_the_line_names_the_server_that_libpq_connects_to(
+    said: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any],
+    environment: dict[str, str],
+    expected: str,
+) -> None:
+    for name in ("PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    given = {"NAME": "jobs", "HOST": "", "PORT": "", "OPTIONS": {}, **settings}
+    # A new connection, as a worker makes one, reads them here.
+    for name, value in given.items():
+        monkeypatch.setitem(connections.settings["default"], name, value)
+    log_start(PLAN, None)
+    assert f"; database 'default', {expected}; " in said.records[0].getMessage()
+
+
 def test_without_handlers_it_warns(
     said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +117,16 @@ def test_it_warns_of_each_module_that_no_app_has(
         "JOBQUEUE['MODULES'] names 'job', which no installed app has",
         "JOBQUEUE['MODULES'] names 'cron', which no installed app has",
     ]
+
+
+def test_it_warns_of_a_queue_that_only_looks_like_one_of_a_handler(
+    said: pytest.LogCaptureFixture,
+) -> None:
+    log_start(Plan(queues=("default", "defualt", "xyzzy")), 1)
+    assert [record.getMessage() for record in said.records[1:]] == [
+        "No handler names the queue 'defualt'. Did you mean 'default'?"
+    ]
+    assert said.records[1].levelno == logging.WARNING
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from django_jobqueue.host.maintenance.recovery import Recovery
 from django_jobqueue.host.overruns import Overruns
 from django_jobqueue.store import workers
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import is_contended
+from django_jobqueue.store.halving import BRIEF
 from django_jobqueue.store.rescue import Rescued
 
 logger = logging.getLogger("django_jobqueue.rescuer")
@@ -66,7 +68,8 @@ class Burial:
         self._rest = SHORTEST
 
     def go_on(self, db: OwnConnection) -> None:
-        """Write how the worker ended, and take its jobs.
+        """Write how the worker ended, and take its jobs; they do not wait for others
+        who have locked its row.
 
         Raises StoreUnavailable, and psycopg.Error where the database refuses something;
         then the next try is later each time, so that others are not kept waiting.
@@ -80,16 +83,30 @@ class Burial:
 
     def _go_on(self, db: OwnConnection) -> None:
         death = self.death
-        workers.stopped(db, [death.worker], end=death.reason, lost=death.crashed)
+        locked = self._write_end(db)
         if death.timed_out:
             self._overruns.go_on(db)
         if death.suspects:
             self._suspected.go_on(db, death.suspects)
         self.recovery.go_on(db)
+        if locked is not None:
+            raise locked
         if taken := self.taken:
             counts = Counter(job.status for job in taken)
             workers.record_rescued(db, death.worker, counts)
             summarize(death.name, death.reason, taken)
+
+    def _write_end(self, db: OwnConnection) -> StoreUnavailable | None:
+        """Write it to the worker's row; what was said if that is locked."""
+        end, lost = self.death.reason, self.death.crashed
+        try:
+            with db.patience(BRIEF):
+                workers.stopped(db, [self.death.worker], end=end, lost=lost)
+        except StoreUnavailable as error:
+            if not is_contended(error):
+                raise
+            return error
+        return None
 
     @property
     def taken(self) -> list[Rescued]:

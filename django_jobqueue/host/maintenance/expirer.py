@@ -10,22 +10,26 @@ from uuid import UUID
 
 import psycopg
 
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import tell_expired
 from django_jobqueue.host.maintenance.deadlines import Prospects
-from django_jobqueue.host.maintenance.halving import each_it_can, one_line
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store import expire
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import is_contended
+from django_jobqueue.store.halving import each_it_can, one_line
 
 logger = logging.getLogger("django_jobqueue.expirer")
 
 AGAIN_AFTER: Final = 600.0  # seconds until jobs are tried again that were refused
+LOCKED_AFTER: Final = 5.0  # the same for those that wait for a lock
 
 
 class Expirer(Loop):
     """Sleeps until the next job expires.
 
-    Jobs that the database refuses to archive, as a trigger may, keep no others.
+    Jobs that the database refuses to archive, as a trigger may, or that wait for a lock
+    which others hold, keep no others.
     """
 
     name = "expirer"
@@ -34,8 +38,7 @@ class Expirer(Loop):
         super().__init__()
         self._connection = connection
         self._prospects = prospects
-        self._refused: dict[UUID, psycopg.Error] = {}
-        self._again_at = 0.0  # time.monotonic()
+        self._refused: dict[UUID, float] = {}  # when to try again; time.monotonic()
 
     def tick(self) -> float:
         """Archive a batch of those that have expired."""
@@ -47,8 +50,9 @@ class Expirer(Loop):
             return self._expire_others()
         try:
             found = self._expire(None)
-        except psycopg.Error:
-            self._again_at = time.monotonic() + AGAIN_AFTER
+        except (psycopg.Error, StoreUnavailable) as error:
+            if isinstance(error, StoreUnavailable) and not is_contended(error):
+                raise
             return self._expire_others()
         return 0.0 if found else 1.0  # else somebody else has locked them
 
@@ -59,14 +63,20 @@ class Expirer(Loop):
 
     def _expire_others(self) -> float:
         """The same without those that were refused; returns the rest."""
+        now = time.monotonic()
+        self._refused = {id: at for id, at in self._refused.items() if at > now}
         ids = expire.due(self._connection, self._refused)
-        refused = each_it_can(ids, self._expire)
-        for id, error in refused.items():
-            logger.error(
-                "Job %s expired and cannot be archived: %s", id, one_line(error)
-            )
-        self._refused |= refused
-        if time.monotonic() >= self._again_at:
-            self._refused.clear()
+        for left in each_it_can(self._connection, ids, self._expire, brief=True):
+            rest = LOCKED_AFTER if left.is_locked else AGAIN_AFTER
+            for id in left.items:
+                logger.error(
+                    "Job %s expired and cannot be archived: %s",
+                    id,
+                    one_line(left.error),
+                )
+                self._refused[id] = time.monotonic() + rest
         # A full batch may have others behind it, or be locked by somebody else.
-        return 1.0 if len(ids) == expire.BATCH else self._prospects.rest
+        if len(ids) == expire.BATCH:
+            return 1.0
+        again = min(self._refused.values(), default=now) - time.monotonic()
+        return min(max(1.0, again), self._prospects.rest)

@@ -8,10 +8,12 @@ from uuid import UUID
 
 import psycopg
 
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import tell_rescued
-from django_jobqueue.host.maintenance.halving import each_it_can
 from django_jobqueue.store import rescue
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import is_contended
+from django_jobqueue.store.halving import each_it_can
 from django_jobqueue.store.rescue import BATCH, Rescued, rescue_some
 
 
@@ -22,8 +24,8 @@ class Recovery:
     is committed; if the answer of the commit is lost, the jobs are looked at again: one
     that they hold no more was taken, and is told.
 
-    A job that the database refuses to move, as a trigger may, is left where it is, and
-    the others are taken without it.
+    A job that the database refuses to move, as a trigger may, or that others keep from
+    being moved by a lock, is left where it is, and the others are taken without it.
     """
 
     def __init__(self, workers: Sequence[int], *, crashed: bool, reason: str) -> None:
@@ -40,11 +42,18 @@ class Recovery:
         try:
             while self._take(db, only) == BATCH:
                 pass
-        except psycopg.Error:
-            ids = rescue.held(db, self._workers, only)
-            for start in range(0, len(ids), BATCH):
-                part = ids[start : start + BATCH]
-                self.refused |= each_it_can(part, partial(self._take, db))
+        except (psycopg.Error, StoreUnavailable) as error:
+            if isinstance(error, StoreUnavailable) and not is_contended(error):
+                raise
+            self._take_what_can_be(db, only)
+
+    def _take_what_can_be(self, db: OwnConnection, only: Sequence[UUID] | None) -> None:
+        ids = rescue.held(db, self._workers, only)
+        take = partial(self._take, db)
+        for start in range(0, len(ids), BATCH):
+            part = ids[start : start + BATCH]
+            for left in each_it_can(db, part, take, brief=True):
+                self.refused |= dict.fromkeys(left.items, left.error)
 
     def _take(self, db: OwnConnection, only: Sequence[UUID] | None) -> int:
         """Take one batch; returns how many."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Set
+import math
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Final
 
 from django_jobqueue.conf import conf
@@ -19,6 +20,8 @@ from django_jobqueue.store.connection import OwnConnection
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY: Final = 1.0  # seconds between looks at the seats
+AGAIN_AFTER: Final = 0.25  # the same while a worker's row is locked by somebody
+SAY_EVERY: Final = 60.0  # seconds
 
 
 class Renewer(Loop):
@@ -42,6 +45,7 @@ class Renewer(Loop):
         self._is_asked = False
         self._is_eased = False
         self._next = 0.0  # lease_time()
+        self._said_locked_at: dict[int, float] = {}  # by pid; lease_time()
 
     def wake(self) -> None:
         """Renew now, and learn what is asked."""
@@ -63,6 +67,8 @@ class Renewer(Loop):
         for seat in seats.values():
             self._hear_for(seat)
         rest = self._next - began
+        if not seats.keys() <= self._renewed:
+            return min(AGAIN_AFTER, rest)
         if self._roster.may_rest(began, conf.lease):
             return rest
         return min(LOOK_EVERY, rest)
@@ -76,23 +82,56 @@ class Renewer(Loop):
         ]
         longer = conf.lease * EASE if calm else 0.0
         try:
-            renewed = workers.renew(self._connection, beats, conf.lease + longer)
+            found = workers.renew(self._connection, beats, conf.lease + longer)
         except StoreUnavailable as error:
             error.retry_in = min(error.retry_in, conf.lease / 10)
             raise
+        renewed = {id: asked for id, asked in found.items() if asked is not None}
         self._renewed = set(renewed)
         self._is_eased = calm
         self._next = began + (longer if calm else conf.lease / 3)
-        self._roster.renewed_at = began
-        for seat in self._roster:
-            self._roster.write(seat.number, eased=calm and seat.worker in renewed)
+        self._write_leases(seats, renewed, began, calm=calm)
         for worker, seat in seats.items():
-            if worker not in renewed:
+            if worker in renewed:
+                self._pass_on(seat, renewed[worker])
+            elif worker in found:
+                self._say_locked(seat)
+            else:
                 logger.error("Worker %s was given up by others", seat.pid)
                 self._roster.write(seat.number, lost=1)
                 self._roster.call_supervisor()
-            else:
-                self._pass_on(seat, renewed[worker])
+
+    def _write_leases(
+        self,
+        seats: Mapping[int, Seat],
+        renewed: Collection[int],
+        began: float,
+        *,
+        calm: bool,
+    ) -> None:
+        """Tell the supervisor from when the leases count: first of those that were not
+        renewed, so that no lease seems to be longer than it is."""
+        before = max(1, int(self._roster.renewed_at * 1_000))
+        for worker, seat in seats.items():
+            if worker not in renewed and not seat.unrenewed:
+                self._roster.write(seat.number, unrenewed=before)
+        self._roster.renewed_at = began
+        for seat in self._roster:
+            if seat.worker in renewed:
+                self._roster.write(seat.number, eased=calm, unrenewed=0)
+            elif seat.worker not in seats:
+                self._roster.write(seat.number, eased=0)
+
+    def _say_locked(self, seat: Seat) -> None:
+        now = lease_time()
+        if now - self._said_locked_at.get(seat.pid, -math.inf) >= SAY_EVERY:
+            self._said_locked_at[seat.pid] = now
+            logger.warning(
+                "Worker %s: its row in jobqueue_worker is locked by another "
+                "transaction, so its lease cannot be renewed; the worker is ended "
+                "before it lapses",
+                seat.pid,
+            )
 
     def _pass_on(self, seat: Seat, asked: workers.Asked) -> None:
         """What operators ask of a worker."""

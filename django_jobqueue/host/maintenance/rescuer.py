@@ -16,12 +16,12 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance.burial import Burial, Death, summarize
 from django_jobqueue.host.maintenance.deadlines import Prospects
-from django_jobqueue.host.maintenance.halving import one_line
 from django_jobqueue.host.maintenance.recovery import Recovery
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import EASE
 from django_jobqueue.store import workers
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.halving import one_line
 from django_jobqueue.store.prospect import Prospect
 from django_jobqueue.store.rescue import Rescued
 

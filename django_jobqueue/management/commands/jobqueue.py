@@ -13,7 +13,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.management.jobqueue.cancel import Cancel
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.database import using
+from django_jobqueue.management.jobqueue.database import check, using
 from django_jobqueue.management.jobqueue.enqueue import Enqueue
 from django_jobqueue.management.jobqueue.failures import Failures
 from django_jobqueue.management.jobqueue.override import Override
@@ -91,9 +91,12 @@ class Command(BaseCommand):
     def handle(self, *, subcommand: str, **options: Any) -> None:
         """Do what was asked for. Raises CommandError."""
         console = Console(self.stdout, self.stderr, self.style, options["verbosity"])
+        chosen = SUBCOMMANDS[subcommand]
         with using(options["database"]):
+            if chosen.reads_jobs:
+                check(conf.database)
             try:
-                SUBCOMMANDS[subcommand].run(console, options)
+                chosen.run(console, options)
             except JobQueueError as error:
                 raise CommandError(str(error)) from error
             except DatabaseError as error:

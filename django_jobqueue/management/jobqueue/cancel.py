@@ -19,6 +19,7 @@ from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.progress import Progress
+from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.table import Column
 from django_jobqueue.models import QueuedJob
@@ -71,6 +72,8 @@ each a transaction of its own. A cancelled job can be replayed."""
         if ids:
             cancelling = Cancelling(console, options, jobs.filter(pk__in=ids))
         else:
+            if "queue" in filters:
+                warn_of_unknown(console, [filters["queue"]])
             chosen = _matching(jobs.all(), filters, database_now())
             cancelling = Cancelling(console, options, chosen)
         if options["dry_run"]:

@@ -9,6 +9,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.text.suggestions import did_you_mean
 
 
@@ -31,8 +32,5 @@ def check(alias: str) -> None:
         raise CommandError(
             f"--database: there is no database {alias!r} in DATABASES.{hint}"
         )
-    vendor = connections[alias].vendor
-    if vendor != "postgresql":
-        raise CommandError(
-            f"--database: {alias!r} is {vendor}; the job queue needs PostgreSQL."
-        )
+    if problem := vendor_problem(alias):
+        raise CommandError(problem)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.annotations import Annotations
 from django_jobqueue.domain.ids import as_id, id_of_text
 from django_jobqueue.domain.policy import ON_DUPLICATE
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.by_name import enqueue
-from django_jobqueue.exceptions import AlreadyArchived, InvalidArguments
+from django_jobqueue.exceptions import AlreadyArchived, EnqueueError, InvalidArguments
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.data import UNKNOWN, data_of
 from django_jobqueue.management.jobqueue.enqueue_lines import EnqueueingLines
+from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.times import TIMES, moment
+from django_jobqueue.management.jobqueue.times import TIMES, local, moment
 from django_jobqueue.operations import get_job
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text import timezones
+from django_jobqueue.text.option_forms import as_flags
 
 
 class Enqueue(Subcommand):
@@ -31,6 +36,7 @@ class Enqueue(Subcommand):
     name = "enqueue"
     summary = "Enqueue a job, or many, by the name of the job type."
     rest = "data"
+    reads_jobs = False  # there are modes that run the job here
     description = f"""\
 Enqueue one job by the name of its type, and print its id.
 
@@ -80,15 +86,27 @@ The data must fit the handler's parameters if the handler is known here."""
         )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Enqueue it, or one for each line."""
+        """Enqueue it, or one for each line. Raises CommandError."""
+        try:
+            self._run(console, options)
+        except EnqueueError as error:
+            raise CommandError(as_flags(str(error))) from error
+
+    def _run(self, console: Console, options: dict[str, Any]) -> None:
+        now = _now()
         how = {
-            "run_after": _moment("--run-after", options["run_after"]),
-            "expires_at": _moment("--expires-at", options["expires_at"]),
+            "run_after": _moment("--run-after", options["run_after"], now),
+            "expires_at": _moment("--expires-at", options["expires_at"], now),
             "priority": options["priority"],
             "queue": options["queue"],
             "enqueued_by": by(),
             "on_duplicate": options["on_duplicate"],
         }
+        expires_at = how["expires_at"]
+        if expires_at and expires_at <= now:
+            raise CommandError(f"--expires-at: {local(expires_at)} is past.")
+        if options["queue"] is not None:
+            warn_of_unknown(console, [options["queue"]])
         if options["lines"] is not None:
             if options["data"] or options["id"] or options["format"] == "json":
                 raise CommandError("DATA, --id and --format json are for a single job.")
@@ -159,8 +177,12 @@ def _add_options(parser: CommandParser) -> None:
     )
 
 
-def _moment(flag: str, text: Any) -> Any:
-    return text and moment(flag, text, now=database_now())
+def _now() -> datetime:
+    return database_now() if conf.mode == "queue" else timezones.now()
+
+
+def _moment(flag: str, text: Any, now: datetime) -> Any:
+    return text and moment(flag, text, now=now)
 
 
 def _as_object(job: Job) -> dict[str, Any]:

@@ -112,12 +112,12 @@ def _value(option: str, text: str) -> Any:
     is_limit = option not in ("priority", *SPANS[1:])
     if text == UNLIMITED and is_limit:
         return timedelta(0) if option in SPANS else NO_LIMIT
+    words = f"{CODE} or {UNLIMITED}" if is_limit else CODE
     if option in SPANS:
-        return duration(_flag(option), text)
+        return duration(_flag(option), text, f"{DURATIONS}; or {words}")
     try:
         return int(text)
     except ValueError:
-        words = f"{CODE} or {UNLIMITED}" if is_limit else CODE
         raise CommandError(
             f"{_flag(option)}: must be a whole number, {words}, not {text!r}."
         ) from None

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue import operations
-from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.times import DURATIONS, duration, local, moment
-from django_jobqueue.models import JobType, Queue, Worker
 from django_jobqueue.stats.clock import database_now
-from django_jobqueue.store import stats
-from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.text.suggestions import did_you_mean
 
 
 class Pause(Subcommand):
@@ -57,7 +52,7 @@ next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
         names = names_of(options)
         until = _end(options)
         if options["queue"]:
-            _warn_of_strange(console, names)
+            warn_of_unknown(console, names)
         paused = operations.pause(
             names,
             queues=options["queue"],
@@ -101,24 +96,3 @@ def names_of(options: dict[str, Any]) -> list[str]:
         if problem:
             raise CommandError(f"The name of a queue {problem}")
     return names
-
-
-def _warn_of_strange(console: Console, names: list[str]) -> None:
-    """A queue needs no declaration, so any name is right; most others are slips."""
-    known = _known_queues()
-    for name in names:
-        if name in known:
-            continue
-        hint = did_you_mean(name, known)
-        console.warn(f"No job type, worker or job names the queue {name!r}.{hint}")
-
-
-def _known_queues() -> set[str]:
-    alias = conf.database
-    subscribed = Worker.objects.using(alias).values_list("queues", flat=True)
-    return {
-        *JobType.objects.using(alias).values_list("queue", flat=True),
-        *Queue.objects.using(alias).values_list("name", flat=True),
-        *chain.from_iterable(queues for queues in subscribed if queues),
-        *(depth.queue for depth in stats.depths(DjangoDatabase())),
-    }

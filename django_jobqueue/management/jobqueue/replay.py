@@ -23,6 +23,7 @@ from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.failure_groups import key_of
+from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.replaying import EXPIRIES, Replaying
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
 from django_jobqueue.management.jobqueue.times import TIMES, moment
@@ -64,6 +65,8 @@ chunks of {BATCH:,}, each a transaction of its own."""
         ids, filters = bulk.ids_or_filter(options, FILTERS)
         if ids and (options["limit"] or options["again"]):
             raise CommandError("--limit and --again go with a filter, not with ids.")
+        if options["queue"] is not None:
+            warn_of_unknown(console, [options["queue"]])
         now = database_now()
         if ids:
             jobs = ArchivedJob.objects.using(conf.database).filter(pk__in=ids)

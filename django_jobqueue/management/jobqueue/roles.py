@@ -57,6 +57,7 @@ class Roles(Subcommand):
     """Creates the groups, or gives them their rights again."""
 
     name = "roles"
+    reads_jobs = False
     summary = "Create groups of users with rights for the admin."
     description = """\
 Create four groups of users, or give them their rights again, such as those

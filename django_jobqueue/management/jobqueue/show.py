@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.management.jobqueue import shown_job
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.facts import (
@@ -39,7 +40,8 @@ the last traceback, and the lines that it logged. Secrets are masked.
 and what is unknown is null:
 
   id, job_type, handler, status, queue, priority, attempts, max_attempts (the
-  limit in force; null is unlimited), crashes, tags, worker, created_at,
+  limit in force, of an archived job the one when it ended; null is unlimited,
+  or not known, as of jobs that succeeded), crashes, tags, worker, created_at,
   run_after, expires_at, started_at, finished_at, enqueued_by, on_complete,
   root_id, bulk_operation_id, alone, cancel_requested_at, wait_ms, run_ms,
   release, data, metadata, result, error_class, error_message, fingerprint,
@@ -78,7 +80,7 @@ def _facts(job: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Job type", job["job_type"]
     yield "Handler", job["handler"]
     yield "Status", _status(job)
-    yield "Attempts", f"{job['attempts']} of {job['max_attempts'] or 'unlimited'}"
+    yield "Attempts", _attempts(job)
     yield "Crashes", str(job["crashes"] or "")
     yield "Error", _error(job)
     yield "Progress", _progress(job["progress"])
@@ -100,6 +102,13 @@ def _facts(job: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Replayed as", listed(job["replays"])
     yield "Bulk operation", str(job["bulk_operation_id"] or "")
     yield "Failure group", str(job["fingerprint"] or "")
+
+
+def _attempts(job: dict[str, Any]) -> str:
+    limit = job["max_attempts"]
+    if limit is None and job["status"] not in QueuedStatus.values:
+        return str(job["attempts"])  # the limit is not known
+    return f"{job['attempts']} of {limit or 'unlimited'}"
 
 
 def _status(job: dict[str, Any]) -> str:

@@ -29,10 +29,12 @@ def read(id: UUID | str) -> dict[str, Any]:
     job_type = JobType.objects.using(conf.database).filter(pk=job.job_type).first()
     sensitive = _names(job_type.sensitive if job_type else [])
     masking = Masking(job, sensitive)
+    row = _row(job)
     return {
         **_identity(job, job_type),
+        "max_attempts": _max_attempts(job, job_type, row),
         **_times(job),
-        **_more(job),
+        **{name: row.get(name) for name in (*BOTH, *QUEUED, *ARCHIVED)},
         "data": masking.value(job.data),
         "metadata": masking.value(job.metadata),
         "result": masking.value(job.result),
@@ -72,17 +74,19 @@ def _identity(job: Job, job_type: JobType | None) -> dict[str, Any]:
         "queue": job.queue,
         "priority": job.priority,
         "attempts": job.attempts,
-        "max_attempts": _max_attempts(job, job_type),
         "crashes": job.crashes,
         "tags": list(job.tags),
         "worker": job.worker,
     }
 
 
-def _max_attempts(job: Job, job_type: JobType | None) -> int | None:
-    """The limit in force; of a job whose type is gone its own."""
-    if job_type is None:
-        return job.max_attempts
+def _max_attempts(
+    job: Job, job_type: JobType | None, row: dict[str, Any]
+) -> int | None:
+    """The limit in force. An archived job keeps the one that held when it ended: that
+    of its type may be another one by now, or the type gone."""
+    if job.is_over or job_type is None:
+        return row.get("effective_max_attempts")
     declared, said = job_type.max_attempts, job_type.max_attempts_override
     delivery = Delivery(job_type.delivery)
     return attempts_in_force(delivery, job.max_attempts, declared, said)
@@ -93,12 +97,14 @@ def _times(job: Job) -> dict[str, datetime | None]:
     return {name: getattr(job, name) for name in names}
 
 
-def _more(job: Job) -> dict[str, Any]:
+def _row(job: Job) -> dict[str, Any]:
     """The columns that a ``Job`` does not have."""
     model: Any = ArchivedJob if job.is_over else QueuedJob
-    names = (*BOTH, *(ARCHIVED if job.is_over else QUEUED))
-    row = model.objects.using(conf.database).filter(pk=job.id).values(*names).first()
-    return {**dict.fromkeys((*BOTH, *QUEUED, *ARCHIVED)), **(row or {})}
+    own = (*ARCHIVED, "effective_max_attempts") if job.is_over else QUEUED
+    row = (
+        model.objects.using(conf.database).filter(pk=job.id).values(*BOTH, *own).first()
+    )
+    return row or {}
 
 
 def _replays(id: UUID) -> list[UUID]:

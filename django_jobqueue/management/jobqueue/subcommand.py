@@ -7,7 +7,8 @@ import getpass
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from difflib import get_close_matches
+from typing import Any, ClassVar, Final
 
 from django.core.management.base import CommandParser, DjangoHelpFormatter
 
@@ -16,6 +17,21 @@ from django_jobqueue.text.suggestions import did_you_mean
 
 # Fits the columns enqueued_by and paused_by.
 LONGEST_NAME = 130
+
+# Flags that no likeness leads from to those that there are.
+OTHER_FLAGS: Final = {
+    "--cancelled": "--status cancelled",
+    "--countdown": "--run-after 10m",
+    "--delay": "--run-after 10m",
+    "--eta": "--run-after 2026-11-20T14:30",
+    "--expired": "--status expired",
+    "--failed": "--status failed",
+    "--force": "--yes",
+    "--json": "--format json",
+    "--queued": "--status queued",
+    "--running": "--status running",
+    "--succeeded": "--status succeeded",
+}
 
 
 class HelpFormatter(DjangoHelpFormatter, argparse.RawDescriptionHelpFormatter):
@@ -32,10 +48,24 @@ class Parser(CommandParser):
     ) -> tuple[argparse.Namespace, list[str]]:
         """argparse itself gives up at ``TYPE --queue mail key=value``."""
         found, extras = super().parse_known_args(args, namespace)
-        if self.rest and not any(e.startswith("-") and e != "-" for e in extras):
+        unknown = [e for e in extras if e.startswith("-") and e != "-"]
+        if unknown:
+            # Said here, as argparse would print the usage of the command above.
+            self.error(self._no_option(unknown[0].partition("=")[0]))
+        if self.rest:
             setattr(found, self.rest, [*(getattr(found, self.rest) or ()), *extras])
             extras = []
         return found, extras
+
+    def _no_option(self, flag: str) -> str:
+        known = {name[2:]: name for name in self._option_string_actions}
+        meant = OTHER_FLAGS.get(flag, "")
+        if meant.partition(" ")[0] in known.values():
+            hint = f" Write {meant}."
+        else:  # without their dashes, which make all of them alike
+            near = get_close_matches(flag.lstrip("-"), known, 1)
+            hint = f" Did you mean {known[near[0]]!r}?" if near else ""
+        return f"There is no option {flag!r}.{hint}"
 
 
 class Names(dict[str, Any]):
@@ -61,6 +91,7 @@ class Subcommand(ABC):
     description: ClassVar[str]
     epilog: ClassVar[str] = ""
     rest: ClassVar[str] = ""  # the destination of its positional arguments, if many
+    reads_jobs: ClassVar[bool] = True  # so that it needs PostgreSQL in every mode
 
     @abstractmethod
     def add_arguments(self, parser: CommandParser) -> None:

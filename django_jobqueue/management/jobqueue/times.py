@@ -16,13 +16,14 @@ DURATIONS: Final = "30s, 10m, 2h, 7d, 1h30m, or a plain number of seconds"
 TIMES: Final = f"a duration ({DURATIONS}) or an ISO time such as 2026-11-20T14:30"
 
 
-def duration(flag: str, text: str | timedelta) -> timedelta:
-    """The duration that was given with this flag. Raises CommandError."""
+def duration(flag: str, text: str | timedelta, accepted: str = DURATIONS) -> timedelta:
+    """The duration that was given with this flag; ``accepted`` is what can be written
+    there, for the error. Raises CommandError."""
     if isinstance(text, timedelta):
         return text
     found = duration_of(str(text))
     if found is None:
-        raise CommandError(f"{flag}: {text!r} is no duration. Write {DURATIONS}.")
+        raise CommandError(f"{flag}: {text!r} is no duration. Write {accepted}.")
     if found > LONGEST:
         raise CommandError(f"{flag}: {text!r} is more than a hundred years.")
     return found

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Final
 
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store import claim, release
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import is_contended, is_refusal
+from django_jobqueue.store.halving import BRIEF, each_it_can, one_line
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.claiming.lane_selection import Choice
 from django_jobqueue.workers.claiming.lanes import Known
@@ -43,6 +45,11 @@ class Doubt:
         """An answer was lost."""
         self._rest, self._next_at = RECHECK_FIRST, 0.0
 
+    def persists(self) -> None:
+        """Something of ours is locked by others: look again soon."""
+        self._rest = RECHECK_FIRST
+        self.looked()
+
     def looked(self) -> None:
         """Look again later."""
         self._next_at = time.monotonic() + self._rest
@@ -69,7 +76,7 @@ class Claimer:
         *,
         policies: Policies,
         queues: Sequence[str] | None,
-        make: Callable[[ClaimedJob, float], Attempt],
+        make: Callable[[ClaimedJob, float, float], Attempt],
         held: set[Attempt],
         stir: Callable[[], None] = lambda: None,
     ) -> None:
@@ -128,32 +135,52 @@ class Claimer:
     def take_alone(self) -> Attempt | None:
         """Claim one job that must run in a process of its own."""
         names = self._policies.names
-        made = self._claim(
-            lambda: claim.claim_alone(
-                self._connection, self._worker, names, self._queues
+        with self._connection.patience(BRIEF):
+            made = self._claim(
+                lambda: claim.claim_alone(
+                    self._connection, self._worker, names, self._queues
+                )
             )
-        )
         return made[0] if made else None
 
     def give_back(self, attempts: Iterable[Attempt]) -> None:
-        """Release jobs that were claimed and not started."""
+        """Release jobs that were claimed and not started; those that somebody has
+        locked later. Raises StoreUnavailable."""
         given = list(attempts)
         self._held.difference_update(given)
-        if given:
-            jobs = [attempt.job for attempt in given]
-            ids, fences = [job.id for job in jobs], [job.fence for job in jobs]
-            with self._doubted():
-                release.release(self._connection, self._worker, ids, fences)
+        if not given:
+            return
+        jobs = [attempt.job for attempt in given]
+        ids, fences = [job.id for job in jobs], [job.fence for job in jobs]
+        try:
+            back = release.release(self._connection, self._worker, ids, fences)
+        except BaseException as error:
+            self.doubt.arise()
+            if not is_contended(error):
+                raise
+        else:
+            if back < len(given):
+                self.doubt.arise()
 
     def settle_doubt(self) -> None:
         """Release what is claimed in our name and is not here."""
         if self.doubt.rest > 0:
             return
         ours = [attempt.job.id for attempt in list(self._held)]
-        lost = release.recover(self._connection, self._worker, ours)
-        self.doubt.looked()
-        if lost:
-            logger.info("%d jobs that were claimed unheard were given back", lost)
+        try:
+            back = release.recover(self._connection, self._worker, ours)
+            left = release.count_lost(self._connection, self._worker, ours)
+        except StoreUnavailable as error:
+            if not is_contended(error):
+                raise
+            self.doubt.persists()
+            return
+        if left:
+            self.doubt.persists()
+        else:
+            self.doubt.looked()
+        if back:
+            logger.info("%d jobs that were claimed unheard were given back", back)
 
     def _fill_slots(
         self, executor: Executor, ordered: list[Known], room: int
@@ -191,10 +218,7 @@ class Claimer:
     def _take_open(
         self, executor: Executor, part: list[Known], room: int
     ) -> tuple[int, Known | None]:
-        lanes = [known.start for known in part]
-        attempts = self._claim(
-            lambda: claim.claim(self._connection, self._worker, lanes, room)
-        )
+        attempts = self._ask(claim.claim, part, room)
         return self._took(executor, part, attempts, full=len(attempts) >= room)
 
     def _take_careful(
@@ -206,37 +230,56 @@ class Claimer:
             return 0, None
         if not free:
             return 0, known if known.due else None  # nothing ahead of it, until it fits
-        lane = [known.start]
         limited = self._policies.is_limited(job_type)
         verb = claim.claim_limited if limited else claim.claim
         if limited and known.due:  # before the claim: what ends meanwhile ends this
             self.choice.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
-        attempts = self._claim(lambda: verb(self._connection, self._worker, lane, free))
+        attempts = self._ask(verb, [known], free)
         if len(attempts) >= free:
             self.choice.limited_until.pop(job_type, None)
         elif attempts:  # perhaps all that there were; if not, an end says when to ask
             self.choice.may_be_asked(job_type)
         return self._took(executor, [known], attempts, full=len(attempts) >= free)
 
+    def _ask(
+        self, verb: Callable[..., list[ClaimedJob]], part: list[Known], room: int
+    ) -> list[Attempt]:
+        """Claim from these lanes. A job type that somebody has locked, or whose claim
+        the database refuses, rests, and the others are asked without it."""
+        attempts: list[Attempt] = []
+
+        def ask(part: Sequence[Known]) -> None:
+            wanted = room - len(attempts)
+            lanes = [known.start for known in part]
+            if wanted > 0:
+                attempts.extend(
+                    self._claim(
+                        lambda: verb(self._connection, self._worker, lanes, wanted)
+                    )
+                )
+                self.choice.resting.discard(known.lane.job_type for known in part)
+
+        for left in each_it_can(self._connection, part, ask, brief=True):
+            for job_type in {known.lane.job_type for known in left.items}:
+                self.choice.resting.add(job_type, one_line(left.error))
+        return attempts
+
     def _claim(self, verb: Callable[[], list[ClaimedJob]]) -> list[Attempt]:
         """Claim, and hold what was claimed; whatever goes wrong on the way, there may
-        be jobs of ours that are not here."""
-        with self._doubted():
+        be jobs of ours that are not here, unless the server refused the claim."""
+        sent = time.monotonic()
+        try:
             jobs = verb()
             now = time.monotonic()
-            attempts = [self._make(job, now) for job in jobs]
+            attempts = [self._make(job, now, sent) for job in jobs]
             self._held.update(attempts)
+        except BaseException as error:
+            if not is_refusal(error):
+                self.doubt.arise()
+            raise
         if attempts:
             self._stir()
         return attempts
-
-    @contextmanager
-    def _doubted(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.doubt.arise()
-            raise
 
     def _took(
         self,

@@ -166,6 +166,7 @@ class Dispatcher(Loop):
         self._reload = False
         self._reader.read()
         self._choice.limited_until.clear()
+        self._choice.resting.end_rests()
         self._next_reload = now + (RELOAD_EVERY if self._heard() else RELOAD_UNHEARD)
 
     def _claim(self, *, looked: bool = False) -> int:
@@ -209,11 +210,10 @@ class Dispatcher(Loop):
             if self._stream.is_fast and self._heard():
                 self._news = True
                 return POLL
-        elif self._heard() and not self._sign.is_out:
-            self._sign.put(True)
+        elif self._heard() and not self._sign.is_out and self._sign.put(True):
             return 0.0  # look once more: nobody notified us until now
-        unheard = math.inf if self._heard() else POLL_UNHEARD
-        longest = min(conf.poll_interval, unheard)
+        unheard = math.inf if self._heard() and self._sign.is_out else POLL_UNHEARD
+        longest = min(conf.poll_interval, unheard, self._choice.resting.seconds)
         if self._choice.limited_until:
             longest = min(longest, LIMIT_RETRY)
         return self._rests.next(min(longest, self._lookout.longest_rest))

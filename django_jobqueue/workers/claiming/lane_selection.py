@@ -9,6 +9,7 @@ from itertools import takewhile
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming.lanes import Known, Lanes
 from django_jobqueue.workers.claiming.policies import Policies
+from django_jobqueue.workers.claiming.resting_types import RestingTypes
 from django_jobqueue.workers.executors.base import Executor
 
 
@@ -22,12 +23,15 @@ class Choice:
     def __init__(self, policies: Policies, queues: Sequence[str] | None) -> None:
         self.lanes = Lanes()
         self.limited_until: dict[str, float] = {}  # types that may be at their limit
+        self.resting = RestingTypes()
         self._policies = policies
         self._queues = queues
 
     def runs(self, lane: Lane, executor: Executor) -> bool:
-        """Whether jobs of this lane can run there."""
+        """Whether jobs of this lane can be claimed, and run there."""
         if self._queues is not None and lane.queue not in self._queues:
+            return False
+        if lane.job_type in self.resting:
             return False
         return self._policies.runs(lane.job_type, is_async=executor.is_async)
 

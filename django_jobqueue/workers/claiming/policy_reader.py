@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import job_types, workers
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import is_contended
+from django_jobqueue.store.halving import BRIEF
 from django_jobqueue.workers.claiming.policies import Policies
 
 
@@ -24,5 +27,15 @@ class PolicyReader:
         self._policies.update(job_types.overrides(self._connection))
         names = self._policies.names
         if names != self._written:
-            workers.learnt(self._connection, self._worker, names)
+            self._write(names)
+
+    def _write(self, names: list[str]) -> None:
+        """In the worker's row; if that is locked, after the next look."""
+        try:
+            with self._connection.patience(BRIEF):
+                workers.learnt(self._connection, self._worker, names)
+        except StoreUnavailable as error:
+            if not is_contended(error):
+                raise
+        else:
             self._written = names

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -20,13 +21,13 @@ from django_jobqueue.execution.signal_sender import anybody_hears_ends, tell_end
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store import finish
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.store.halving import BRIEF, each_it_can, one_line
 from django_jobqueue.workers.completing.counters import Tally
 from django_jobqueue.workers.completing.refused import (
     Item,
     RefusedOutcomes,
-    halves,
-    is_row_locked,
     without_content,
 )
 
@@ -36,6 +37,8 @@ BATCH: Final = 1_000  # jobs; 500 take 7 % longer for each, 200 take 20 %
 GATHER: Final = 0.005  # seconds that a burst may gather
 TALLY_EVERY: Final = 10.0  # seconds
 IDLE: Final = 60.0  # seconds without an outcome; then the connection is let go
+
+Write = Callable[[OwnConnection, Holder, Sequence[Finished], float], set[UUID]]
 
 
 class Completer(Loop):
@@ -74,6 +77,7 @@ class Completer(Loop):
         self._plain: set[Attempt] = set()  # written without their content
         self._doubtful = False  # the answer of the last try was lost
         self._wrote = -math.inf  # time.monotonic()
+        self._is_closing = False
 
     def add(self, attempt: Attempt, finished: Finished) -> None:
         """Take an outcome, from any thread; the first one of an attempt counts."""
@@ -114,7 +118,9 @@ class Completer(Loop):
         return min(rest, self._refused.rest)
 
     def close(self) -> None:
-        """Write the counts, too, if it can be done; then let the connection go."""
+        """Write the counts, too, if it can be done; then let the connection go. There
+        is no time to wait for locks: what they keep is the last to be tried."""
+        self._is_closing = True
         try:
             while self._writing or self._gathered:
                 self.tick()
@@ -160,38 +166,48 @@ class Completer(Loop):
             raise
         self._doubtful = False
 
-    def _send(self, verb: Callable[..., set[UUID]], batch: Sequence[Item]) -> None:
-        """Write a batch, but for what the database refuses in it."""
+    def _send(self, verb: Write, batch: Sequence[Item]) -> None:
+        """Write a batch, but for what the database refuses in it, and what is locked.
+
+        While others hold such locks no batch waits for them for long.
+        """
         if not batch:
             return
-        finished = [finished for _, finished in batch]
-        try:
-            lost = verb(self._connection, self._holder, finished, time.monotonic())
-        except psycopg.Error as error:
-            self._sort_out(verb, batch, error)
-        except StoreUnavailable as error:
-            if not is_row_locked(error.__cause__) or not self._leave_locked(
-                verb, batch, error
-            ):
-                raise
-        else:
-            self._confirm(batch, lost)
+        send = partial(self._finish, verb)
+        rest = sorted(self._send_all(send, batch), key=_likeness)
+        for left in each_it_can(self._connection, rest, send, brief=True):
+            if left.is_locked:
+                self._set_aside(left.items, left.error)
+            else:
+                self._sort_out(left.items, left.error)
 
-    def _sort_out(
-        self,
-        verb: Callable[..., set[UUID]],
-        batch: Sequence[Item],
-        error: psycopg.Error,
-    ) -> None:
-        """Something in this batch was refused: find it, and write the rest."""
-        if len(batch) > 1:
-            for half in halves(batch):
-                self._send(verb, half)
-            return
-        ((attempt, finished),) = batch
+    def _send_all(
+        self, send: Callable[[Sequence[Item]], None], batch: Sequence[Item]
+    ) -> Sequence[Item]:
+        """Write all at once; return what is to be tried in parts instead."""
+        if self._refused.has_locked or self._is_closing:
+            return batch
+        try:
+            send(batch)
+        except psycopg.Error:
+            return batch
+        except StoreUnavailable as error:
+            if not is_contended(error):
+                raise
+            return self._leave_locked(batch, error)
+        return []
+
+    def _finish(self, verb: Write, batch: Sequence[Item]) -> None:
+        finished = [finished for _, finished in batch]
+        lost = verb(self._connection, self._holder, finished, time.monotonic())
+        self._confirm(batch, lost)
+
+    def _sort_out(self, refused: Sequence[Item], error: psycopg.Error) -> None:
+        """This one was refused: write it without its content, or set it aside."""
+        ((attempt, finished),) = refused
         plain = without_content(finished, error)
         if plain is None or attempt in self._plain:
-            self._set_aside(batch, error)
+            self._set_aside(refused, error)
             return
         logger.warning(
             "The database refused the outcome of job %s (%s); it is recorded without "
@@ -204,20 +220,14 @@ class Completer(Loop):
         self._send(_verb_of(plain), [(attempt, plain)])
 
     def _leave_locked(
-        self,
-        verb: Callable[..., set[UUID]],
-        batch: Sequence[Item],
-        error: StoreUnavailable,
-    ) -> bool:
-        """Set those aside whose rows somebody has locked, and write the rest; False if
-        no row is locked."""
+        self, batch: Sequence[Item], error: StoreUnavailable
+    ) -> Sequence[Item]:
+        """Set those aside whose rows somebody has locked; return the others."""
         ids = [finished.id for _, finished in batch]
         free = finish.unlocked(self._connection, ids)
-        locked = [item for item in batch if item[1].id not in free]
-        if locked:
-            self._set_aside(locked, error)
-            self._send(verb, [item for item in batch if item[1].id in free])
-        return bool(locked)
+        if locked := [item for item in batch if item[1].id not in free]:
+            self._set_aside(locked, error.__cause__ or error)
+        return [item for item in batch if item[1].id in free]
 
     def _set_aside(self, items: Sequence[Item], error: BaseException) -> None:
         self._refused.add(items, error)
@@ -261,16 +271,26 @@ class Completer(Loop):
     def _write_reports(self, telling: list[Attempt]) -> None:
         """Before the jobs are finished, so that whoever sees a job's end sees what it
         told."""
-        if telling and self._report is not None:
-            self._report(self._connection, telling)
+        if not telling or self._report is None:
+            return
+        write = partial(self._report, self._connection)
+        brief = self._refused.has_locked or self._is_closing
+        for left in each_it_can(self._connection, telling, write, brief=brief):
+            logger.warning(
+                "What %d attempts told last is not kept: %s",
+                len(left.items),
+                one_line(left.error),
+            )
 
     def _add_up(self) -> None:
         """Write the counts; no outcome waits for them."""
         self._tallied = now = time.monotonic()
         try:
-            self._tally.write(self._connection)
+            with self._connection.patience(BRIEF):
+                self._tally.write(self._connection)
         except StoreUnavailable as error:
-            self._tallied = now - TALLY_EVERY + error.retry_in
+            if not is_contended(error):
+                self._tallied = now - TALLY_EVERY + error.retry_in
         except psycopg.Error:
             logger.exception("The counts for the roll-ups were refused")
 
@@ -279,5 +299,12 @@ def _has_succeeded(finished: Finished) -> bool:
     return finished.outcome.verb is Verb.SUCCEED
 
 
-def _verb_of(finished: Finished) -> Callable[..., set[UUID]]:
+def _likeness(item: Item) -> tuple[str, str]:
+    """Outcomes that are alike wait for the same lock: those of a job type for that of a
+    follower, those of a failure group for its row."""
+    mark = item[1].outcome.mark
+    return item[0].job.job_type, "" if mark is None else str(mark.value)
+
+
+def _verb_of(finished: Finished) -> Write:
     return finish.succeed if _has_succeeded(finished) else finish.end

@@ -1,5 +1,5 @@
-"""Outcomes that the database refuses, or cannot write since their row is locked: they
-wait here, and hold up no other."""
+"""Outcomes that the database refuses, or that wait for a lock of others: they are kept
+here, and hold up no other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,12 +16,15 @@ import psycopg
 
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.halving import one_line
 
 logger = logging.getLogger(__name__)
 
 FIRST_REST: Final = 1.0  # seconds; doubled with each further refusal
 LONGEST_REST: Final = 60.0
+LONGEST_LOCKED: Final = 4.0  # the same where a lock is waited for
 MOST_OF_TYPE: Final = 100  # outcomes; no more jobs of the type are claimed until then
 SAY_EVERY: Final = 60.0  # seconds
 ARCHIVE_KEY: Final = "jobqueue_archivedjob_pkey"
@@ -34,6 +37,7 @@ class _Waiting:
     item: Item
     due_at: float  # time.monotonic()
     rest: float  # seconds after the next refusal
+    is_locked: bool  # else the database refused it
 
 
 class RefusedOutcomes:
@@ -58,6 +62,11 @@ class RefusedOutcomes:
         return [waiting.item for waiting in self._waiting.values()]
 
     @property
+    def has_locked(self) -> bool:
+        """Whether one of them waits for a lock that others hold."""
+        return any(waiting.is_locked for waiting in self._waiting.values())
+
+    @property
     def rest(self) -> float:
         """Seconds until the next one is to be tried again; infinite without any."""
         due = min((w.due_at for w in self._waiting.values()), default=math.inf)
@@ -70,13 +79,13 @@ class RefusedOutcomes:
 
     def add(self, items: Iterable[Item], why: BaseException) -> None:
         """These were refused, perhaps again."""
-        now = time.monotonic()
+        now, is_locked = time.monotonic(), is_contended(why)
         for item in items:
             attempt = item[0]
             held = self._waiting.get(attempt)
             rest = FIRST_REST if held is None else held.rest
-            longer = min(2 * rest, LONGEST_REST)
-            self._waiting[attempt] = _Waiting(item, now + rest, longer)
+            longer = min(2 * rest, LONGEST_LOCKED if is_locked else LONGEST_REST)
+            self._waiting[attempt] = _Waiting(item, now + rest, longer, is_locked)
             self._say(attempt.job.job_type, why, now)
         self._count()
 
@@ -106,7 +115,7 @@ class RefusedOutcomes:
                 job_type,
                 waiting,
                 type(why).__name__,
-                " ".join(str(why).split())[:300],
+                one_line(why),
             )
 
 
@@ -130,14 +139,3 @@ def without_content(finished: Finished, error: psycopg.Error) -> Finished | None
     )
     plain = replace(outcome, reason=note[:500], failure=failure)
     return replace(finished, outcome=plain, log_tail="")
-
-
-def is_row_locked(error: BaseException | None) -> bool:
-    """Whether a statement gave up waiting for a lock."""
-    return isinstance(error, psycopg.errors.LockNotAvailable)
-
-
-def halves(batch: Sequence[Item]) -> tuple[Sequence[Item], Sequence[Item]]:
-    """Two parts of a batch, so that few statements find what is refused in it."""
-    middle = len(batch) // 2
-    return batch[:middle], batch[middle:]
