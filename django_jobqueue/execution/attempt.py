@@ -212,7 +212,8 @@ class Attempt:
         if isinstance(self.error, NotWanted):
             return self.finish_unstarted(self.error.outcome)
         self.finished = finished = self._conclude()
-        await atell(self, finished)
+        if (telling := atell(self, finished)) is not None:
+            await telling
         return finished
 
     def finish_unstarted(self, outcome: Outcome) -> Finished:

@@ -4,6 +4,7 @@ attempt has ended."""
 from __future__ import annotations
 
 import logging
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from django.dispatch import Signal
@@ -27,9 +28,16 @@ def tell(attempt: Attempt, finished: Finished) -> None:
         ending.ended(attempt.here(), finished.outcome, attempt.error)
 
 
-async def atell(attempt: Attempt, finished: Finished) -> None:
-    """``tell`` for an async handler, in its event loop."""
+def atell(attempt: Attempt, finished: Finished) -> Coroutine[Any, Any, None] | None:
+    """``tell`` for an async handler: returns what to await in its event loop; None if
+    nobody listens, as to most attempts."""
     _log(attempt, finished)
+    if _signal_of(attempt).receivers or attempt.declaration.ending:
+        return _atell(attempt, finished)
+    return None
+
+
+async def _atell(attempt: Attempt, finished: Finished) -> None:
     signal = _signal_of(attempt)
     if signal.receivers:
         await signals.asend(signal, attempt.sender, **_news_of(attempt, finished))

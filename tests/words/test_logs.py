@@ -151,9 +151,7 @@ def test_a_cancel_on_request_says_where_its_reason_is(
     made = context()
     made._cancelled = True
     cancelled = Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason="cancelled")
-    send(
-        attempt_failed,
-        PLAIN,
+    log_failure(
         context=made,
         seconds=0.25,
         error=Cancel(),
