@@ -18,6 +18,7 @@ from django.db import connection, connections
 from django_jobqueue import signals
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.operations import bulk_counting
+from django_jobqueue.operations import workers as operators_workers
 from django_jobqueue.processes.worker_config import Plan
 from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.workers.worker import Worker
@@ -90,6 +91,13 @@ def other(transactional_db: None) -> Iterator[OwnConnection]:
     connection_ = OwnConnection("tests", plans=PINNED)
     yield connection_
     connection_.close()
+
+
+@pytest.fixture
+def requests_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are asked at once, also in the transaction of a test, which never
+    commits."""
+    monkeypatch.setattr(operators_workers, "_ask", lambda db, ids, ask: ask(db, ids))
 
 
 @pytest.fixture

@@ -249,6 +249,7 @@ def test_a_name_that_no_queue_can_have_is_asked_again(
     assert Queue.objects.count() == 2
 
 
+@pytest.mark.usefixtures("requests_commit")
 @pytest.mark.parametrize("what", ["drain", "resume", "stop", "restart"])
 def test_workers_are_asked(anna: Client, scene: Scene, what: str) -> None:
     alive, dead = scene.workers["running"], scene.workers["stopped"]

@@ -15,11 +15,12 @@ from django.utils import timezone
 from django_jobqueue import operations
 from django_jobqueue.admin.workers import worker_page
 from django_jobqueue.models import JobType, QueuedJob, Worker
-from django_jobqueue.operations import workers
 from tests.admin.conftest import VIEWS, LogIn
 from tests.admin.pages import Page, confirm, get, list_of, page_of
 from tests.admin.scene import ADD, FAIL, Scene, archived, queued, worker
 from tests.admin.test_job_types import queries, row_of
+
+pytestmark = pytest.mark.usefixtures("requests_commit")
 
 MINUTE = timedelta(minutes=1)
 STACK = '  File "/srv/shop/jobs.py", line 7, in charge\n    gateway.post(card)\n'
@@ -45,12 +46,6 @@ def answered(id: int, *stacks: dict[str, Any], inquiry: int = 1, **more: Any) ->
     said = {"inquiry": inquiry, "stacks": stacks, "left_out": 0, **more}
     at = {"at": timezone.now().isoformat()}
     Worker.objects.filter(pk=id).update(answer={**at, **said})
-
-
-@pytest.fixture(autouse=True)
-def _requests_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here all requests are in the transaction of the test, which never commits."""
-    monkeypatch.setattr(workers, "_ask", lambda db, ids, ask: ask(db, ids))
 
 
 def test_the_list_tells_what_each_worker_runs(anna: Client, scene: Scene) -> None:

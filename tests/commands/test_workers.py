@@ -18,7 +18,7 @@ from tests.conftest import RunWorkers, eventually
 from tests.figures.rows import worker
 from tests.sample import jobs
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("requests_commit")]
 
 
 def refusal(*arguments: str) -> str:

@@ -107,6 +107,19 @@ def test_every_verb_of_operators_is_described() -> None:
         assert f".. autofunction:: {name}\n" in page, name
 
 
+def test_every_file_that_a_page_names_is_there() -> None:
+    names = {
+        (page, name)
+        for page, text in pages().items()
+        if page.startswith("docs/explanation/")
+        for name in re.findall(r"`(?:django_jobqueue/)?([a-z_]+/[a-z_/]+\.py)`", text)
+    }
+    assert names
+    places = (ROOT / "django_jobqueue", ROOT)
+    gone = [(p, n) for p, n in names if not any((at / n).exists() for at in places)]
+    assert gone == []
+
+
 @pytest.mark.parametrize(
     ("contract", "before"),
     [

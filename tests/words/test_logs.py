@@ -151,12 +151,7 @@ def test_a_cancel_on_request_says_where_its_reason_is(
     made = context()
     made._cancelled = True
     cancelled = Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason="cancelled")
-    log_failure(
-        context=made,
-        seconds=0.25,
-        error=Cancel(),
-        outcome=cancelled,
-    )
+    log_failure(made, cancelled, Cancel(), 0.25)
     assert records[0].getMessage() == (
         f"Job {made.id} ({made.job_type}) attempt 2/5 is cancelled on request; the "
         "archived job has the reason"
