@@ -99,7 +99,7 @@ def test_an_identity_that_is_none_of_ours_cannot_be_judged(text: str) -> None:
 
 HIDDEN = """
 import os, signal
-from django_jobqueue.workers import identity
+from django_jobqueue.processes import identity
 
 reader, writer = os.pipe()
 pid = os.fork()
