@@ -73,12 +73,15 @@ def test_a_crash_is_recorded_with_the_worker_and_the_reason(
     dead = register(own, "web-7:4711", release="r9")
     id = make(attempts=2)
     claimed(own, dead)
+    started = QueuedJob.objects.get(pk=id).started_at
     workers.stopped(own, [dead], end=KILLED, lost=True)
 
     take(own, dead)
 
     (held,) = Failure.objects.all()
     assert (held.job_id, held.job_type, held.number) == (id, ADD, 3)
+    assert started is not None
+    assert held.started_at == started
     assert (held.end, held.reason, held.error_message) == ("crashed", KILLED, KILLED)
     assert (held.worker, held.release) == ("web-7:4711", "r9")
     assert held.error_class == "jobqueue.WorkerLost"
