@@ -47,7 +47,7 @@ _LOST: Final = """job.id = ANY (%(ids)s::uuid[])
 # job may be committing this very moment; the next round tells.
 RESCUE: Final = f"""
 WITH held AS MATERIALIZED (
-  SELECT job.id, job.job_type, job.queue, job.attempts,
+  SELECT job.id, job.job_type, job.queue, job.attempts, job.started_at,
          least(job.crashes, 2147483645) + (%(crashed)s::boolean)::integer AS crashes,
          extract(epoch FROM statement_timestamp() - job.started_at) AS ran,
          greatest(0, extract(epoch FROM job.started_at - job.run_after)) AS waited,
@@ -100,12 +100,12 @@ WITH held AS MATERIALIZED (
    WHERE job.id = held.id AND held.status IS NULL
 ), failure AS (
   INSERT INTO jobqueue_failure (
-         job_id, job_type, number, "end", reason, finished_at, worker, release,
-         error_class, error_message, fingerprint)
+         job_id, job_type, number, "end", reason, started_at, finished_at, worker,
+         release, error_class, error_message, fingerprint)
   SELECT id, job_type, attempts,
          CASE WHEN %(crashed)s THEN 'crashed' ELSE coalesce(status, 'released') END,
-         %(reason)s, statement_timestamp(), worker, release, %(error_class)s,
-         %(reason)s, fingerprint
+         %(reason)s, started_at, statement_timestamp(), worker, release,
+         %(error_class)s, %(reason)s, fingerprint
     FROM held
 ), failure_group AS (
   INSERT INTO jobqueue_failuregroup (fingerprint, coarse, error_class, frame, template)
