@@ -172,14 +172,45 @@ def test_the_number_that_the_page_asks_for_is_the_one_it_takes(anna: Client) -> 
     for leave_out, number in (("", "1,010"), ("on", "1,001"), ("", "1,010")):
         for typed in ("7", "8"):  # as shown before, and once more
             (shown,) = (box["value"] for box in page.all("input", name="shown"))
-            said = {"shown": shown, "typed": typed, "skip_at_most_once": leave_out}
-            page = start(anna, id, **{key: value for key, value in said.items() if value})
+            said = {"skip_at_most_once": leave_out} if leave_out else {}
+            page = start(anna, id, shown=shown, typed=typed, **said)
             assert f"Replay {number} jobs?" in page.text
             assert page.all("input", type="submit", value=f"Replay {number} jobs")
             assert re.findall(r"Type ([\d,]+) to confirm", page.text) == [number]
     (shown,) = (box["value"] for box in page.all("input", name="shown"))
     start(anna, id, shown=shown, typed="1,010")
     assert state(id) == "queued"
+
+
+def test_a_draft_that_changes_nothing_does_not_start(anna: Client) -> None:
+    """Nor does it resolve the failure group that it is about."""
+    old = archived(status="failed")
+    operations.replay_many([old])
+    id = drafted()
+    page = start(anna, id)
+    assert "With these choices no job would be changed." in page.text
+    assert state(id) == "draft"
+    start(anna, id, skip_replayed="none")  # shows the number
+    start(anna, id, skip_replayed="none", shown="1")
+    assert state(id) == "queued"
+
+
+@pytest.mark.parametrize("kind", ["replay", "prune"])
+def test_a_draft_about_no_job_has_no_button(anna: Client, kind: str) -> None:
+    id = drafted(kind)
+    page = get(anna, page_of(MODEL, id))
+    assert not page.all("input", type="submit", **{"class": "default"})
+    assert "Discard the draft" in page.text
+    assert "to confirm." not in page.text
+
+
+def test_a_draft_that_one_may_not_start_asks_nothing(log_in: LogIn) -> None:
+    many(1_001)
+    client = log_in(*REPLAYER)
+    page = get(client, page_of(MODEL, drafted()))
+    assert "You may not start that" in page.text
+    assert "to confirm." not in page.text
+    assert not page.all("input", name="reason")
 
 
 def test_no_number_is_asked_for_once_there_are_few(anna: Client) -> None:

@@ -127,6 +127,8 @@ class BulkForm(forms.Form):
         options = replace(self._draft.operation.options, **self._options(said))
         self.plan = self._draft.plan_of(options)
         self._ask_number()
+        if not self.number:
+            raise ValidationError(_("With these choices no job would be changed."))
         if said.get("shown") != self.number:
             data = self.data.copy()  # type: ignore[attr-defined]
             data["shown"] = str(self.number)
