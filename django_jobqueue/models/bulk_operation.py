@@ -87,4 +87,4 @@ class BulkOperation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.pk}"
+        return f"{self.get_kind_display()} {self.pk}"

@@ -124,7 +124,7 @@ def depth_text(count: int) -> str:
 
 
 def _no_worker(waiting: list[Depth]) -> Notice:
-    jobs = sum(depth.ready + depth.later for depth in waiting)
+    jobs = sum(depth.ready for depth in waiting)  # the others would wait anyway
     text = _told(NO_WORKER_AND_JOBS, jobs) if jobs else str(NO_WORKER)
     return Notice("no_worker", text, jobs=jobs)
 

@@ -10,10 +10,10 @@ from typing import Final
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.store.connection import Database
 
-# Two histograms, added up place by place.
+# Two histograms, added up place by place; one without places is the column's default.
 _SUM = """(
-         SELECT jsonb_agg(coalesce(a.count::integer, 0) + coalesce(b.count::integer, 0)
-                          ORDER BY n)
+         SELECT coalesce(jsonb_agg(coalesce(a.count::integer, 0)
+                                   + coalesce(b.count::integer, 0) ORDER BY n), '[]')
            FROM jsonb_array_elements_text(held.{name})
                 WITH ORDINALITY AS a (count, n)
            FULL JOIN jsonb_array_elements_text(excluded.{name})
@@ -45,7 +45,7 @@ SELECT date_trunc('minute', clock_timestamp(), 'UTC'), job_type, queue, succeede
 """
 
 _SUM_OF_ALL = """(
-         SELECT jsonb_agg(place.total ORDER BY place.n)
+         SELECT coalesce(jsonb_agg(place.total ORDER BY place.n), '[]')
            FROM (SELECT item.n, sum(item.count::integer) AS total
                    FROM jsonb_array_elements({name}) AS part (histogram),
                         jsonb_array_elements_text(part.histogram)

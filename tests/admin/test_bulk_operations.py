@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,6 +14,8 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from django_jobqueue import operations
+from django_jobqueue.admin.lists import change_list, counts
+from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.verbs.drafts import draft
 from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
@@ -154,6 +157,73 @@ def test_many_jobs_need_their_number_to_be_typed(anna: Client) -> None:
         assert "Type the number of jobs" in page.text
         assert state(id) == "draft"
     start(anna, id, typed="1,001")
+    assert state(id) == "queued"
+
+
+def test_the_number_that_the_page_asks_for_is_the_one_it_takes(anna: Client) -> None:
+    """Whatever was chosen and typed before: title, button and help say one number."""
+    many(1_001)
+    ArchivedJob.objects.bulk_create(
+        ArchivedJob(id=uuid4(), job_type_id=ONCE, status="failed") for _ in range(9)
+    )
+    id = drafted()
+    page = get(anna, page_of(MODEL, id))
+    assert "Type 1,001 to confirm." in page.text
+    for leave_out, number in (("", "1,010"), ("on", "1,001"), ("", "1,010")):
+        for typed in ("7", "8"):  # as shown before, and once more
+            (shown,) = (box["value"] for box in page.all("input", name="shown"))
+            said = {"skip_at_most_once": leave_out} if leave_out else {}
+            page = start(anna, id, shown=shown, typed=typed, **said)
+            assert f"Replay {number} jobs?" in page.text
+            assert page.all("input", type="submit", value=f"Replay {number} jobs")
+            assert re.findall(r"Type ([\d,]+) to confirm", page.text) == [number]
+    (shown,) = (box["value"] for box in page.all("input", name="shown"))
+    start(anna, id, shown=shown, typed="1,010")
+    assert state(id) == "queued"
+
+
+def test_a_draft_that_changes_nothing_does_not_start(anna: Client) -> None:
+    """Nor does it resolve the failure group that it is about."""
+    old = archived(status="failed")
+    operations.replay_many([old])
+    id = drafted()
+    page = start(anna, id)
+    assert "With these choices no job would be changed." in page.text
+    assert state(id) == "draft"
+    start(anna, id, skip_replayed="none")  # shows the number
+    start(anna, id, skip_replayed="none", shown="1")
+    assert state(id) == "queued"
+
+
+@pytest.mark.parametrize("kind", ["replay", "prune"])
+def test_a_draft_about_no_job_has_no_button(anna: Client, kind: str) -> None:
+    id = drafted(kind)
+    page = get(anna, page_of(MODEL, id))
+    assert not page.all("input", type="submit", **{"class": "default"})
+    assert "Discard the draft" in page.text
+    assert "to confirm." not in page.text
+
+
+def test_a_draft_that_one_may_not_start_asks_nothing(log_in: LogIn) -> None:
+    many(1_001)
+    client = log_in(*REPLAYER)
+    page = get(client, page_of(MODEL, drafted()))
+    assert "You may not start that" in page.text
+    assert "to confirm." not in page.text
+    assert not page.all("input", name="reason")
+
+
+def test_no_number_is_asked_for_once_there_are_few(anna: Client) -> None:
+    many(1_000)
+    ArchivedJob.objects.bulk_create(
+        ArchivedJob(id=uuid4(), job_type_id=ONCE, status="failed") for _ in range(9)
+    )
+    id = drafted(skip_at_most_once=False)
+    assert "Type 1,009 to confirm." in get(anna, page_of(MODEL, id)).text
+    page = start(anna, id, skip_at_most_once="on")
+    assert "Replay 1,000 jobs?" in page.text
+    assert "to confirm." not in page.text
+    start(anna, id, skip_at_most_once="on", shown="1000")
     assert state(id) == "queued"
 
 
@@ -497,6 +567,55 @@ def test_only_those_who_may_are_offered_all(anna: Client, log_in: LogIn) -> None
     client = log_in(*RIGHTS, "replay_archivedjob")
     assert "at most 1,000 at once" in get(client, list_of("archivedjob")).text
     assert "at most 1,000 at once" not in get(anna, list_of("archivedjob")).text
+
+
+SELECTED = r"(Select all .*?) Clear selection"
+
+
+def offered(client: Client, **query: str) -> str:
+    """What the list of archived jobs says about selecting more than the page."""
+    text = get(client, list_of("archivedjob"), **query).text
+    return "".join(re.findall(SELECTED, text))
+
+
+def test_the_offer_to_select_all_names_only_a_number_of_all(
+    anna: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(1_200)
+    assert offered(anna) == "Select all 1,200"
+    assert offered(anna, status="failed") == "Select all 1,200"
+    assert offered(anna, queue="default") == "Select all 1,200"
+    monkeypatch.setattr(JobChangeList, "window", 1_100)
+    assert offered(anna, status="failed") == "Select all 1,200"
+    assert offered(anna, queue="default") == "Select all that match"
+    assert offered(anna, q="queue:default") == "Select all that match"
+    older = get(anna, list_of("archivedjob"), queue="default")
+    (since,) = {link for link in older.links if "since=" in link}
+    page = get(anna, list_of("archivedjob") + since)
+    assert "".join(re.findall(SELECTED, page.text)) == "Select all that match"
+    monkeypatch.setattr(change_list, "count", partial(counts.count, cap=60))
+    assert offered(anna, status="failed") == "Select all that match"
+
+
+def test_all_that_match_are_more_than_those_that_were_searched(
+    anna: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the list shows no more than are done at once."""
+    many(150)
+    monkeypatch.setattr(JobChangeList, "window", 60)
+    page = choose_all(anna, "archivedjob", "replay", queue="default")
+    assert "Replay 150 jobs?" in page.text
+    assert BulkOperation.objects.get().total == 150
+
+
+def test_what_was_not_counted_is_not_offered_to_those_who_do_a_few(
+    log_in: LogIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(150)
+    client = log_in(*RIGHTS, "replay_archivedjob")
+    assert offered(client, queue="default") == "Select all 150"
+    monkeypatch.setattr(JobChangeList, "window", 60)
+    assert offered(client, queue="default") == ""
 
 
 def test_a_few_jobs_are_pruned_from_the_list(anna: Client) -> None:

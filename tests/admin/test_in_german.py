@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
+from django_jobqueue.models import BulkOperation
 from tests.admin.pages import MODELS, get, list_of, page_of, verb_of
 from tests.admin.scene import Scene
 
@@ -43,3 +44,8 @@ def test_the_page_of_a_job(anna: Client, scene: Scene) -> None:
 def test_a_question(anna: Client, scene: Scene) -> None:
     page = get(anna, verb_of("archivedjob", "replay"), keys=scene.archived["failed"])
     assert "1 Job wiederholen?" in page.text
+
+
+def test_the_name_of_a_bulk_operation(db: None) -> None:
+    operation = BulkOperation(kind="replay")
+    assert str(operation) == f"wiederholen {operation.pk}"

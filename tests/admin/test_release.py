@@ -45,7 +45,8 @@ def test_a_job_of_a_living_worker_is_left_alone(anna: Client, scene: Scene) -> N
     assert "its worker is alive" in page.text
     assert "Cancel it instead" in page.text
     page = confirm(anna, "queuedjob", "release", id)
-    assert "1 was left as it is" in page.text
+    assert "1 is left alone: it does not run, or its worker is alive" in page.text
+    assert "changed meanwhile" not in page.text
     assert QueuedJob.objects.get(pk=id).status == "running"
     assert not LogEntry.objects.exists()
 
@@ -81,7 +82,8 @@ def test_a_job_that_may_run_once_only_is_archived_and_that_is_said_before(
 def test_of_many_only_the_lost_ones_are_taken(anna: Client, scene: Scene) -> None:
     page = confirm(anna, "queuedjob", "release", *scene.queued.values())
     assert "2 jobs wait again." in page.text
-    assert "7 were left as they are" in page.text
+    assert "7 are left alone: they do not run, or their workers" in page.text
+    assert "changed meanwhile" not in page.text
 
 
 def test_releasing_needs_its_right(log_in: LogIn, scene: Scene) -> None:

@@ -85,6 +85,13 @@ def test_queues_show_what_waits_and_runs_by_job_type(worker: HandDriven) -> None
     worker.run()
 
 
+def test_without_a_worker_only_jobs_that_are_due_count_as_waiting() -> None:
+    jobs.add.using(run_after=timedelta(days=1)).enqueue(1)
+    assert notices()[0] == NO_WORKER
+    jobs.add.enqueue(1)
+    assert notices()[0].startswith("No worker is alive, and 1 job waits.")
+
+
 def test_a_depth_above_the_cap_is_not_counted() -> None:
     jobs.add.enqueue_many([{"a": 1}] * 10_001)
     (row,) = section("Queues")[1:]
@@ -186,6 +193,7 @@ def test_pauses_are_shown_with_who_why_and_how_long() -> None:
 
 def test_waiting_jobs_and_no_worker_are_told_together() -> None:
     jobs.add.enqueue(1)
+    jobs.add.enqueue(2)
     jobs.add.using(run_after=timedelta(hours=1)).enqueue(1)
     assert notices() == [
         "No worker is alive, and 2 jobs wait. Start one with manage.py runworkers."

@@ -56,6 +56,21 @@ def test_a_crash_spends_no_attempt_and_is_counted(
     assert (held.fence, held.alone) == (job.fence, False)
 
 
+@pytest.mark.parametrize("crashed", [True, False])
+@pytest.mark.parametrize("job_type", [ADD, ONCE])
+def test_the_attempt_that_was_lost_keeps_its_start(
+    own: OwnConnection, holder: int, crashed: bool, job_type: str
+) -> None:
+    id = make(job_type)
+    claimed(own, holder, 1, lane(job_type))
+    before = queued_job(id)
+    assert before is not None
+    assert take(own, holder, crashed=crashed)
+    failure = Failure.objects.get(job_id=id)
+    assert failure.started_at is not None
+    assert failure.started_at == before.started_at
+
+
 def test_a_worker_that_was_rescued_can_finish_nothing_any_more(
     own: OwnConnection, holder: int
 ) -> None:

@@ -252,3 +252,31 @@ def test_roll_ups_older_than_ninety_days_are_dropped(own: OwnConnection) -> None
     rollup.drop(own)
 
     assert [held.queue for held in Rollup.objects.all()] == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "total"),
+    [
+        ([], [], []),
+        ([], histogram(p3=1), histogram(p3=1)),
+        (histogram(p3=1), [], histogram(p3=1)),
+    ],
+)
+def test_histograms_without_places_are_added_and_folded(
+    own: OwnConnection, one: list[int], other: list[int], total: list[int]
+) -> None:
+    """As rows have them that were inserted with the column's default."""
+    start = ago(6 * 3_600).replace(minute=0, second=0, microsecond=0)
+    for minute, places in ((1, one), (2, other)):
+        bucket = start + timedelta(minutes=minute)
+        make(bucket, run_histogram=places, wait_histogram=places)
+    while rollup.fold(own):
+        pass
+    (row,) = Rollup.objects.all()
+    assert (row.run_histogram, row.wait_histogram) == (total, total)
+    # What comes later for the same bucket is added to it.
+    make(start + timedelta(minutes=3), run_histogram=[], wait_histogram=other)
+    while rollup.fold(own):
+        pass
+    row.refresh_from_db()
+    assert row.run_histogram == total

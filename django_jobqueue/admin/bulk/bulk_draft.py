@@ -69,7 +69,9 @@ class Draft:
 
     def may_start(self, request: HttpRequest) -> bool:
         """Whether this user may start it now. What cannot be taken back waits until it
-        is counted, whoever asks."""
+        is counted, whoever asks; and nobody starts what is about no job."""
+        if self.counted.over and not self.counted.number:
+            return False
         if self.operation.options.resolves and not may(request, DECIDE):
             return False
         if not self.is_unbounded:

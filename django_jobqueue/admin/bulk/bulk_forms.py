@@ -99,14 +99,18 @@ class BulkForm(forms.Form):
     def _ask_number(self) -> None:
         """Only a number that was counted can be typed."""
         field = self.fields["typed"]
-        if not (self._draft.counted.over and self.asks_number):
+        if self._draft.counted.over and self.asks_number:
+            number = {"count": numbers.number(self.number)}
+            field.help_text = gettext("Type %(count)s to confirm.") % number
+            field.widget = forms.TextInput(
+                attrs={"inputmode": "numeric", "autocomplete": "off"}
+            )
+        else:
+            field.help_text = ""
             field.widget = forms.HiddenInput()
-            return
-        number = {"count": numbers.number(self.number)}
-        field.help_text = gettext("Type %(count)s to confirm.") % number
-        field.widget = forms.TextInput(
-            attrs={"inputmode": "numeric", "autocomplete": "off"}
-        )
+        # The field as the page shows it copies its help text when it is first used,
+        # which checking it does.
+        self["typed"].help_text = field.help_text
 
     def clean(self) -> dict[str, Any]:
         """The number is typed, and only one of two rates is given."""
@@ -122,11 +126,13 @@ class BulkForm(forms.Form):
         number, which nobody has seen yet: it is shown, and asked for again."""
         options = replace(self._draft.operation.options, **self._options(said))
         self.plan = self._draft.plan_of(options)
+        self._ask_number()
+        if not self.number:
+            raise ValidationError(_("With these choices no job would be changed."))
         if said.get("shown") != self.number:
             data = self.data.copy()  # type: ignore[attr-defined]
             data["shown"] = str(self.number)
             self.data = data
-            self._ask_number()
             text = ngettext(
                 "With these choices it is %(number)s job. Check, and confirm again.",
                 "With these choices it is %(number)s jobs. Check, and confirm again.",

@@ -16,18 +16,20 @@ from django_jobqueue.text import numbers
 
 MOST: Final = 100  # changes shown
 LONGEST: Final = 200  # characters shown of a value
-MOST_WRITTEN: Final = 20  # changes in the history
-LONGEST_WRITTEN: Final = 60
+MOST_WRITTEN: Final = 20  # keys in the history
+LONGEST_WRITTEN: Final = 60  # characters of a key
 MISSING: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One place: what was there and what will be; empty for nothing."""
+    """One place: what was there and what will be; empty for nothing. ``key`` is the key
+    of the data that the place is in."""
 
     where: str
     before: str
     after: str
+    key: str
 
     @property
     def kind(self) -> str:
@@ -47,21 +49,20 @@ def changes(data: LockedData, after: Any) -> list[Change]:
         new_raw, new_shown = new.get(path, (MISSING, None))
         if not _same(raw, new_raw):
             texts = _text(raw, shown), _text(new_raw, new_shown)
-            found.append(Change(path_text(path), *texts))
+            found.append(Change(path_text(path), *texts, key=path_text(path[:1])))
     return found
 
 
 def entry(found: Sequence[Change]) -> str:
-    """The changes as the history tells them."""
-    told = [
-        f"{change.where}: {_cut(change.before)} → {_cut(change.after)}"
-        for change in found[:MOST_WRITTEN]
-    ]
-    left = len(found) - len(told)
+    """The changes as the history tells them: only the keys of the data. Everybody who
+    sees a job reads its history, also without the right to see its data."""
+    keys = list(dict.fromkeys(change.key for change in found))
+    told = [_cut(key) for key in keys[:MOST_WRITTEN]]
+    left = len(keys) - len(told)
     if left:
         more = ngettext("and %(count)s more", "and %(count)s more", left)
         told.append(more % {"count": numbers.number(left)})
-    return _("Edited the data. %(changes)s.") % {"changes": "; ".join(told)}
+    return _("Edited the data: %(keys)s.") % {"keys": ", ".join(told)}
 
 
 def _places(data: LockedData, value: Any) -> dict[Any, tuple[Any, Any]]:
@@ -82,6 +83,4 @@ def _text(raw: Any, shown: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    if not text:
-        return "–"
     return text if len(text) <= LONGEST_WRITTEN else f"{text[: LONGEST_WRITTEN - 1]}…"

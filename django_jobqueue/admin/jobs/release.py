@@ -50,11 +50,15 @@ class ReleaseJobs(Verb):
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
         """Take what no living worker holds."""
         by = request.user.get_username()
+        lost = {row.pk for row in _lost(rows)}
         taken = operations.release([row.pk for row in rows], by=by)
         status = {one.id: one.status for one in taken}
         return Done(
             _what_happened(Counter(status.values())),
-            left_out(len(rows), len(status)),
+            [
+                *_held(sum(row.pk not in lost | status.keys() for row in rows)),
+                *left_out(len(lost), len(lost & status.keys())),
+            ],
             [
                 row if status[row.pk] == QueuedStatus.QUEUED else archived_twin(row)
                 for row in rows

@@ -33,6 +33,8 @@ class PlainChangeList(ChangeList):
     """A list in its own order, whatever the address asks for."""
 
     pages_by_key = False
+    is_all_counted = True  # whether result_count is of all that match
+    is_all_searched = True
     model_admin: Any
     result_list: Any
     result_count: int
@@ -98,9 +100,12 @@ class JobChangeList(PlainChangeList):
         rows = self._page(queryset)
         self.result_list = rows
         if self.has_newer or self.has_older:
-            self.result_count = count(self.queryset)
+            self.result_count = count(self.queryset, known=len(rows))
         else:
             self.result_count = len(rows)
+        self.is_all_counted = self.is_all_searched and not isinstance(
+            self.result_count, About
+        )
         self.paginator = self.model_admin.get_paginator(request, rows, len(rows) or 1)
         self.show_full_result_count = False
         self.show_admin_actions = True
@@ -136,6 +141,7 @@ class JobChangeList(PlainChangeList):
         self.looked_back_to = None
         if indexed == self.selection or self.selection.nothing:
             return queryset
+        self.is_all_searched = self._since is None
         through = matching(ordered, indexed)
         if self._since is not None:
             queryset = queryset.filter(self.key.not_before(self._since))
@@ -143,6 +149,7 @@ class JobChangeList(PlainChangeList):
         beyond = through.values_list(*self.key.names)[self.window : self.window + 1]
         self.looked_back_to = next(iter(beyond), None)
         if self.looked_back_to is not None:
+            self.is_all_searched = False
             queryset = queryset.filter(self.key.before(self.looked_back_to))
         return queryset
 

@@ -1,4 +1,4 @@
-"""Counts that are never waited for: exact, "10,000+" or an estimate."""
+"""Counts that are never waited for: exact, "10,000+", or of a table an estimate."""
 
 from __future__ import annotations
 
@@ -31,22 +31,30 @@ class About(int):
         return self.label
 
 
-def count(queryset: QuerySet[Any], *, cap: int = CAP, budget: int = BUDGET) -> int:
+def count(
+    queryset: QuerySet[Any],
+    *,
+    known: int = 0,
+    cap: int = CAP,
+    budget: int = BUDGET,
+) -> int:
     """How many rows there are: an int if exact, else ``About`` so many.
 
-    At most ``cap + 1`` rows are counted, for at most ``budget`` milliseconds; beyond
-    either it is the planner's estimate.
+    At most ``cap + 1`` rows are counted, for at most ``budget`` milliseconds. Beyond
+    either, a whole table has as many as the planner expects. Of a condition the planner
+    knows too little: it can be wrong a hundredfold. So there are more than the cap, or
+    more than ``known``, which is how many the caller has seen of them.
     """
     plain = queryset.order_by()
     counted = _counted(plain[: cap + 1], budget)
     if counted is not None and counted <= cap:
         return counted
-    estimated = _estimated(plain)
-    if counted is None:
-        return About(estimated, numbers.about(estimated))
-    if estimated < 2 * cap:
-        return About(cap + 1, numbers.at_least(cap + 1, cap))
-    return About(estimated, numbers.about(estimated))
+    if not plain.query.where:
+        estimated = _estimated(plain)
+        if counted is None or estimated >= 2 * cap:
+            return About(estimated, numbers.about(estimated))
+    least = known if counted is None else cap
+    return About(least + 1, numbers.at_least(least + 1, least))
 
 
 def _counted(queryset: QuerySet[Any], budget: int) -> int | None:

@@ -31,13 +31,15 @@ class DraftingAdmin(JobQueueAdmin):
     def drafted(
         self, request: HttpRequest, verb: Verb, queryset: QuerySet[Any]
     ) -> HttpResponse | None:
-        """Draft it, if all that match were selected and are more than a few; None if
-        that is not so, or this user may not."""
+        """Draft it, if all that match were selected and are more than a few, or may be,
+        since the list searched only the newest; None if that is not so, or this user
+        may not."""
         everything = request.POST.get("select_across") == "1"
         if not (verb.bulk_kind and everything and may_draft(request, verb.bulk_kind)):
             return None
-        if len(queryset.values_list("pk")[: FEW + 1]) <= FEW:
-            return None
         jobs: Any = self.get_changelist_instance(request)
+        is_few = len(queryset.values_list("pk")[: FEW + 1]) <= FEW
+        if is_few and jobs.is_all_searched:
+            return None
         back = request.get_full_path()
         return draft(request, verb.bulk_kind, jobs.selection, back=back)
