@@ -43,4 +43,4 @@ class NotificationRoom(Loop):
                 "transaction open; look for the oldest one in pg_stat_activity.",
                 100 * used,
             )
-        return conf.poll_interval
+        return 3 * conf.poll_interval

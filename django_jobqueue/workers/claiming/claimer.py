@@ -295,5 +295,5 @@ class Claimer:
             attempts.sort(key=lambda attempt: order[attempt.job.lane])
         executor.put(attempts)
         jobs = [attempt.job for attempt in attempts]
-        executor.pace.took(len(job.data) for job in jobs)
+        executor.pace.took([len(job.data) for job in jobs])
         return len(jobs), self.choice.lanes.claimed(part, jobs, full=full)
