@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from django_jobqueue import signals
+from django_jobqueue import logs, signals
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.operations import bulk_counting
 from django_jobqueue.operations import workers as operators_workers
@@ -41,6 +41,12 @@ for number, handler in (
 def _drafts_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, a draft's jobs are counted while it is made."""
     monkeypatch.setattr(bulk_counting, "AT_ONCE", 60.0)
+
+
+@pytest.fixture(autouse=True)
+def _successes_are_logged_by_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that starts in this process looks at it, and so do the tests after."""
+    monkeypatch.setattr(logs, "shows_successes", False)
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -162,7 +162,8 @@ class Parameters:
                 f"The data for {self.function}() must be an object with a key for each "
                 f"parameter, not {type(data).__name__}.{self._as_dict(data)}"
             )
-        if self.required <= data.keys() <= self.names:
+        given = data.keys()
+        if given == self.names or self.required <= given <= self.names:
             return None
         if self.reserved & data.keys():
             return f"{self.function}() is given its 'context' by the worker."

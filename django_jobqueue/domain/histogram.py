@@ -7,16 +7,16 @@ the true one. Histograms add up, which percentiles do not.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 BOUNDS: Final = tuple(10 ** (step / 5) / 1_000 for step in range(41))  # seconds
 BUCKETS: Final = len(BOUNDS) + 1  # the last one: longer than a day
 
 
-def bucket_of(seconds: float) -> int:
-    """The index of the bucket that counts this duration."""
-    return bisect_left(BOUNDS, seconds)
+# The index of the bucket that counts a duration in seconds; each attempt needs two.
+bucket_of: Final[Callable[[float], int]] = partial(bisect_left, BOUNDS)
 
 
 def added(histograms: Iterable[Sequence[int]]) -> list[int]:

@@ -85,17 +85,15 @@ class Attempt:
         claimed: float,
         told: Callable[[Attempt], None] = _ignore,
         save: Callable[[Context], None] = _ignore,
-        sent: float | None = None,
     ) -> None:
         self.job = job
         self.declaration = declaration
         self.max_attempts = max_attempts  # the effective one
         self.timeout = timeout  # seconds, the effective one
         self.worker = worker
-        self.claimed = claimed  # time.monotonic() when the claim came back
-        # The same before it was sent: a commit may take long, and the times of the job
-        # count from the statement.
-        self.sent = claimed if sent is None else sent
+        # time.monotonic() when the claim was sent: its commit may take long, and the
+        # times of the job count from the statement.
+        self.claimed = claimed
         self.told = told  # it has something to tell
         self.save = save  # its metadata
         self._lock = threading.Lock()
@@ -110,7 +108,7 @@ class Attempt:
     @property
     def waited(self) -> float:
         """Seconds from when the job was due to its start."""
-        return self.job.waited + self.started - self.sent
+        return self.job.waited + self.started - self.claimed
 
     @property
     def is_telling(self) -> bool:
@@ -125,7 +123,7 @@ class Attempt:
     @property
     def unwanted(self) -> Outcome | None:
         """What it comes to without being started; None if it is to be started."""
-        return unwanted(self.job, self.asked, self.max_attempts, self.sent)
+        return unwanted(self.job, self.asked, self.max_attempts, self.claimed)
 
     def begin(self) -> Any:
         """Start; returns what to call the handler with.
@@ -133,10 +131,10 @@ class Attempt:
         Raises NotWanted, InvalidArguments, and ValueError for data that is no JSON of
         ours.
         """
-        with self._lock:  # who interrupts it sees that it has started, or it does not
-            outcome = self.unwanted
-            if outcome is None:
-                self.started = time.monotonic()
+        # In this order, which interrupt() reverses: one of the two sees the other, and
+        # no job pays for a lock (0.2 µs).
+        self.started = time.monotonic()
+        outcome = unwanted(self.job, self.asked, self.max_attempts, self.claimed)
         if outcome is not None:
             raise NotWanted(outcome)
         self._before = running.set(self.here)
@@ -201,7 +199,7 @@ class Attempt:
 
     def finish(self) -> Finished:
         """What it came to, told to whoever listens."""
-        if isinstance(self.error, NotWanted):
+        if self.error is not None and isinstance(self.error, NotWanted):
             return self.finish_unstarted(self.error.outcome)
         self.finished = finished = self._conclude()
         tell(self, finished)
@@ -209,7 +207,7 @@ class Attempt:
 
     async def afinish(self) -> Finished:
         """``finish`` for an async handler, in its event loop."""
-        if isinstance(self.error, NotWanted):
+        if self.error is not None and isinstance(self.error, NotWanted):
             return self.finish_unstarted(self.error.outcome)
         self.finished = finished = self._conclude()
         if (telling := atell(self, finished)) is not None:

@@ -32,6 +32,9 @@ BROKEN: Final = Outcome(
 )
 
 
+_NOTHING: Final = Asked.NOTHING  # in Python 3.11 to look it up takes 0.1 µs
+
+
 class Vanished(BaseException):
     """The worker dies here, says a test: nobody handles the end of this attempt."""
 
@@ -113,25 +116,24 @@ def outcome_of(
 
 
 def unwanted(
-    job: ClaimedJob, asked: Asked, max_attempts: int | None, sent: float
+    job: ClaimedJob, asked: Asked, max_attempts: int | None, claimed: float
 ) -> Outcome | None:
     """What a job comes to without being started; None if it is to be started."""
-    if asked is Asked.CANCEL:
-        return CANCELLED
-    if asked is Asked.STOP:
-        return STOPPED
-    if none_left := _no_attempt_left(job, max_attempts):
-        return none_left
-    if job.expires_in is None or time.monotonic() - sent < job.expires_in:
+    if asked is not _NOTHING:
+        if asked is Asked.CANCEL:
+            return CANCELLED
+        if asked is Asked.STOP:
+            return STOPPED
+    if max_attempts is not None and job.attempts > max_attempts:
+        return _no_attempt_left(job, max_attempts)
+    if job.expires_in is None or time.monotonic() - claimed < job.expires_in:
         return None
     return EXPIRED
 
 
-def _no_attempt_left(job: ClaimedJob, max_attempts: int | None) -> Outcome | None:
+def _no_attempt_left(job: ClaimedJob, max_attempts: int) -> Outcome:
     """What a claimed job comes to whose limit was lowered while it waited for its next
-    attempt; None if it may be started. The attempt is given back."""
-    if max_attempts is None or job.attempts <= max_attempts:
-        return None
+    attempt. The attempt is given back."""
     made = job.attempts - 1
     reason = f"no attempt is left: {made} made, {max_attempts} allowed"
     logs.log_unstarted(job, reason)

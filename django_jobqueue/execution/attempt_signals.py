@@ -20,7 +20,8 @@ logger = logging.getLogger(__name__)
 
 def tell(attempt: Attempt, finished: Finished) -> None:
     """Tell of this end; however long the receivers take."""
-    _log(attempt, finished)
+    if attempt.error is not None or logs.shows_successes:
+        _log(attempt, finished)
     signal = _signal_of(attempt)
     if signal.receivers:
         signals.send(signal, attempt.sender, **_news_of(attempt, finished))
@@ -31,7 +32,8 @@ def tell(attempt: Attempt, finished: Finished) -> None:
 def atell(attempt: Attempt, finished: Finished) -> Coroutine[Any, Any, None] | None:
     """``tell`` for an async handler: returns what to await in its event loop; None if
     nobody listens, as to most attempts."""
-    _log(attempt, finished)
+    if attempt.error is not None or logs.shows_successes:
+        _log(attempt, finished)
     if _signal_of(attempt).receivers or attempt.declaration.ending:
         return _atell(attempt, finished)
     return None
@@ -52,15 +54,16 @@ def _log(attempt: Attempt, finished: Finished) -> None:
         if attempt.error is not None:
             outcome, error = finished.outcome, attempt.error
             logs.log_failure(attempt.here(), outcome, error, finished.ran)
-        elif logs.shows_successes:
+        else:
             logs.log_success(attempt.here(), finished.ran)
     except Exception:
         logger.exception("The end of job %s could not be logged", attempt.job.id)
 
 
 def _signal_of(attempt: Attempt) -> Signal:
-    failed = attempt.error is not None
-    return signals.attempt_failed if failed else signals.attempt_succeeded
+    if attempt.error is None:
+        return signals.attempt_succeeded
+    return signals.attempt_failed
 
 
 def _news_of(attempt: Attempt, finished: Finished) -> dict[str, Any]:

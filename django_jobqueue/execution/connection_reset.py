@@ -63,10 +63,14 @@ def keep_connections() -> None:
     connection_created.connect(_watch, dispatch_uid="jobqueue.hygiene")
 
 
+def handlers_run_here() -> None:
+    """Handlers are going to run in this thread."""
+    _here.is_handlers = True
+
+
 def before_job() -> None:
     """Close connections of this thread that the server has closed meanwhile, so that
     the handler gets a new one instead of an error."""
-    _here.is_handlers = True
     if not _here.connected:
         return
     for wrapper in connections.all(initialized_only=True):

@@ -40,14 +40,14 @@ ORPHANED: Final = 71  # the exit code of a process whose supervisor is gone
 # server ends the session that the parent uses.
 _of_parents: Final[list[object]] = []
 
-_forks = 0  # between this process and the one that imported this module
 _is_worker_process = False
+_forked_in: int | None = None  # the guarded thread that this process is a fork of
 
 
 class _Thread(threading.local):
     """What is known of this thread; a fork has a copy of it."""
 
-    guarded_at: int | None = None  # _forks when it began to call code of the project
+    is_guarded = False  # it calls code of the project
     signals: set[int | signal.Signals] | None = (
         None  # blocked before the fork under way
     )
@@ -117,7 +117,10 @@ def guard_this_process() -> None:
 def guard_this_thread(loop: asyncio.AbstractEventLoop | None = None) -> None:
     """From now on it calls code of the project, perhaps in this event loop. That may
     fork and come back twice; see ``end_if_forked``."""
-    _thread.guarded_at = _forks
+    global _forked_in
+    if _forked_in == threading.get_ident():
+        _forked_in = None
+    _thread.is_guarded = True
     _thread.loop = loop
 
 
@@ -127,21 +130,34 @@ def end_if_forked() -> None:
     To be called where code of the project has returned or raised, before anything else
     is done: the parent runs the job, and a fork that went on would be a second worker.
     """
-    if _thread.guarded_at is not None and _thread.guarded_at != _forks:
+    # A few times for each job, so nothing is looked up that is not needed.
+    if _forked_in is not None and _forked_in == threading.get_ident():
         _end()
 
 
 class GuardedThreads(ThreadPoolExecutor):
     """Threads for sync code of async handlers: a fork made there ends there, too."""
 
-    def __init__(self, name: str, max_workers: int | None = None) -> None:
-        super().__init__(max_workers, name, initializer=guard_this_thread)
+    def __init__(
+        self,
+        name: str,
+        max_workers: int | None = None,
+        begin: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(
+            max_workers, name, initializer=_begin_guarded, initargs=(begin,)
+        )
 
     def submit(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
         """Have a thread call this."""
         return super().submit(_guarded, partial(fn, *args, **kwargs))
+
+
+def _begin_guarded(begin: Callable[[], None]) -> None:
+    guard_this_thread()
+    begin()
 
 
 def _guarded(function: Callable[[], T]) -> T:
@@ -195,9 +211,9 @@ def _after_fork() -> None:
 
 def _begin_fork() -> None:
     """In the child, whoever forked it."""
-    global _forks
-    _forks += 1
-    if _is_worker_process or _thread.guarded_at is not None:
+    global _forked_in
+    _forked_in = threading.get_ident() if _thread.is_guarded else None
+    if _is_worker_process or _thread.is_guarded:
         _drop_connections()
         if _thread.loop is not None:
             _end_with_next_turn(_thread.loop)

@@ -223,7 +223,7 @@ def succeed(
     not matter. The rows are locked in the order of their ids, as by whoever cancels
     many, so that the two do not deadlock.
     """
-    finished = sorted(finished, key=_BY_ID)
+    finished = _in_order(finished)
     rows = db.fetch(
         SUCCEED,
         {
@@ -256,6 +256,12 @@ def unlocked(db: Database, ids: Sequence[UUID]) -> set[UUID]:
     free = db.fetch(UNLOCKED, {"ids": list(ids)})
     locked = {id for (id,) in known} - {id for (id,) in free}
     return set(ids) - locked
+
+
+def _in_order(finished: Sequence[Finished]) -> Sequence[Finished]:
+    """By id. Mostly they are so already, which is found out in half the time."""
+    ids = [f.id.int for f in finished]
+    return finished if ids == sorted(ids) else sorted(finished, key=_BY_ID)
 
 
 def _holder_params(holder: Holder) -> dict[str, Any]:

@@ -115,7 +115,7 @@ class Count:
     run_histogram: list[int] = field(default_factory=lambda: [0] * BUCKETS)
     wait_histogram: list[int] = field(default_factory=lambda: [0] * BUCKETS)
 
-    def attempt(self, *, ran: float, waited: float) -> None:
+    def attempt(self, ran: float, waited: float) -> None:
         """Count the times, in seconds, of one attempt."""
         self.run_ms += ran * 1_000
         self.wait_ms += waited * 1_000

@@ -222,18 +222,17 @@ class Worker:
             if str(attempt.job.id) == id:
                 attempt.interrupt(Asked.CANCEL)
 
-    def _make(self, job: ClaimedJob, now: float, sent: float) -> Attempt:
+    def _make(self, job: ClaimedJob, claimed: float) -> Attempt:
         terms = self.policies.terms(job.job_type)
         return Attempt(  # by position: by name it takes half as long again
             job,
             terms.declaration,
-            terms.attempts_of(job),
+            terms.max_attempts if job.max_attempts is None else terms.attempts_of(job),
             terms.timeout,
             self.name,
-            now,
+            claimed,
             self._told,
             save_metadata,
-            sent,
         )
 
     def _make_dispatcher(self, pooled: bool) -> Dispatcher:

@@ -99,7 +99,7 @@ def kept_after(*before: Callable[[], None]) -> bool:
 @pytest.mark.django_db(transaction=True)
 def test_connections_of_handlers_are_kept_from_job_to_job() -> None:
     assert connections.settings["default"]["CONN_MAX_AGE"] == 0
-    assert kept_after(connection_reset.before_job)
+    assert kept_after(connection_reset.handlers_run_here)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -23,7 +23,7 @@ from django_jobqueue.workers.executors.base import Executor
 
 logger = logging.getLogger(__name__)
 
-POSITION: Final = attrgetter("job.due", "job.id.int")  # in a lane
+POSITION: Final = attrgetter("due", "id.int")  # in a lane
 LIMIT_RETRY: Final = 1.0  # seconds until a type at its limit is asked for again
 RECHECK_FIRST: Final = 0.5  # seconds after an answer was lost; then twice that
 RECHECK_LONGEST: Final = 300.0
@@ -76,7 +76,7 @@ class Claimer:
         *,
         policies: Policies,
         queues: Sequence[str] | None,
-        make: Callable[[ClaimedJob, float, float], Attempt],
+        make: Callable[[ClaimedJob, float], Attempt],
         held: set[Attempt],
         stir: Callable[[], None] = lambda: None,
     ) -> None:
@@ -267,11 +267,11 @@ class Claimer:
     def _claim(self, verb: Callable[[], list[ClaimedJob]]) -> list[Attempt]:
         """Claim, and hold what was claimed; whatever goes wrong on the way, there may
         be jobs of ours that are not here, unless the server refused the claim."""
-        sent = time.monotonic()
+        claimed = time.monotonic()
         try:
             jobs = verb()
-            now = time.monotonic()
-            attempts = [self._make(job, now, sent) for job in jobs]
+            jobs.sort(key=POSITION)
+            attempts = [self._make(job, claimed) for job in jobs]
             self._held.update(attempts)
         except BaseException as error:
             if not is_refusal(error):
@@ -289,11 +289,10 @@ class Claimer:
         *,
         full: bool,
     ) -> tuple[int, Known | None]:
-        attempts.sort(key=POSITION)
-        if len(part) > 1:
+        if len(part) > 1:  # in a lane they are in order already
             order = {known.lane: index for index, known in enumerate(part)}
             attempts.sort(key=lambda attempt: order[attempt.job.lane])
         executor.put(attempts)
         jobs = [attempt.job for attempt in attempts]
-        executor.pace.took([len(job.data) for job in jobs])
+        executor.pace.took(max([len(job.data) for job in jobs], default=0))
         return len(jobs), self.choice.lanes.claimed(part, jobs, full=full)

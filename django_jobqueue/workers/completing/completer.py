@@ -154,10 +154,10 @@ class Completer(Loop):
     def _write(self, items: list[Item]) -> None:
         """Write these, each verb by itself. Raises StoreUnavailable."""
         try:
-            self._write_reports([attempt for attempt, _ in items if attempt.is_telling])
-            done = [item for item in items if item[0].settled]
-            succeeded = [i for i in items if not i[0].settled and _has_succeeded(i[1])]
-            others = [i for i in items if not i[0].settled and not _has_succeeded(i[1])]
+            # Most have no context, since nobody asked for it.
+            with_context = [a for a, _ in items if a.context is not None]
+            self._write_reports([a for a in with_context if a.is_telling])
+            done, succeeded, others = _sorted_by_verb(items)
             self._confirm(done, set())
             self._send(finish.succeed, succeeded)
             self._send(finish.end, others)
@@ -242,7 +242,8 @@ class Completer(Loop):
         self._refused.discard(items)
         self._account_for(items, lost)
         attempts = [attempt for attempt, _ in items]
-        self._plain.difference_update(attempts)
+        if self._plain:
+            self._plain.difference_update(attempts)
         self._finished(attempts)
 
     def _leave_writing(self, items: Sequence[Item]) -> None:
@@ -293,6 +294,25 @@ class Completer(Loop):
                 self._tallied = now - TALLY_EVERY + error.retry_in
         except psycopg.Error:
             logger.exception("The counts for the roll-ups were refused")
+
+
+def _sorted_by_verb(
+    items: Sequence[Item],
+) -> tuple[list[Item], list[Item], list[Item]]:
+    """Those that are finished in the handler's own transaction, those that succeeded,
+    and all others."""
+    done: list[Item] = []
+    succeeded: list[Item] = []
+    others: list[Item] = []
+    for item in items:
+        attempt, finished = item
+        if attempt.settled:
+            done.append(item)
+        elif finished.outcome.verb is Verb.SUCCEED:
+            succeeded.append(item)
+        else:
+            others.append(item)
+    return done, succeeded, others
 
 
 def _has_succeeded(finished: Finished) -> bool:

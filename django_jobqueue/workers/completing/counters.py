@@ -34,16 +34,18 @@ class Tally:
         if count is None:
             count = self._counts[key] = Count(*key)
         verb = finished.outcome.verb
-        if verb is Verb.SUCCEED:
+        if verb is Verb.SUCCEED:  # as most do
             count.succeeded += 1
-        elif verb is Verb.FAIL:
+            count.attempt(finished.ran, attempt.waited)
+            return
+        if verb is Verb.FAIL:
             count.failed += 1
         elif verb is Verb.RETRY:
             count.retried += 1
         else:
             count.other += 1
         if verb is not Verb.EXPIRE:
-            count.attempt(ran=finished.ran, waited=attempt.waited)
+            count.attempt(finished.ran, attempt.waited)
         if (mark := finished.outcome.mark) is not None:
             self._add_failure(mark, verb)
 

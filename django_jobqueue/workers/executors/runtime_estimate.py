@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from django_jobqueue.conf import conf
@@ -34,9 +33,9 @@ class Pace:
         mean = self._mean.get(job_type, seconds)
         self._mean[job_type] = mean + (seconds - mean) * WEIGHT
 
-    def took(self, sizes: Iterable[int]) -> None:
-        """Take note of the data that the jobs of one claim have."""
-        self._largest = max(self._largest * FADE, *sizes, 1)
+    def took(self, largest: int) -> None:
+        """Take note of the most data, in characters, that a job of one claim has."""
+        self._largest = max(self._largest * FADE, largest, 1)
 
     def is_short(self, job_type: str) -> bool:
         """Whether jobs of this type are known to be short."""

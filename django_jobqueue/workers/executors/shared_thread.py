@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from django_jobqueue.domain.context import running
 from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.connection_reset import handlers_run_here
 from django_jobqueue.processes.forking import GuardedThreads
 from django_jobqueue.workers.executors.base import patience
 
@@ -32,7 +33,7 @@ class SharedThread(GuardedThreads):
     """
 
     def __init__(self) -> None:
-        super().__init__("jobs-sync", 1)
+        super().__init__("jobs-sync", 1, handlers_run_here)
         self._call: _Call | None = None
 
     @property

@@ -89,6 +89,7 @@ class Threads(Executor):
 
     def _work(self) -> None:
         forking.guard_this_thread()
+        connection_reset.handlers_run_here()
         row = self._table.row(threading.get_native_id())
         while (attempt := self._next(row)) is not None:
             safely(connection_reset.before_job)
