@@ -22,6 +22,7 @@ pytestmark = pytest.mark.processes
 
 Run = Callable[..., RunWorkers]
 JOBS = 40_000
+PER_MINUTE = 20 * JOBS  # so that its middle is long enough to be seen
 LEASE = ("--lease", "60", "--threads", "2")
 FAILED = Selection(Table.ARCHIVED, (Term("status", "failed"),))
 ARCHIVE = """
@@ -36,7 +37,8 @@ def replaying() -> None:
     with connection.cursor() as cursor:
         cursor.execute(ARCHIVE, [ADD, JOBS])
     later = timezone.now() + timedelta(days=1)
-    assert bulk.start(bulk.draft("replay", FAILED, run_after=later).id)
+    draft = bulk.draft("replay", FAILED, run_after=later, per_minute=PER_MINUTE)
+    assert bulk.start(draft.id)
 
 
 def changed() -> int:
