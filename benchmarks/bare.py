@@ -22,10 +22,10 @@ import psycopg
 from benchmarks.apps import django_jobqueue_app as app
 from benchmarks.apps.jobs import work
 from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.store.claim import claim
 from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
-from django_jobqueue.store.finish import Finished, Holder, succeed
-from django_jobqueue.store.marks import LaneMark
+from django_jobqueue.store.queue.claim import claim
+from django_jobqueue.store.queue.finish import Finished, Holder, succeed
+from django_jobqueue.store.queue.lane_marks import LaneMark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 
 PURPOSE: Final = "benchmark"

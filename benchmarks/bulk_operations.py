@@ -167,9 +167,9 @@ def work_off(id: Any) -> None:
 def claim_others(over: threading.Event, seconds: list[float]) -> None:
     """Enqueue and claim jobs of another type, one at a time, as a worker does."""
     from django_jobqueue import enqueue
-    from django_jobqueue.store import claim
     from django_jobqueue.store.connection import PINNED, OwnConnection
-    from django_jobqueue.store.marks import LaneMark
+    from django_jobqueue.store.queue import claim
+    from django_jobqueue.store.queue.lane_marks import LaneMark
     from django_jobqueue.store.rows import Lane
 
     own = OwnConnection("bench", plans=PINNED)

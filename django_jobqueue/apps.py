@@ -23,7 +23,8 @@ class JobQueueConfig(AppConfig):
 
     def ready(self) -> None:
         """Import checks, the queue's own jobs and every app's handlers."""
-        from django_jobqueue import checks, follower_checks, jobs, logs  # noqa: F401
+        from django_jobqueue import logs
+        from django_jobqueue.checks import followers  # noqa: F401
         from django_jobqueue.domain.registry import autodiscover
         from django_jobqueue.execution import immediate
 

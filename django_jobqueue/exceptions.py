@@ -21,7 +21,7 @@
         ├── JobExpired          it was not started in time
         └── JobLost             it ended without an exception: its worker died, say
 
-    HandlerWord                 said by a handler on purpose; no failures of ours
+    JobControl                  said by a handler on purpose; no failures of ours
     ├── Retry(after=…)          run me again, this attempt is spent
     ├── Snooze(for_=…)          run me again later, this attempt is not spent
     ├── Fail(reason)            no further attempt
@@ -205,7 +205,7 @@ class JobLost(NotDone):
     """The job, or an attempt, ended without an exception, as when its worker died."""
 
 
-class HandlerWord(Exception):
+class JobControl(Exception):
     """What a handler may say by raising; see the four subclasses."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -216,7 +216,7 @@ class HandlerWord(Exception):
         return super().__new__(cls, *args)
 
 
-class Retry(HandlerWord):
+class Retry(JobControl):
     """Run this job again; the attempt is spent.
 
     ``after`` is the wait (a timedelta, or seconds); without it the job type's backoff
@@ -237,7 +237,7 @@ class Retry(HandlerWord):
         super().__init__(reason or "the handler asked to be retried")
 
 
-class Snooze(HandlerWord):
+class Snooze(JobControl):
     """Run this job again after ``for_`` (a timedelta, or seconds); costs no attempt.
 
     A wait below zero is none, and one above a year is a year. Raises TypeError for a
@@ -252,7 +252,7 @@ class Snooze(HandlerWord):
         super().__init__(reason or f"snoozed for {self.for_}")
 
 
-class Fail(HandlerWord):
+class Fail(JobControl):
     """Archive this job as failed now, whatever attempts are left."""
 
     def __init__(self, reason: str) -> None:
@@ -260,7 +260,7 @@ class Fail(HandlerWord):
         super().__init__(reason)
 
 
-class Cancel(HandlerWord):
+class Cancel(JobControl):
     """Archive this job as cancelled: it is not wanted any more."""
 
     def __init__(self, reason: str = "") -> None:

@@ -16,11 +16,11 @@ from django_jobqueue.domain.failures import MESSAGE_LENGTH
 from django_jobqueue.domain.states import BulkState
 from django_jobqueue.domain.throttle import Throttle
 from django_jobqueue.enqueueing.handler import job
-from django_jobqueue.exceptions import Fail, HandlerWord
+from django_jobqueue.exceptions import Fail, JobControl
 from django_jobqueue.operations import bulk_counting, bulk_steps
-from django_jobqueue.store.bulk import Chunk
+from django_jobqueue.store.bulk.chunk import Chunk
+from django_jobqueue.store.bulk.operation_rows import JOB_TYPE
 from django_jobqueue.store.errors import is_passing
-from django_jobqueue.store.operations import JOB_TYPE
 from django_jobqueue.text.sanitizing import clean
 
 # Seconds of one job. Shorter than the grace of a stopping worker, so that a deployment
@@ -69,7 +69,7 @@ class Slice:
         """
         try:
             self._work()
-        except HandlerWord:  # cancelled, or the worker stops
+        except JobControl:  # cancelled, or the worker stops
             raise
         except Exception as error:
             if self._passes(error):

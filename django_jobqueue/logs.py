@@ -102,7 +102,7 @@ def log_failure(
         return
     cause = one_line(f"{failure.error_class}: {failure.message}")
     if outcome.verb is Verb.RETRY:
-        level = logging.INFO if outcome.polite else logging.WARNING
+        level = logging.INFO if outcome.handler_requested else logging.WARNING
         said = _put_off(outcome)
         logger.log(level, "%s %s: %s", what, said, cause, extra=extra)
         return
@@ -158,7 +158,7 @@ def _ended_without_failure(context: Context, outcome: Outcome) -> str:
 
 
 def _put_off(outcome: Outcome) -> str:
-    said = "asks to be retried in" if outcome.polite else "failed, again in"
+    said = "asks to be retried in" if outcome.handler_requested else "failed, again in"
     return f"{said} {outcome.wait.total_seconds():.1f} s"
 
 

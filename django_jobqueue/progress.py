@@ -17,9 +17,9 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.ids import Ids, as_id, keys_of
 from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.exceptions import JobNotFound
-from django_jobqueue.store import progress as store_progress
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.progress import Progress as Progress
+from django_jobqueue.store.reading import progress as store_progress
+from django_jobqueue.store.reading.progress import Progress as Progress
 from django_jobqueue.store.rows import Job
 
 SALT: Final = "django_jobqueue.progress"

@@ -28,8 +28,8 @@ job_snoozed        the same; likewise, and this one is not spent
 job_cancelled      the same; by the handler, or by an operator while it ran
 job_released       the same; its worker stops
 
-The same in a thread of the keeper; job_failed, job_retried and job_cancelled also there
-if the worker died, expired ones also in the worker:
+The same in a thread of the maintenance process; job_failed, job_retried and
+job_cancelled also there if the worker died, expired ones also in the worker:
 
 job_expired        id
 job_rescued        id, status: what it is now, reason: str; its worker is gone

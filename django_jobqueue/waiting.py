@@ -24,9 +24,10 @@ from django_jobqueue.domain.ids import as_id
 from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.processes.listener import Listener
-from django_jobqueue.store import awaited, find
+from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.notify import News, notify
+from django_jobqueue.store.queue import completion_requests
 from django_jobqueue.store.rows import Job
 
 LOOK_HEARD: Final = 30.0  # seconds between looks while notifications arrive
@@ -35,7 +36,7 @@ LOOK_UNHEARD: Final = 1.0  # and while they do not, as behind a pooler
 Tell = Callable[[], None]
 
 
-class Ear:
+class CompletionListener:
     """Listens for all who wait in this process."""
 
     def __init__(self) -> None:
@@ -78,13 +79,13 @@ class Ear:
             tell()
 
 
-_ear = Ear()
+_listener = CompletionListener()
 
 
 def _start_anew() -> None:
     """In the child of a fork: the thread that listens was left behind."""
-    global _ear
-    _ear = Ear()
+    global _listener
+    _listener = CompletionListener()
 
 
 os.register_at_fork(after_in_child=_start_anew)
@@ -120,7 +121,7 @@ class Waiting:
 
     def rest(self) -> float:
         """Seconds until the next look, if nobody tells. Raises TimeoutError."""
-        longest = LOOK_HEARD if _ear.hears else LOOK_UNHEARD
+        longest = LOOK_HEARD if _listener.hears else LOOK_UNHEARD
         if self._deadline is None:
             return longest
         left = self._deadline - time.monotonic()
@@ -131,21 +132,21 @@ class Waiting:
     @contextmanager
     def listening(self, tell: Tell) -> Iterator[None]:
         """Let ``tell`` be called as long as this lasts."""
-        ear = _ear
-        ear.enter(self.id, tell)
+        listener = _listener
+        listener.enter(self.id, tell)
         try:
             yield
         finally:
-            ear.leave(self.id, tell)
+            listener.leave(self.id, tell)
 
     def _mark(self) -> bool:
         """Ask to be notified; whether this is the first time, and the job is queued."""
         db = DjangoDatabase()
         if self._marked:
-            if not _ear.hears:
+            if not _listener.hears:
                 notify(db, News.HELLO, os.getpid())
         elif not connections[db.alias].in_atomic_block:
-            self._marked = awaited.mark(db, self.id)
+            self._marked = completion_requests.mark(db, self.id)
             return self._marked
         return False
 

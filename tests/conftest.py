@@ -19,7 +19,7 @@ from django_jobqueue import logs, signals
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.operations import bulk_counting
 from django_jobqueue.operations import workers as operators_workers
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.workers.worker import Worker
 from tests.sample.jobs import is_running
@@ -115,13 +115,13 @@ def journal(tmp_path: Path) -> str:
 class HandDriven:
     """A worker whose loops are called one by one: no thread decides anything."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.worker = Worker(plan)
+    def __init__(self, config: WorkerConfig) -> None:
+        self.worker = Worker(config)
         self.worker.register()
         self.worker.build()
         # On a busy machine a sweep is taken for a long one, and the next one put off.
-        lookout = self.worker.dispatcher._lookout
-        lookout._sweeps.took = lambda seconds: None  # type: ignore[method-assign]
+        scanner = self.worker.dispatcher._scanner
+        scanner._full_scans.took = lambda seconds: None  # type: ignore[method-assign]
 
     def claim(self) -> float:
         """One round of the dispatcher; returns the rest it asks for."""
@@ -155,7 +155,7 @@ class HandDriven:
         self.worker.dispatcher.close()
         self.worker.completer.close()
         self.worker.reporter.close()
-        if self.worker.plan.listen:
+        if self.worker.config.listen:
             self.worker.listener.close()
 
 
@@ -164,9 +164,9 @@ def make_worker(transactional_db: None) -> Iterator[Callable[..., HandDriven]]:
     """Make hand-driven workers: ``make_worker(threads=2)``."""
     made: list[HandDriven] = []
 
-    def make(**plan: Any) -> HandDriven:
+    def make(**config: Any) -> HandDriven:
         defaults: dict[str, Any] = {"threads": 4, "async_slots": 10, "listen": False}
-        made.append(HandDriven(Plan(**{**defaults, **plan})))
+        made.append(HandDriven(WorkerConfig(**{**defaults, **config})))
         return made[-1]
 
     yield make

@@ -78,7 +78,8 @@ QUESTION: Final = Question(
         'it is that of the process that runs handlers. "Over bare" is the difference '
         "to a process that has only called `django.setup()` with the same settings. "
         '"All processes" are those that the command started: at django_jobqueue also '
-        'a supervisor and a keeper. "Growth" is that of the RSS during the third lot.'
+        'a supervisor and a maintenance process. "Growth" is that of the RSS during '
+        "the third lot."
     ),
     cases=(
         Case(

@@ -21,7 +21,7 @@ FLAT: Final = {
     "short_p99_ms": "short jobs, p99 ms",
     "scheduled_p99_ms": "scheduled jobs, p99 ms late",
     "workers_mb": "PSS of the workers, MiB",
-    "others_mb": "PSS of supervisor and keeper, MiB",
+    "others_mb": "PSS of supervisor and maintenance, MiB",
     "queue_mb": "table of the queue, MiB",
     "archive_mb": "table of the archive, MiB",
     "cpu": "CPU of workers and server, cores",
@@ -47,7 +47,7 @@ def picture(found: Mapping[str, Any]) -> str:
             Panel(
                 "Memory (PSS), MiB",
                 {"2 workers": curve("workers_mb")}
-                | {"supervisor and keeper": curve("others_mb")},
+                | {"supervisor and maintenance": curve("others_mb")},
             ),
             Panel(
                 "Tables with their indexes, MiB",

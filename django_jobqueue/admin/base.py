@@ -68,7 +68,7 @@ class JobQueueAdmin(ModelAdmin):
             return None
         return super().get_object(request, object_id, *args)
 
-    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+    def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Give the rows of a page what their columns need, in a fixed number of
         queries."""
         return rows

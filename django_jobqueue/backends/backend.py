@@ -21,12 +21,12 @@ from django_jobqueue.backends.compat import (
     TaskResultDoesNotExist,
     task_enqueued,
 )
-from django_jobqueue.backends.declared import declare, runner_at
-from django_jobqueue.backends.enqueueing import Call, Enqueueing, enqueue_many
+from django_jobqueue.backends.immediate_records import kept_here
 from django_jobqueue.backends.job_task import JobTask
-from django_jobqueue.backends.kept import kept_here
-from django_jobqueue.backends.restoring import recorded, unchecked
+from django_jobqueue.backends.restored_task import recorded, unchecked
 from django_jobqueue.backends.results import JobTaskResult
+from django_jobqueue.backends.task_declarations import declare, runner_at
+from django_jobqueue.backends.task_enqueueing import Call, Enqueueing, enqueue_many
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.policy import priority_problem, queue_problem
@@ -34,7 +34,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler_functions import handler_problem, where
 from django_jobqueue.enqueueing.options import time_problem
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.record import Record, record
+from django_jobqueue.store.reading.record import Record, record
 
 _NUMBERS: Final = (int, float, Decimal)
 _WHEN: Final = (datetime, timedelta)
@@ -167,7 +167,7 @@ class JobQueueBackend(BaseTaskBackend):
 
     def _result(self, found: Record) -> JobTaskResult:
         known = registry.get(found.job.job_type)
-        if known is not None and known.ending is None:
+        if known is not None and known.observer is None:
             raise TaskResultDoesNotExist(str(found.job.id))
         runner = runner_at(found.job.job_type)
         return recorded(found, runner.task, runner.parameters)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from django_jobqueue.backends.compat import TaskResult
-from django_jobqueue.backends.running import here
+from django_jobqueue.backends.task_runner import here
 from django_jobqueue.exceptions import Fail
 from django_jobqueue.retries import exponential
 

@@ -21,15 +21,15 @@ from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.text.suggestions import near_names
 
 
-class Ending(Protocol):
+class AttemptObserver(Protocol):
     """Is told what each attempt of a job type came to."""
 
-    def ended(
+    def on_finished(
         self, context: Context, outcome: Outcome, error: BaseException | None
     ) -> None:
         """An attempt of a sync handler came to this."""
 
-    async def aended(
+    async def aon_finished(
         self, context: Context, outcome: Outcome, error: BaseException | None
     ) -> None:
         """The same of an async handler, in its event loop."""
@@ -44,7 +44,7 @@ class Declaration:
     policy: Policy
     parameters: Parameters
     kind: str = ""  # of what it is declared with, besides @job
-    ending: Ending | None = None
+    observer: AttemptObserver | None = None
 
     @property
     def is_async(self) -> bool:

@@ -48,7 +48,7 @@ class Verb(Enum):
     EXPIRE = "expire"
 
 
-class Asked(Enum):
+class StopReason(Enum):
     """What a running handler was told to do, if anything, before it ended."""
 
     NOTHING = "nothing"
@@ -69,12 +69,12 @@ class Outcome:
     end: AttemptEnd | None = None  # None when it succeeded
     reason: str = ""
     failure: Failure | None = None
-    polite: bool = False  # the handler asked for it: nothing went wrong
+    handler_requested: bool = False  # the handler asked for it: nothing went wrong
 
     @property
     def mark(self) -> Fingerprint | None:
         """Which failures it counts among; None if it is no failure, or a polite one."""
-        if self.failure is None or self.polite:
+        if self.failure is None or self.handler_requested:
             return None
         return self.failure.fingerprint
 
@@ -85,7 +85,7 @@ def decide(
     policy: Policy,
     attempt: int,
     max_attempts: int | None,
-    asked: Asked = Asked.NOTHING,
+    asked: StopReason = StopReason.NOTHING,
     given_back: int = 0,
 ) -> Outcome:
     """What is to be done after an attempt that raised ``error``, or None.
@@ -96,12 +96,11 @@ def decide(
     if error is None:
         return Outcome(verb=Verb.SUCCEED)
     once = policy.delivery == Delivery.AT_MOST_ONCE
-    if _obeyed(error, asked, Asked.STOP) and not once:
+    if _obeyed(error, asked, StopReason.STOP) and not once:
         return Outcome(verb=Verb.RELEASE, end=AttemptEnd.RELEASED, reason="stopped")
     if _is_cancelled(error, asked):
-        return Outcome(
-            verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=_storable(error)
-        )
+        why = _storable(error)
+        return Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=why)
     if isinstance(error, UnknownParameters) and 0 <= given_back < MOST_GIVEN_BACK:
         return _left_to_newer_code(error, given_back)
     if isinstance(error, Snooze) and not once:
@@ -118,7 +117,8 @@ def decide(
     wait = _wait(error, policy, attempt)
     if wait is None:
         return Outcome(verb=Verb.FAIL, end=end, reason="the backoff policy said so")
-    return Outcome(verb=Verb.RETRY, wait=wait, end=end, polite=_is_polite(error))
+    requested = _is_requested_by_handler(error)
+    return Outcome(verb=Verb.RETRY, wait=wait, end=end, handler_requested=requested)
 
 
 def _left_to_newer_code(error: UnknownParameters, given_back: int) -> Outcome:
@@ -136,19 +136,19 @@ def _storable(reason: object) -> str:
     return clean(text_of(reason), MESSAGE_LENGTH)
 
 
-def _obeyed(error: BaseException, asked: Asked, what: Asked) -> bool:
+def _obeyed(error: BaseException, asked: StopReason, what: StopReason) -> bool:
     """Whether the handler ended because it was asked to."""
     return asked is what and isinstance(error, asyncio.CancelledError | Cancel)
 
 
-def _is_cancelled(error: BaseException, asked: Asked) -> bool:
+def _is_cancelled(error: BaseException, asked: StopReason) -> bool:
     """Whether the job is not wanted any more; to stop the worker is not to cancel."""
-    if asked is Asked.STOP:
+    if asked is StopReason.STOP:
         return False
-    return isinstance(error, Cancel) or _obeyed(error, asked, Asked.CANCEL)
+    return isinstance(error, Cancel) or _obeyed(error, asked, StopReason.CANCEL)
 
 
-def _is_polite(error: BaseException) -> bool:
+def _is_requested_by_handler(error: BaseException) -> bool:
     """Whether the handler asked to be retried though nothing went wrong: a ``Retry``
     that no other exception led to."""
     if not isinstance(error, Retry) or error.__cause__ is not None:
@@ -156,8 +156,8 @@ def _is_polite(error: BaseException) -> bool:
     return error.__context__ is None or error.__suppress_context__
 
 
-def _timed_out(error: BaseException, asked: Asked) -> bool:
-    return isinstance(error, JobTimeout) or _obeyed(error, asked, Asked.TIME_OUT)
+def _timed_out(error: BaseException, asked: StopReason) -> bool:
+    return isinstance(error, JobTimeout) or _obeyed(error, asked, StopReason.TIME_OUT)
 
 
 def _why_not_again(

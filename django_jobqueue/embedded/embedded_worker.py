@@ -17,10 +17,10 @@ from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.embedded import exits
 from django_jobqueue.embedded.idleness import Idleness
-from django_jobqueue.embedded.life import EmbeddedLife
+from django_jobqueue.embedded.lifecycle import WorkerLifecycle
 from django_jobqueue.embedded.supervisor import EmbeddedSupervisor
 from django_jobqueue.host.start_line import log_start
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.text.suggestions import no_argument
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -56,8 +56,8 @@ class EmbeddedWorker:
     alone. Its methods may be called from any thread but those of its own handlers.
     """
 
-    def __init__(self, plan: Plan, *, grace: float) -> None:
-        self._plan = plan
+    def __init__(self, config: WorkerConfig, *, grace: float) -> None:
+        self._config = config
         self.grace = grace
         self._supervisor: EmbeddedSupervisor | None = None
         self._lock = threading.Lock()
@@ -73,8 +73,8 @@ class EmbeddedWorker:
         with self._lock:
             if self.is_running:
                 return
-            log_start(self._plan, None)
-            self._supervisor = EmbeddedSupervisor(self._plan, grace=self.grace)
+            log_start(self._config, None)
+            self._supervisor = EmbeddedSupervisor(self._config, grace=self.grace)
             self._supervisor.start()
             exits.watch(self)
 
@@ -122,15 +122,15 @@ class EmbeddedWorker:
     @property
     def name(self) -> str:
         """As the admin shows it; empty while there is none."""
-        life = self._life
-        return "" if life is None else life.worker.name
+        lifecycle = self._lifecycle
+        return "" if lifecycle is None else lifecycle.worker.name
 
     @property
     def is_idle(self) -> bool:
         """Whether it holds no job, and found none when it looked last. To be sure that
         nothing is left of what you have enqueued, use ``wait_idle()``."""
-        life = self._life
-        return life is not None and life.worker.is_idle
+        lifecycle = self._lifecycle
+        return lifecycle is not None and lifecycle.worker.is_idle
 
     def wait_idle(self, timeout: float | None = 10.0) -> None:
         """Wait until nothing can be run now that this worker could run: what was
@@ -164,8 +164,8 @@ class EmbeddedWorker:
         self._supervisor = None
 
     @property
-    def _life(self) -> EmbeddedLife | None:
-        return None if self._supervisor is None else self._supervisor.life
+    def _lifecycle(self) -> WorkerLifecycle | None:
+        return None if self._supervisor is None else self._supervisor.lifecycle
 
     def __enter__(self) -> Self:
         self.start()
@@ -212,12 +212,12 @@ def worker(
             f"With threads={threads} and async_slots={async_slots} nothing can run."
         )
     grace = conf.grace if grace is None else grace
-    plan = Plan(
+    config = WorkerConfig(
         queues=tuple(queues) if queues else None,
         threads=threads,
         async_slots=async_slots,
     )
-    return EmbeddedWorker(plan, grace=grace)
+    return EmbeddedWorker(config, grace=grace)
 
 
 def _check_options(queues: Any, **numbers: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_jobqueue.embedded.life import EmbeddedLife
+from django_jobqueue.embedded.lifecycle import WorkerLifecycle
 from django_jobqueue.embedded.supervisor import EmbeddedSupervisor
 
 SHOWN = 5  # jobs
@@ -14,36 +14,36 @@ class Idleness:
 
     def __init__(self, supervisor: EmbeddedSupervisor) -> None:
         self._supervisor = supervisor
-        self._life: EmbeddedLife | None = None
+        self._lifecycle: WorkerLifecycle | None = None
         self._asked_at = 0  # rounds of the dispatcher
 
     def has_come(self) -> bool:
         """Whether a look that began since found nothing to do; has it look if not."""
-        life = self._supervisor.life
-        if life is None or len(self._supervisor.lives) > 1:
+        lifecycle = self._supervisor.lifecycle
+        if lifecycle is None or len(self._supervisor.lives) > 1:
             return False
-        dispatcher = life.worker.dispatcher
-        if life is not self._life:
-            self._life, self._asked_at = life, dispatcher.rounds
+        dispatcher = lifecycle.worker.dispatcher
+        if lifecycle is not self._lifecycle:
+            self._lifecycle, self._asked_at = lifecycle, dispatcher.rounds
             dispatcher.jobs_arrived(behind=True)
             return False
         if dispatcher.rounds == self._asked_at:
             return False
-        if life.worker.is_idle:
+        if lifecycle.worker.is_idle:
             return True
-        if life.worker.is_empty:
+        if lifecycle.worker.is_empty:
             dispatcher.wake()  # does what it finished allow something else?
         return False
 
     @property
     def what_goes_on(self) -> str:
         """For people: what it does instead."""
-        life = self._life
-        if life is None:
+        lifecycle = self._lifecycle
+        if lifecycle is None:
             return "the worker has not started; is the database there, and migrated?"
-        if life.is_paused:
+        if lifecycle.is_paused:
             return "the worker is paused by an operator"
-        held = sorted(life.worker.held, key=lambda attempt: attempt.claimed)
+        held = sorted(lifecycle.worker.held, key=lambda attempt: attempt.claimed)
         if not held:
             return "the worker still finds jobs that it could claim"
         shown = [f"{a.job.id} ({a.job.job_type})" for a in held[:SHOWN]]

@@ -11,7 +11,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.host.hangs import MARGIN
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.timer import waits_for_another
 from django_jobqueue.workers.worker import Worker, record_in_thread
@@ -38,9 +38,9 @@ class ThreadedWorker(Worker):
 
     _has_told_of_lock: ClassVar = False  # that a job held the interpreter's, to the log
 
-    def __init__(self, plan: Plan, *, is_leased: Callable[[], bool]) -> None:
-        super().__init__(plan)
-        self.policies = policies = LeasedPolicies(registry, plan.has_slots_for)
+    def __init__(self, config: WorkerConfig, *, is_leased: Callable[[], bool]) -> None:
+        super().__init__(config)
+        self.policies = policies = LeasedPolicies(registry, config.has_slots_for)
         policies.is_leased = is_leased
         self._looked_at = time.monotonic()
 
@@ -59,7 +59,7 @@ class ThreadedWorker(Worker):
         self.stop(timeout)
         for executor in self.executors:
             executor.stop(max(0.1, deadline - time.monotonic()))
-        for loop in (*self._loops, self.answerer):
+        for loop in (*self._loops, self.stack_dumper):
             if loop.has_started:
                 loop.stop(max(0.1, deadline - time.monotonic()))
             else:
@@ -91,14 +91,14 @@ class ThreadedWorker(Worker):
             ", ".join(f"{a.job.id} ({a.job.job_type})" for a in started[:NAMED]),
         )
 
-    def _give_up(self, hung: list[Attempt]) -> None:
+    def _give_up(self, unresponsive: list[Attempt]) -> None:
         """Record them as what is known, or as timed out. Their slots are free when they
         do end."""
-        for attempt in hung:
-            is_told = attempt in self.hung or attempt.handed_over
+        for attempt in unresponsive:
+            is_told = attempt in self.unresponsive or attempt.handed_over
             if is_told or waits_for_another(attempt):
                 continue
-            self.hung.append(attempt)
+            self.unresponsive.append(attempt)
             logger.error(
                 "Job %s (%s) does not stop; %s, and its slot is lost until it ends. "
                 "Restart this process to be rid of it",

@@ -20,9 +20,10 @@ from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.enqueueing.propagation import captured
 from django_jobqueue.exceptions import DuplicateJob, InvalidArguments, UnknownJobType
-from django_jobqueue.store import find, insert, insert_many, insert_unique, job_types
+from django_jobqueue.store import find, job_types
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.insert import Inserted, NewJob
+from django_jobqueue.store.queue import insert, insert_many, insert_unique
+from django_jobqueue.store.queue.insert import Inserted, NewJob
 from django_jobqueue.store.rows import Job
 
 Data = dict[str, Any]

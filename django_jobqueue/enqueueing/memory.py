@@ -18,14 +18,14 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.exceptions import AlreadyArchived, UnknownJobType
-from django_jobqueue.store.insert import NewJob
+from django_jobqueue.store.queue.insert import NewJob
 from django_jobqueue.store.rows import Job, tags_of
 
 LARGEST: Final = 1_000  # jobs; older ones are forgotten
 
 
 @dataclass(slots=True)
-class Kept:
+class MemoryRecord:
     """A job, as it is now, and what it takes to run it."""
 
     job: Job
@@ -38,8 +38,10 @@ class Memory:
     """The jobs that this process enqueued in such a mode, oldest first."""
 
     def __init__(self) -> None:
-        self.run: Callable[[Kept], None] | None = None  # set where jobs can be run
-        self._kept: dict[UUID, Kept] = {}
+        self.run: Callable[[MemoryRecord], None] | None = (
+            None  # set where jobs can be run
+        )
+        self._kept: dict[UUID, MemoryRecord] = {}
 
     def __iter__(self) -> Any:
         return iter(list(self._kept.values()))
@@ -69,7 +71,7 @@ class Memory:
             if held.is_over:
                 raise AlreadyArchived(id, held.status)
             return held
-        kept = self._keep(Kept(_job(new, id, data), new, declaration, text))
+        kept = self._keep(MemoryRecord(_job(new, id, data), new, declaration, text))
         if signals.job_enqueued.receivers:
             sender = registry.sender(new.job_type)
             signals.send(
@@ -90,7 +92,7 @@ class Memory:
         """Forget all jobs."""
         self._kept.clear()
 
-    def _keep(self, kept: Kept) -> Kept:
+    def _keep(self, kept: MemoryRecord) -> MemoryRecord:
         while len(self._kept) >= LARGEST:
             del self._kept[next(iter(self._kept))]
         self._kept[kept.job.id] = kept

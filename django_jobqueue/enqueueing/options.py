@@ -35,7 +35,7 @@ from django_jobqueue.domain.policy import (
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.store.insert import NewJob
+from django_jobqueue.store.queue.insert import NewJob
 from django_jobqueue.text import timezones
 from django_jobqueue.text.foreign_words import option_hint
 

@@ -17,10 +17,10 @@ from django_jobqueue.execution.attempt import Attempt, call
 from django_jobqueue.execution.attempt_outcome import result_of
 from django_jobqueue.execution.transaction_guard import TransactionGuard
 from django_jobqueue.processes.forking import end_if_forked
-from django_jobqueue.store import finish
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.errors import is_conflict
-from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.store.queue import finish
+from django_jobqueue.store.queue.finish import Finished, Holder
 
 logger = logging.getLogger("django_jobqueue.attempt")
 
@@ -47,12 +47,12 @@ def run_atomically(
         try:
             _transaction(attempt, holder, report)
         except BaseException as error:
-            if not attempt.settled:
+            if not attempt.committed:
                 attempt.error = error
         attempt.leave()
     except BaseException as late:  # the interruption, after the handler's own end
         attempt.leave()
-        if not attempt.settled and attempt.error is None:
+        if not attempt.committed and attempt.error is None:
             attempt.error = late
     return attempt.finish()
 

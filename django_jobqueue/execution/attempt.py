@@ -19,7 +19,7 @@ from django_jobqueue.domain.arguments import UnknownParameters, from_json
 from django_jobqueue.domain.context import Context, running
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.report import Report
-from django_jobqueue.domain.retry_decision import Asked, Outcome, Verb
+from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb
 from django_jobqueue.exceptions import Cancel, InvalidArguments, JobTimeout
 from django_jobqueue.execution.attempt_outcome import (
     BROKEN,
@@ -27,17 +27,17 @@ from django_jobqueue.execution.attempt_outcome import (
     SUCCEEDED,
     NotWanted,
     Vanished,
-    hopeless,
     named,
     outcome_of,
     result_of,
     unrecorded,
+    unresponsive_error,
     unwanted,
 )
 from django_jobqueue.execution.attempt_signals import atell, tell
 from django_jobqueue.execution.middleware_chain import chain_of
 from django_jobqueue.processes.forking import end_if_forked
-from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import Secrets, secrets_in
 
@@ -56,8 +56,10 @@ class Attempt:
     # Not a dataclass: what is so at first is said here, and costs an attempt nothing.
 
     started: float = 0.0  # time.monotonic(); 0 is not yet
-    asked: Asked = Asked.NOTHING
-    hopeless_at: float | None = None  # when a handler that was told to stop is given up
+    asked: StopReason = StopReason.NOTHING
+    unresponsive_at: float | None = (
+        None  # when a handler that was told to stop is given up
+    )
     over: bool = False
     result: str | None = None  # JSON text
     error: BaseException | None = None
@@ -66,7 +68,7 @@ class Attempt:
     # Whether it was over, and time.monotonic(), when its handler was first seen not to
     # run though it has a slot.
     seen_beside: tuple[bool, float] | None = None
-    settled: bool = False  # finished in the handler's own transaction
+    committed: bool = False  # finished in the handler's own transaction
     committing: bool = False  # that transaction, at this moment
     thread: int | None = None
     task: asyncio.Task[Any] | None = None
@@ -152,23 +154,23 @@ class Attempt:
                 self.context = _context_of(self)
             return self.context
 
-    def interrupt(self, why: Asked) -> bool:
+    def interrupt(self, why: StopReason) -> bool:
         """Tell the handler to stop, by an exception; False if it is over.
 
         A thread gets it at its next step in Python code, a task at its next await. It
-        is sent once: a handler that does not obey is given up at ``hopeless_at``. One
-        that has not begun will not begin.
+        is sent once: a handler that does not obey is given up at ``unresponsive_at``.
+        An attempt that has not begun will not begin.
         """
         with self._lock:
-            if self.over or self.asked is not Asked.NOTHING:
+            if self.over or self.asked is not StopReason.NOTHING:
                 return False
-            if self.committing and why is not Asked.TIME_OUT:
+            if self.committing and why is not StopReason.TIME_OUT:
                 return False
             self.asked = why
             if not self.started:
                 return True
-            patience = conf.cancel_grace if why is Asked.TIME_OUT else conf.grace
-            self.hopeless_at = time.monotonic() + patience
+            patience = conf.cancel_grace if why is StopReason.TIME_OUT else conf.grace
+            self.unresponsive_at = time.monotonic() + patience
             if self.context is not None:
                 self.context._cancelled = True
             if self.committing:  # an exception would leave open whether it was done
@@ -176,7 +178,7 @@ class Attempt:
             if self.task is not None:
                 self.task.get_loop().call_soon_threadsafe(_cancel, self)
             elif self.thread is not None:
-                error = JobTimeout if why is Asked.TIME_OUT else Cancel
+                error = JobTimeout if why is StopReason.TIME_OUT else Cancel
                 _raise_in(ctypes.c_ulong(self.thread), ctypes.py_object(error))
             return True
 
@@ -184,7 +186,7 @@ class Attempt:
         """The handler has ended: nothing interrupts this thread for it any more."""
         with self._lock:
             self.over = True
-            if self.asked is not Asked.NOTHING and self.thread is not None:
+            if self.asked is not StopReason.NOTHING and self.thread is not None:
                 _raise_in(ctypes.c_ulong(self.thread), None)
         before, self._before = self._before, None
         if before is not None:
@@ -195,7 +197,7 @@ class Attempt:
         interrupts it."""
         with self._lock:
             self.committing = committing
-            self.settled = not committing
+            self.committed = not committing
 
     def finish(self) -> Finished:
         """What it came to, told to whoever listens."""
@@ -230,14 +232,14 @@ class Attempt:
         self.started = self.started or now
         return Finished(self.job.id, self.job.fence, BROKEN, now - self.started, now)
 
-    def finish_hopeless(
+    def finish_unresponsive(
         self, upshot: str = "its worker process was replaced"
     ) -> Finished:
         """It did not obey, and is waited for no more: what to record for it. Nobody is
         told yet."""
         self.over = True
-        if not self.settled:
-            self.error = hopeless(self.asked, self.timeout, upshot)
+        if not self.committed:
+            self.error = unresponsive_error(self.asked, self.timeout, upshot)
         self.finished = self._conclude()
         return self.finished
 
@@ -328,7 +330,7 @@ def _context_of(attempt: Attempt) -> Context:
         fence=job.fence,
         metadata=from_json(job.metadata) if job.metadata else {},
         report=Report(lambda: attempt.told(attempt), lambda: attempt.secrets),
-        _cancelled=attempt.asked is not Asked.NOTHING,
+        _cancelled=attempt.asked is not StopReason.NOTHING,
         _save=attempt.save,
     )
 

@@ -14,7 +14,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import result_to_json
 from django_jobqueue.domain.failures import Failure
 from django_jobqueue.domain.policy import Policy
-from django_jobqueue.domain.retry_decision import Asked, Outcome, Verb, decide
+from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb, decide
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.exceptions import Cancel, InvalidResult, JobTimeout, LeaseLost
 from django_jobqueue.store.rows import ClaimedJob
@@ -32,7 +32,7 @@ BROKEN: Final = Outcome(
 )
 
 
-_NOTHING: Final = Asked.NOTHING  # in Python 3.11 to look it up takes 0.1 µs
+_NOTHING: Final = StopReason.NOTHING  # in Python 3.11 to look it up takes 0.1 µs
 
 
 class Vanished(BaseException):
@@ -59,9 +59,11 @@ def result_of(value: Any) -> str:
         raise
 
 
-def named(error: BaseException, asked: Asked, timeout: float | None) -> BaseException:
+def named(
+    error: BaseException, asked: StopReason, timeout: float | None
+) -> BaseException:
     """The same error; a timeout says that it is one, however it reached the handler."""
-    if asked is Asked.TIME_OUT and (
+    if asked is StopReason.TIME_OUT and (
         isinstance(error, asyncio.CancelledError)
         or (isinstance(error, JobTimeout) and not error.args)
     ):
@@ -69,22 +71,24 @@ def named(error: BaseException, asked: Asked, timeout: float | None) -> BaseExce
     return error
 
 
-def hopeless(asked: Asked, timeout: float | None, upshot: str) -> BaseException:
+def unresponsive_error(
+    asked: StopReason, timeout: float | None, upshot: str
+) -> BaseException:
     """What is recorded for a handler that was told to stop, and did not."""
     text = f"did not stop when told, so {upshot}"
-    if asked is Asked.CANCEL:
+    if asked is StopReason.CANCEL:
         return Cancel(f"it was cancelled, and {text}")
     return JobTimeout(
         f"it ran longer than its timeout of {timeout or 0:g} s, and {text}"
     )
 
 
-def unrecorded(asked: Asked, error: BaseException, upshot: str) -> BaseException:
+def unrecorded(asked: StopReason, error: BaseException, upshot: str) -> BaseException:
     """What is recorded for a handler that raised this, if nobody can say what came of
     it. The error itself is not looked at: that may be what hangs."""
     text = f"its handler raised {type(error).__name__}; to record that took forever"
     text = f"{text}, so {upshot}"
-    return Cancel(text) if asked is Asked.CANCEL else JobTimeout(text)
+    return Cancel(text) if asked is StopReason.CANCEL else JobTimeout(text)
 
 
 def outcome_of(
@@ -94,7 +98,7 @@ def outcome_of(
     policy: Policy,
     attempt: int,
     max_attempts: int | None,
-    asked: Asked,
+    asked: StopReason,
     given_back: int,
     secrets: Collection[str],
 ) -> Outcome:
@@ -116,13 +120,13 @@ def outcome_of(
 
 
 def unwanted(
-    job: ClaimedJob, asked: Asked, max_attempts: int | None, claimed: float
+    job: ClaimedJob, asked: StopReason, max_attempts: int | None, claimed: float
 ) -> Outcome | None:
     """What a job comes to without being started; None if it is to be started."""
     if asked is not _NOTHING:
-        if asked is Asked.CANCEL:
+        if asked is StopReason.CANCEL:
             return CANCELLED
-        if asked is Asked.STOP:
+        if asked is StopReason.STOP:
             return STOPPED
     if max_attempts is not None and job.attempts > max_attempts:
         return _no_attempt_left(job, max_attempts)

@@ -13,7 +13,7 @@ from django_jobqueue import logs, signals
 
 if TYPE_CHECKING:
     from django_jobqueue.execution.attempt import Attempt
-    from django_jobqueue.store.finish import Finished
+    from django_jobqueue.store.queue.finish import Finished
 
 logger = logging.getLogger(__name__)
 
@@ -25,8 +25,8 @@ def tell(attempt: Attempt, finished: Finished) -> None:
     signal = _signal_of(attempt)
     if signal.receivers:
         signals.send(signal, attempt.sender, **_news_of(attempt, finished))
-    if ending := attempt.declaration.ending:
-        ending.ended(attempt.here(), finished.outcome, attempt.error)
+    if observer := attempt.declaration.observer:
+        observer.on_finished(attempt.here(), finished.outcome, attempt.error)
 
 
 def atell(attempt: Attempt, finished: Finished) -> Coroutine[Any, Any, None] | None:
@@ -34,7 +34,7 @@ def atell(attempt: Attempt, finished: Finished) -> Coroutine[Any, Any, None] | N
     nobody listens, as to most attempts."""
     if attempt.error is not None or logs.shows_successes:
         _log(attempt, finished)
-    if _signal_of(attempt).receivers or attempt.declaration.ending:
+    if _signal_of(attempt).receivers or attempt.declaration.observer:
         return _atell(attempt, finished)
     return None
 
@@ -43,8 +43,8 @@ async def _atell(attempt: Attempt, finished: Finished) -> None:
     signal = _signal_of(attempt)
     if signal.receivers:
         await signals.asend(signal, attempt.sender, **_news_of(attempt, finished))
-    if ending := attempt.declaration.ending:
-        await ending.aended(attempt.here(), finished.outcome, attempt.error)
+    if observer := attempt.declaration.observer:
+        await observer.aon_finished(attempt.here(), finished.outcome, attempt.error)
 
 
 def _log(attempt: Attempt, finished: Finished) -> None:

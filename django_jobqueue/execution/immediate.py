@@ -20,12 +20,12 @@ from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.enqueueing.memory import Kept, memory
+from django_jobqueue.enqueueing.memory import MemoryRecord, memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.inline import is_trouble, run_here, unclaimed
 from django_jobqueue.execution.transaction_guard import TransactionGuard
-from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import Job
 
 MESSAGE_LENGTH: Final = 500  # of an archived job
@@ -42,7 +42,7 @@ def connect() -> None:
     memory.run = run
 
 
-def run(kept: Kept) -> None:
+def run(kept: MemoryRecord) -> None:
     """Run the one attempt of this job.
 
     Raises what the handler raised, but for ``Retry`` and ``Snooze``, which leave the
@@ -92,7 +92,7 @@ def _after(job: Job, outcome: Outcome, *, failed: bool, worker: str) -> Job:
     return done
 
 
-def _follow(kept: Kept) -> None:
+def _follow(kept: MemoryRecord) -> None:
     """Enqueue what follows on this job, if anything does."""
     name = kept.new.on_complete or kept.declaration.policy.on_complete
     declaration = registry.get(name) if name else None

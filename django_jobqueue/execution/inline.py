@@ -16,7 +16,7 @@ from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import Retry
 from django_jobqueue.execution.attempt import Attempt, arun, run
 from django_jobqueue.processes import identity
-from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob, Job
 
 FENCE: Final = 0  # of no claim

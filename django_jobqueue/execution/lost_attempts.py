@@ -14,8 +14,8 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import AT_MOST_ONCE, Outcome, Verb
 from django_jobqueue.domain.states import ArchivedStatus, AttemptEnd, QueuedStatus
 from django_jobqueue.logs import one_line
-from django_jobqueue.store.finish import Finished
-from django_jobqueue.store.rescue import Rescued, error_class_of
+from django_jobqueue.store.queue.finish import Finished
+from django_jobqueue.store.queue.rescue import Rescued, error_class_of
 
 logger = logging.getLogger("django_jobqueue.attempt")
 

@@ -6,8 +6,8 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.context import Context
 from django_jobqueue.exceptions import InvalidArguments, LeaseLost
-from django_jobqueue.store import metadata
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.queue import metadata
 
 
 def save_metadata(context: Context) -> None:

@@ -21,9 +21,9 @@ from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.lost_attempts import Tell, tell_lost
 from django_jobqueue.processes import forking
 from django_jobqueue.processes.loop import FOREVER, Loop
-from django_jobqueue.store.expire import Expired
-from django_jobqueue.store.finish import Finished
-from django_jobqueue.store.rescue import Rescued
+from django_jobqueue.store.queue.expire import Expired
+from django_jobqueue.store.queue.finish import Finished
+from django_jobqueue.store.queue.rescue import Rescued
 
 logger = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ class Child:
 
     pid: int
     control: int  # the end of a pipe that is written to
-    seat: int  # in the roster; -1 for the keeper
+    entry: int  # in the process table; -1 for the maintenance process
     born: float  # time.monotonic()
     alone: bool = False
     paused_since: float | None = None  # by SIGSTOP
@@ -98,7 +98,7 @@ class Child:
 
 
 def fork(
-    seat: int,
+    entry: int,
     live: Callable[[int], int],
     inherited: Iterable[int],
     *,
@@ -135,7 +135,7 @@ def fork(
         finally:
             _exit(code)
     os.close(reader)
-    return Child(pid, writer, seat, time.monotonic())
+    return Child(pid, writer, entry, time.monotonic())
 
 
 def how_it_ended(code: int, *, orderly: bool) -> str:

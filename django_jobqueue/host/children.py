@@ -1,5 +1,5 @@
-"""The children of a supervisor: worker processes, and a keeper that does what needs
-the database."""
+"""The children of a supervisor: worker processes, and a maintenance process that does
+what needs the database."""
 
 from __future__ import annotations
 
@@ -11,32 +11,42 @@ from dataclasses import replace
 
 from django_jobqueue.host.child import ENDS, LAST_BREATH, Child, exit_code, fork
 from django_jobqueue.host.hangs import Hang
-from django_jobqueue.host.maintenance.burial import Death
-from django_jobqueue.host.maintenance.maintenance_child import KeeperChild
+from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.maintenance_child import MaintenanceChild
 from django_jobqueue.host.restarts import Restarts
 from django_jobqueue.processes import identity
-from django_jobqueue.processes.process_table import Roster, Seat
-from django_jobqueue.processes.wakeup_pipe import Bell
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.idle import WakeupPipe
+from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
-from django_jobqueue.workers.worker_main import ENDED, Life
+from django_jobqueue.workers.worker_main import ENDED, WorkerMain
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
 
-class Family:
-    """Forks them, learns of their ends, and has the keeper bury the dead."""
+class Children:
+    """Forks them, learns of their ends, and has the maintenance process bury the
+    dead."""
 
     def __init__(
-        self, plan: Plan, roster: Roster, dump: Dump, *, keeper_bell: Bell
+        self,
+        config: WorkerConfig,
+        process_table: ProcessTable,
+        dump: Dump,
+        *,
+        maintenance_wakeup: WakeupPipe,
     ) -> None:
         self.workers: dict[int, Child] = {}  # by process id
         self.restarts = Restarts()  # of workers
-        self.keeper = KeeperChild(
-            roster, dump, bell=keeper_bell, plan=plan, fork=self._fork
+        self.maintenance = MaintenanceChild(
+            process_table,
+            dump,
+            wakeup=maintenance_wakeup,
+            config=config,
+            fork=self._fork,
         )
-        self._plan = plan
-        self._roster = roster
+        self._config = config
+        self._process_table = process_table
         self._dump = dump
 
     def __iter__(self) -> Iterator[Child]:
@@ -55,62 +65,72 @@ class Family:
     def next_start(self) -> float | None:
         """time.monotonic() at which one may start that may not start yet."""
         now = time.monotonic()
-        starts = (self.restarts.next_at, self.keeper.restarts.next_at)
+        starts = (self.restarts.next_at, self.maintenance.restarts.next_at)
         return min((start for start in starts if start > now), default=None)
 
     def spawn(self, *, alone: bool) -> None:
         """Start a worker process, unless it is too soon after the last ones died;
         ``alone``: for one job that must run alone."""
-        roster, dump = self._roster, self._dump
-        seat = roster.free()
-        if seat is None or not self.restarts.is_due(time.monotonic()):
+        process_table, dump = self._process_table, self._dump
+        entry = process_table.free()
+        if entry is None or not self.restarts.is_due(time.monotonic()):
             return
-        plan = replace(self._plan, listen=roster.can_listen)
+        config = replace(self._config, listen=process_table.can_listen)
         if alone:
-            plan = plan.for_alone()
+            config = config.for_quarantined()
 
         def live(control: int) -> int:
-            return Life(
-                plan, roster=roster, seat=seat, control=control, dump=dump
+            return WorkerMain(
+                config,
+                process_table=process_table,
+                entry=entry,
+                control=control,
+                dump=dump,
             ).live()
 
-        roster.clear(seat)
-        roster.attempts(seat).clear()
-        child = self._fork(seat, live, self.restarts)
+        process_table.clear(entry)
+        process_table.attempts(entry).clear()
+        child = self._fork(entry, live, self.restarts)
         if child is None:
             return
         child.alone = alone
-        roster.write(seat, pid=child.pid, renewable=1)
+        process_table.write(entry, pid=child.pid, renewable=1)
         self.workers[child.pid] = child
 
-    def reap(self) -> Iterator[tuple[Child, Seat, int]]:
+    def reap(self) -> Iterator[tuple[Child, ProcessEntry, int]]:
         """Learn who was paused, goes on, or ended; yields the workers that ended, with
-        what their seats said and their exit codes."""
+        what their entries said and their exit codes."""
         for child in self._everybody():
             while (seen := child.look()) is not None and seen.si_code not in ENDS:
                 self._pause(child, seen.si_code == os.CLD_STOPPED)
             if seen is None:
                 continue
             code = exit_code(seen)
-            if child is self.keeper.child:
-                self.keeper.ended(code)
+            if child is self.maintenance.child:
+                self.maintenance.ended(code)
             else:
                 yield child, self._leave(child, code), code
         self._reap_strangers()
 
     def bury(
-        self, child: Child, seat: Seat, *, crashed: bool, reason: str, stopping: bool
+        self,
+        child: Child,
+        entry: ProcessEntry,
+        *,
+        crashed: bool,
+        reason: str,
+        stopping: bool,
     ) -> None:
-        """Have the keeper look after the jobs of a worker that ended.
+        """Have the maintenance process look after the jobs of a worker that ended.
 
         ``stopping``: because the whole host stops; its unfinished jobs are listed.
         """
-        if not seat.worker:
+        if not entry.worker:
             return  # it ended before it had a row
         hang = child.hang or Hang()
-        self.keeper.bury(
-            Death(
-                seat.worker,
+        self.maintenance.bury(
+            ProcessDeath(
+                entry.worker,
                 identity.name_of(child.pid),
                 crashed,
                 reason,
@@ -127,19 +147,19 @@ class Family:
             child.code(LAST_BREATH)
             child.reap()
         self.workers.clear()
-        self.keeper.child = None
+        self.maintenance.child = None
 
     def _everybody(self) -> list[Child]:
-        keeper = self.keeper.child
-        return [*self.workers.values(), *([] if keeper is None else [keeper])]
+        maintenance = self.maintenance.child
+        return [*self.workers.values(), *([] if maintenance is None else [maintenance])]
 
     def _fork(
-        self, seat: int, live: Callable[[int], int], restarts: Restarts
+        self, entry: int, live: Callable[[int], int], restarts: Restarts
     ) -> Child | None:
         """None if the system has no room for one more process now."""
         others, now = [child.control for child in self._everybody()], time.monotonic()
         try:
-            return fork(seat, live, others, is_loud=restarts.speaks_up(now))
+            return fork(entry, live, others, is_loud=restarts.speaks_up(now))
         except OSError as error:
             restarts.died(lived=0.0, now=now)
             if restarts.is_news(str(error), now):
@@ -148,19 +168,19 @@ class Family:
 
     def _pause(self, child: Child, paused: bool) -> None:
         child.paused_since = time.monotonic() if paused else None
-        if child is not self.keeper.child:
-            self._roster.write(child.seat, renewable=not paused)
+        if child is not self.maintenance.child:
+            self._process_table.write(child.entry, renewable=not paused)
 
-    def _leave(self, child: Child, code: int) -> Seat:
+    def _leave(self, child: Child, code: int) -> ProcessEntry:
         """A worker has ended. What its handlers started must not live on beside their
         next attempts; if all its jobs had ended, it may."""
-        seat = self._roster.seat(child.seat)
-        if not (seat.orderly and code == ENDED):
+        entry = self._process_table.entry(child.entry)
+        if not (entry.orderly and code == ENDED):
             child.kill()
         child.reap()
-        self._roster.clear(child.seat)
+        self._process_table.clear(child.entry)
         del self.workers[child.pid]
-        return seat
+        return entry
 
     def _reap_strangers(self) -> None:
         """As the first process of a container this one has to let go of those that lost

@@ -8,10 +8,10 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.host.child import Child
-from django_jobqueue.host.children import Family
+from django_jobqueue.host.children import Children
 from django_jobqueue.host.hangs import Hang, HangWatch, is_silent
 from django_jobqueue.processes.lease_clock import lease_time
-from django_jobqueue.processes.process_table import Roster, Seat
+from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
@@ -26,28 +26,28 @@ class Fencing:
     a handler holds the interpreter's lock sees neither that nor any timeout.
     """
 
-    def __init__(self, roster: Roster, family: Family) -> None:
-        self._roster = roster
-        self._family = family
+    def __init__(self, process_table: ProcessTable, children: Children) -> None:
+        self._process_table = process_table
+        self._children = children
         self._hangs = HangWatch()
         self._next_at = 0.0  # time.monotonic() of the next look at their clocks
 
     def look(self) -> None:
         """Look at everybody."""
-        self._family.keeper.end_if_paused(PAUSED_TOO_LONG)
+        self._children.maintenance.end_if_paused(PAUSED_TOO_LONG)
         now = time.monotonic()
         sees_clocks = now >= self._next_at
         if sees_clocks:
             self._next_at = now + CLOCKS_EVERY
-        for child in self._family:
+        for child in self._children:
             if child.is_killed:
                 continue  # it takes its time
-            seat = self._roster.seat(child.seat)
+            entry = self._process_table.entry(child.entry)
             if child.is_paused_for(PAUSED_TOO_LONG, now):
                 logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
                 child.kill()
-            elif not self._is_leased(child, seat):
-                why = "was given up" if seat.lost else "could not be renewed in time"
+            elif not self._is_leased(child, entry):
+                why = "was given up" if entry.lost else "could not be renewed in time"
                 logger.error("Worker %s: its lease %s; killing it", child.pid, why)
                 child.fenced = True
                 child.kill()
@@ -59,25 +59,27 @@ class Fencing:
                 )
                 child.has_left = True
                 child.kill()
-            elif sees_clocks and seat.held:
-                self._see_clock_for(child, seat)
+            elif sees_clocks and entry.held:
+                self._see_clock_for(child, entry)
 
     def ended(self, child: Child) -> None:
         """This one is dead: what it ran then is known."""
         self._hangs.forget(child.pid)
         if child.hang is not None:
-            child.hang = child.hang.among(self._roster.attempts(child.seat).running())
+            child.hang = child.hang.among(
+                self._process_table.attempts(child.entry).running()
+            )
 
-    def _is_leased(self, child: Child, seat: Seat) -> bool:
-        if seat.lost:
+    def _is_leased(self, child: Child, entry: ProcessEntry) -> bool:
+        if entry.lost:
             return False
-        renewed_at = self._roster.renewed_at
-        cut_off = seat.is_cut_off(renewed_at, lease_time(), conf.lease)
+        renewed_at = self._process_table.renewed_at
+        cut_off = entry.is_cut_off(renewed_at, lease_time(), conf.lease)
         return not cut_off
 
-    def _see_clock_for(self, child: Child, seat: Seat) -> None:
+    def _see_clock_for(self, child: Child, entry: ProcessEntry) -> None:
         """Enforce the timeouts of a worker that cannot."""
-        if seat.unwanted and is_silent(seat.watched / 1_000):
+        if entry.unwanted and is_silent(entry.watched / 1_000):
             logger.error(
                 "Worker %s: a job that was cancelled holds the interpreter's lock, and "
                 "does not hear of it; killing the process",
@@ -85,8 +87,8 @@ class Fencing:
             )
             child.hang = Hang()
         else:
-            running = self._roster.attempts(child.seat).running()
-            watched, now = seat.watched / 1_000, time.monotonic()
+            running = self._process_table.attempts(child.entry).running()
+            watched, now = entry.watched / 1_000, time.monotonic()
             child.hang = self._hangs.judge(child.pid, running, watched, now)
             if child.hang is not None:
                 logger.error(

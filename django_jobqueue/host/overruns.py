@@ -14,18 +14,19 @@ import psycopg
 
 from django_jobqueue.domain.policy import Policy, attempts_in_force
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.domain.retry_decision import Asked, Verb
+from django_jobqueue.domain.retry_decision import StopReason, Verb
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import JobTimeout
 from django_jobqueue.execution.attempt_outcome import outcome_of
 from django_jobqueue.execution.lost_attempts import log_timed_out
 from django_jobqueue.execution.signal_sender import tell_outcome
-from django_jobqueue.store import failure_rollup, finish, rollup
+from django_jobqueue.store import failure_rollup, rollup
 from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.failure_rollup import FailureCount
-from django_jobqueue.store.finish import Finished, Holder
-from django_jobqueue.store.overrun import Overrun, overrun
-from django_jobqueue.store.rescue import held
+from django_jobqueue.store.queue import finish
+from django_jobqueue.store.queue.finish import Finished, Holder
+from django_jobqueue.store.queue.overrun import Overrun, overrun
+from django_jobqueue.store.queue.rescue import held
 from django_jobqueue.store.rollup import Count
 
 HELD_THE_LOCK: Final = (
@@ -101,7 +102,7 @@ def _finished(row: Overrun) -> Finished:
         policy=policy,
         attempt=row.attempt,
         max_attempts=allowed,
-        asked=Asked.TIME_OUT,
+        asked=StopReason.TIME_OUT,
         given_back=0,
         secrets=(),
     )

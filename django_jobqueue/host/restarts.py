@@ -35,14 +35,14 @@ class Restarts:
     def died(self, *, lived: float, now: float) -> None:
         """One died after so many seconds; zero: it could not be started."""
         if lived > SHORT_LIFE:
-            self.begin_anew()
+            self.reset()
             return
         self.in_row += 1
         if self.in_row > 1:
             rest = SHORTEST_REST * 2 ** min(self.in_row, 10)
             self.next_at = now + min(LONGEST_REST, rest)
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """One ended in good order."""
         self.in_row = 0
         self.next_at = 0.0

@@ -13,7 +13,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain import registry
 from django_jobqueue.domain.registry import handler_names, missing_modules
 from django_jobqueue.processes import identity
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.session import connection_parameters
 from django_jobqueue.text.suggestions import did_you_mean
 
@@ -22,7 +22,7 @@ logger = logging.getLogger("django_jobqueue.supervisor")
 DEFAULT_PORT: Final = "5432"
 
 
-def log_start(plan: Plan, processes: int | None) -> None:
+def log_start(config: WorkerConfig, processes: int | None) -> None:
     """Log what is about to start; ``processes`` is None for an embedded worker. Warn of
     what is probably a slip: no handlers, or modules of handlers that no app has. From
     here on successes are logged, in forks too, if the level asks for it."""
@@ -31,14 +31,14 @@ def log_start(plan: Plan, processes: int | None) -> None:
     logger.info(
         "django_jobqueue %s starts %s; queues: %s; %d %s; %s; %s",
         identity.versions()["django-jobqueue"],
-        _room(plan, processes),
-        ", ".join(plan.queues) if plan.queues else "every",
+        _room(config, processes),
+        ", ".join(config.queues) if config.queues else "every",
         count,
         "handler" if count == 1 else "handlers",
         _database(),
         f"release {conf.release}" if conf.release else "no release is set",
     )
-    for queue, hint in _unlikely_queues(plan):
+    for queue, hint in _unlikely_queues(config):
         logger.warning("No handler names the queue %r.%s", queue, hint)
     for module in missing_modules():
         logger.warning(
@@ -52,21 +52,21 @@ def log_start(plan: Plan, processes: int | None) -> None:
         )
 
 
-def _unlikely_queues(plan: Plan) -> Iterator[tuple[str, str]]:
+def _unlikely_queues(config: WorkerConfig) -> Iterator[tuple[str, str]]:
     """Queues to claim from that only look like one of a handler. Any name is right, as
     each enqueue may choose another queue; so one like none is not talked about."""
     known = {declaration.policy.queue for declaration in registry.registry}
-    for queue in plan.queues or ():
+    for queue in config.queues or ():
         if queue not in known and (hint := did_you_mean(queue, known)):
             yield queue, hint
 
 
-def _room(plan: Plan, processes: int | None) -> str:
+def _room(config: WorkerConfig, processes: int | None) -> str:
     kind = "an embedded worker"
     if processes is not None:
         kind = f"{processes} worker process{'es' if processes > 1 else ''}"
-    threads = f"{plan.threads} thread{'' if plan.threads == 1 else 's'}"
-    return f"{kind} with {threads} and {plan.async_slots} async slots"
+    threads = f"{config.threads} thread{'' if config.threads == 1 else 's'}"
+    return f"{kind} with {threads} and {config.async_slots} async slots"
 
 
 def _database() -> str:

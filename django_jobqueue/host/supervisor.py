@@ -13,16 +13,16 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.host.child import Child, how_it_ended
-from django_jobqueue.host.children import Family
+from django_jobqueue.host.children import Children
 from django_jobqueue.host.fencing import Fencing
 from django_jobqueue.host.maintenance.quarantine import Quarantine
 from django_jobqueue.processes import identity
+from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_state import memory_frozen, signals_handled
-from django_jobqueue.processes.process_table import DESIRES, Roster, Seat
+from django_jobqueue.processes.process_table import DESIRES, ProcessEntry, ProcessTable
 from django_jobqueue.processes.shutdown import Step, Stopping
-from django_jobqueue.processes.wakeup_pipe import Bells
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
 from django_jobqueue.workers.worker_main import (
     CALM_LOOKS,
@@ -43,20 +43,23 @@ ORDERS: Final = {Step.DRAIN: END, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
 class Supervisor:
     """Runs no handler, has no thread and no database connection, and so may fork."""
 
-    def __init__(self, plan: Plan, processes: int) -> None:
-        self.plan = replace(plan, supervisor=identity.name_of(os.getpid()))
+    def __init__(self, config: WorkerConfig, processes: int) -> None:
+        self.config = replace(config, supervisor=identity.name_of(os.getpid()))
         self.processes = processes
-        self._bells = bells = Bells()
-        self._bell = bells.supervisor
-        self.roster = Roster(
-            2 * processes + 4, bells, attempts=plan.threads + plan.async_slots
+        self._wakeups = wakeups = WakeupPipes()
+        self._wakeup = wakeups.supervisor
+        self.process_table = ProcessTable(
+            2 * processes + 4, wakeups, attempts=config.threads + config.async_slots
         )
-        self.dump = Dump(conf.dump_dir, self.plan.supervisor)
+        self.dump = Dump(conf.dump_dir, self.config.supervisor)
         self.stopping = Stopping(grace=conf.grace, cancel_grace=conf.cancel_grace)
-        self.family = Family(
-            self.plan, self.roster, self.dump, keeper_bell=bells.keeper
+        self.children = Children(
+            self.config,
+            self.process_table,
+            self.dump,
+            maintenance_wakeup=wakeups.maintenance,
         )
-        self._fencing = Fencing(self.roster, self.family)
+        self._fencing = Fencing(self.process_table, self.children)
         self._quarantine = Quarantine()
 
     def run(self) -> int:
@@ -65,24 +68,24 @@ class Supervisor:
         It can be called once, in the main thread.
         """
         with (
-            closing(self._bells),
-            closing(self.family),
+            closing(self._wakeups),
+            closing(self.children),
             memory_frozen(),
-            signals_handled(self._stop_signal, wakes=self._bell.writer),
+            signals_handled(self._stop_signal, wakes=self._wakeup.writer),
         ):
-            self.roster.renewed_at = lease_time()
-            self.family.keeper.ensure()
+            self.process_table.renewed_at = lease_time()
+            self.children.maintenance.ensure()
             while not self._is_over():
                 self._look()
-            self.family.keeper.end()
+            self.children.maintenance.end()
             self.dump.merge()
         logger.info("Stopped")
         return 1 if self.stopping.signals > 1 else 0
 
     def _look(self) -> None:
         self._sleep()
-        for child, seat, code in self.family.reap():
-            self._ended(child, seat, code)
+        for child, entry, code in self.children.reap():
+            self._ended(child, entry, code)
         self._fencing.look()
         self._obey()
         self._proceed()
@@ -114,68 +117,74 @@ class Supervisor:
             rest = conf.lease / CALM_LOOKS
         else:
             rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
-        if (start := self.family.next_start) is not None:
+        if (start := self.children.next_start) is not None:
             rest = min(rest, max(0.0, start - now))
         if self.stopping.next_at is not None:
             rest = min(rest, max(0.0, self.stopping.next_at - now))
-        if self.stopping or self.plan.drain or not self.roster.keeper_is_ready:
+        if (
+            self.stopping
+            or self.config.drain
+            or not self.process_table.maintenance_is_ready
+        ):
             rest = min(rest, 0.02)
-        self._bell.wait(rest)
+        self._wakeup.wait(rest)
 
     def _may_rest(self) -> bool:
         """Whether there is no clock to watch, and it is woken when there is."""
-        if self.family.is_paused or not self.roster.may_rest(lease_time(), conf.lease):
+        if self.children.is_paused or not self.process_table.may_rest(
+            lease_time(), conf.lease
+        ):
             return False
-        return not any(seat.held for seat in self.roster)
+        return not any(entry.held for entry in self.process_table)
 
-    def _stir(self) -> None:
-        self.roster.stir(lease_time(), conf.lease)
+    def _activity(self) -> None:
+        self.process_table.activity(lease_time(), conf.lease)
 
     def _is_over(self) -> bool:
-        if self.family:
+        if self.children:
             return False
         if self.stopping:
             return True
-        if self.processes > 0 or not self.family.keeper.is_done:
+        if self.processes > 0 or not self.children.maintenance.is_done:
             return False
-        return not self.roster.alone_seen_at
+        return not self.process_table.quarantine_seen_at
 
     # Births and deaths.
 
     def _fill(self) -> None:
-        """Start what is missing. The keeper also while workers end: without it their
-        leases would lapse."""
-        self.family.keeper.ensure()
-        if self.stopping or not self.roster.keeper_is_ready:
+        """Start what is missing. The maintenance process also while workers end:
+        without it their leases would lapse."""
+        self.children.maintenance.ensure()
+        if self.stopping or not self.process_table.maintenance_is_ready:
             return
-        if self._wants_alone():
-            self.family.spawn(alone=True)
-            self._stir()
-        if self.plan.drain and not self.family.keeper.is_done:
+        if self._wants_quarantine():
+            self.children.spawn(alone=True)
+            self._activity()
+        if self.config.drain and not self.children.maintenance.is_done:
             return  # what the dead had is not there to be claimed yet
-        ordinary = [c for c in self.family if not c.alone and not c.replaced]
+        ordinary = [c for c in self.children if not c.alone and not c.replaced]
         for _ in range(self.processes - len(ordinary)):
-            self.family.spawn(alone=False)
-            self._stir()
+            self.children.spawn(alone=False)
+            self._activity()
 
-    def _wants_alone(self) -> bool:
+    def _wants_quarantine(self) -> bool:
         """Whether to start a process for a job that must run alone."""
-        if any(child.alone for child in self.family):
+        if any(child.alone for child in self.children):
             return False
-        seen_at = self.roster.alone_seen_at
+        seen_at = self.process_table.quarantine_seen_at
         return self._quarantine.wants_worker(seen_at, time.monotonic())
 
-    def _ended(self, child: Child, seat: Seat, code: int) -> None:
+    def _ended(self, child: Child, entry: ProcessEntry, code: int) -> None:
         """A worker ended: have its jobs looked after, and make room for a successor."""
-        self._stir()
+        self._activity()
         if child.alone:
-            has_claimed = bool(seat.claimed)
+            has_claimed = bool(entry.claimed)
             self._quarantine.ended(time.monotonic(), has_claimed=has_claimed)
         self._fencing.ended(child)
-        crashed = not seat.orderly and not child.fenced and child.hang is None
+        crashed = not entry.orderly and not child.fenced and child.hang is None
         if self.stopping and code == -signal.SIGKILL:
             crashed = False  # by us, at the end of its time
-        reason = how_it_ended(code, orderly=bool(seat.orderly))
+        reason = how_it_ended(code, orderly=bool(entry.orderly))
         if child.fenced:
             reason = "its lease could not be renewed"
         elif child.hang is not None:
@@ -184,20 +193,22 @@ class Supervisor:
             reason = "killed, because a job put another program in its place"
         if crashed:
             now = time.monotonic()
-            self.family.restarts.died(lived=now - child.born, now=now)
-            self._tell(child, seat, reason)
+            self.children.restarts.died(lived=now - child.born, now=now)
+            self._tell(child, entry, reason)
         else:
-            self.family.restarts.begin_anew()
+            self.children.restarts.reset()
         stopping = bool(self.stopping)
-        self.family.bury(child, seat, crashed=crashed, reason=reason, stopping=stopping)
-        if self.plan.drain and seat.orderly and not child.replaced:
+        self.children.bury(
+            child, entry, crashed=crashed, reason=reason, stopping=stopping
+        )
+        if self.config.drain and entry.orderly and not child.replaced:
             # It found nothing to run; but a job that ran alone may have left some.
             self.processes = 1 if child.alone else self.processes - 1
 
-    def _tell(self, child: Child, seat: Seat, reason: str) -> None:
+    def _tell(self, child: Child, entry: ProcessEntry, reason: str) -> None:
         """One that had a row may have had jobs, so each such end is told."""
-        restarts = self.family.restarts
-        if seat.worker or restarts.is_news(reason, time.monotonic()):
+        restarts = self.children.restarts
+        if entry.worker or restarts.is_news(reason, time.monotonic()):
             name = identity.name_of(child.pid)
             logger.error("Worker %s: %s%s", name, reason, restarts.how_often)
 
@@ -205,16 +216,16 @@ class Supervisor:
 
     def _obey(self) -> None:
         """Do what is asked of single workers, and replace those that hang."""
-        for child in self.family:
-            seat = self.roster.seat(child.seat)
-            if seat.condemned and not child.replaced:
+        for child in self.children:
+            entry = self.process_table.entry(child.entry)
+            if entry.condemned and not child.replaced:
                 child.replaced = True  # its successor starts while it ends
-            desire = DESIRES[seat.desired]
-            if desire == "drain" and not seat.paused:
-                self.roster.write(child.seat, paused=1)
+            desire = DESIRES[entry.desired]
+            if desire == "drain" and not entry.paused:
+                self.process_table.write(child.entry, paused=1)
                 self._order(child, DRAIN)
-            elif desire == "resume" and seat.paused:
-                self.roster.write(child.seat, paused=0)
+            elif desire == "resume" and entry.paused:
+                self.process_table.write(child.entry, paused=0)
                 self._order(child, RESUME)
             elif desire in ("stop", "restart") and not child.replaced:
                 child.replaced = True
@@ -224,16 +235,16 @@ class Supervisor:
     def _proceed(self) -> None:
         """Take the next steps of a stop."""
         for step in self.stopping.due(time.monotonic()):
-            if step is Step.CANCEL and self.family:
+            if step is Step.CANCEL and self.children:
                 logger.warning(
-                    "%d workers still run jobs: cancelling them", len(self.family)
+                    "%d workers still run jobs: cancelling them", len(self.children)
                 )
-            for child in self.family:
+            for child in self.children:
                 if step is Step.KILL:
                     child.kill()
                 else:
                     self._order(child, ORDERS[step])
 
     def _order(self, child: Child, order: bytes) -> None:
-        self._stir()
+        self._activity()
         child.tell(order)

@@ -21,13 +21,13 @@ from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations import bulk_counting, groups
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import check, checked_moment
-from django_jobqueue.operations.telling import tell
 from django_jobqueue.search.selection import FIELDS, Kind, Selection, Table, Term
-from django_jobqueue.store import operations
-from django_jobqueue.store.bulk_skips import allowed, planned
+from django_jobqueue.store.bulk import operation_rows
+from django_jobqueue.store.bulk.operation_rows import Operation, Options
+from django_jobqueue.store.bulk.skips import allowed, planned
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.operations import Operation, Options
 from django_jobqueue.text.redaction import mask_at
 
 Id = UUID | str
@@ -73,7 +73,7 @@ def draft(
     _check_kind(kind, selection)
     chosen = _checked(_with(Options(), options), per_minute)
     db = DjangoDatabase()
-    id = operations.draft(
+    id = operation_rows.draft(
         db,
         kind=kind,
         selection=selection,
@@ -121,7 +121,7 @@ def start(
     db, job = DjangoDatabase(), new_id()
 
     def begin() -> bool:
-        started = operations.start(
+        started = operation_rows.start(
             db,
             operation.id,
             job=job,
@@ -146,19 +146,21 @@ def start(
 @sync_only()
 def pause(id: Id, *, by: str = "") -> bool:
     """Let it rest after the chunk at hand, until ``resume``."""
-    return _move(id, operations.ACTIVE, BulkState.PAUSED, "pause", by)
+    return _move(id, operation_rows.ACTIVE, BulkState.PAUSED, "pause", by)
 
 
 @sync_only()
 def resume(id: Id, *, by: str = "") -> bool:
     """Let it go on where it is: after a pause or an error, or if its job is gone."""
     operation, db, job = get(id), DjangoDatabase(), new_id()
-    states = list(operations.RESUMABLE)
+    states = list(operation_rows.RESUMABLE)
     if is_abandoned(operation):
-        states += operations.ACTIVE
+        states += operation_rows.ACTIVE
 
     def go_on() -> bool:
-        resumed = operations.move(db, operation.id, states, BulkState.QUEUED, job=job)
+        resumed = operation_rows.move(
+            db, operation.id, states, BulkState.QUEUED, job=job
+        )
         if resumed:
             enqueue_job(operation.id, job)
         return resumed
@@ -172,7 +174,7 @@ def resume(id: Id, *, by: str = "") -> bool:
 @sync_only()
 def stop(id: Id, *, by: str = "") -> bool:
     """End it after the chunk at hand; what it did stays. A draft is discarded so."""
-    states = (BulkState.DRAFT, *operations.OPEN)
+    states = (BulkState.DRAFT, *operation_rows.OPEN)
     return _move(id, states, BulkState.STOPPED, "stop", by)
 
 
@@ -205,7 +207,7 @@ def draft_undo(id: Id, *, by: str = "") -> Operation:
 @sync_only()
 def get(id: Id) -> Operation:
     """The bulk operation with this id. Raises LookupError, InvalidArguments."""
-    operation = operations.read(DjangoDatabase(), as_id(id))
+    operation = operation_rows.read(DjangoDatabase(), as_id(id))
     if operation is None:
         raise LookupError(f"There is no bulk operation {id}.")
     return operation
@@ -214,11 +216,11 @@ def get(id: Id) -> Operation:
 def is_abandoned(operation: Operation) -> bool:
     """Whether it should be at work, or be counted, and the job that does it is gone:
     cancelled, perhaps."""
-    active = operation.state in operations.ACTIVE
+    active = operation.state in operation_rows.ACTIVE
     counting = operation.state == BulkState.DRAFT and not operation.counted.over
     if not (active or counting) or operation.job_id is None:
         return False
-    return not operations.is_queued(DjangoDatabase(), operation.job_id)
+    return not operation_rows.is_queued(DjangoDatabase(), operation.job_id)
 
 
 def options_of(kept: Mapping[str, Any]) -> Options:
@@ -228,7 +230,7 @@ def options_of(kept: Mapping[str, Any]) -> Options:
 
 def enqueue_job(operation: UUID, job: UUID, **when: Any) -> None:
     """Enqueue the job that works an operation off."""
-    enqueue(operations.JOB_TYPE, {"operation": str(operation)}, id=job, **when)
+    enqueue(operation_rows.JOB_TYPE, {"operation": str(operation)}, id=job, **when)
 
 
 def filter_text(selection: Selection) -> str:
@@ -271,7 +273,7 @@ def _let_count(db: DjangoDatabase, id: UUID) -> None:
     job = new_id()
 
     def hand() -> None:
-        operations.set_job(db, id, job)
+        operation_rows.set_job(db, id, job)
         enqueue_job(id, job, priority=COUNTING_PRIORITY)
 
     db.in_transaction(hand)
@@ -309,7 +311,7 @@ def _checked(options: Options, per_minute: int | None) -> Options:
 
 def _move(id: Id, states: Any, to: str, verb: str, by: str) -> bool:
     operation = get(id)
-    moved = operations.move(DjangoDatabase(), operation.id, states, to)
+    moved = operation_rows.move(DjangoDatabase(), operation.id, states, to)
     if moved:
         tell_of(verb, operation, by, 1)
     return moved

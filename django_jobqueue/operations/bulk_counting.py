@@ -10,9 +10,9 @@ from uuid import UUID
 
 from django_jobqueue.domain.states import BulkState
 from django_jobqueue.domain.throttle import Throttle
-from django_jobqueue.store import operations
-from django_jobqueue.store.bulk import Chunk
-from django_jobqueue.store.bulk_count import count_chunk
+from django_jobqueue.store.bulk import operation_rows
+from django_jobqueue.store.bulk.chunk import Chunk
+from django_jobqueue.store.bulk.count import count_chunk
 from django_jobqueue.store.connection import DjangoDatabase
 
 AT_ONCE: Final = 0.4  # seconds that whoever drafts an operation waits for
@@ -27,16 +27,16 @@ def step(id: UUID, *, look: int, job: UUID | None = None) -> Chunk | None:
     db = DjangoDatabase()
 
     def count() -> Chunk | None:
-        operation = operations.lock(db, id)
+        operation = operation_rows.lock(db, id)
         if operation is None or operation.counted.over or operation.cursor is not None:
             return None
-        if operation.state not in (BulkState.DRAFT, *operations.ACTIVE):
+        if operation.state not in (BulkState.DRAFT, *operation_rows.ACTIVE):
             return None
         is_draft = operation.state == BulkState.DRAFT
         if job is not None and not (is_draft and operation.job_id == job):
             return None
         counted = count_chunk(db, operation, look=look)
-        operations.set_counted(db, id, counted)
+        operation_rows.set_counted(db, id, counted)
         looked_at = counted.looked_at - operation.counted.looked_at
         return Chunk(looked_at=looked_at, over=counted.over)
 

@@ -11,8 +11,8 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.states import BulkState
 from django_jobqueue.domain.throttle import Throttle
 from django_jobqueue.operations.bulk import enqueue_job, get, tell_of
-from django_jobqueue.store import bulk, operations
-from django_jobqueue.store.bulk import Chunk
+from django_jobqueue.store.bulk import chunk, operation_rows
+from django_jobqueue.store.bulk.chunk import Chunk
 from django_jobqueue.store.connection import DjangoDatabase
 
 
@@ -27,12 +27,12 @@ def step(
     db = DjangoDatabase()
 
     def work() -> Chunk | None:
-        operation = operations.lock(db, id)
-        if operation is None or operation.state not in operations.ACTIVE:
+        operation = operation_rows.lock(db, id)
+        if operation is None or operation.state not in operation_rows.ACTIVE:
             return None
         if job is not None and operation.job_id != job:
             return None
-        return bulk.chunk(db, operation, look=look, most=most)
+        return chunk.chunk(db, operation, look=look, most=most)
 
     return db.in_transaction(work)
 
@@ -75,7 +75,7 @@ def hand_over(id: UUID, *, job: UUID, after: float) -> bool:
     db, successor = DjangoDatabase(), new_id()
 
     def hand() -> bool:
-        handed = operations.hand_over(db, id, job=job, to=successor)
+        handed = operation_rows.hand_over(db, id, job=job, to=successor)
         if handed:
             enqueue_job(id, successor, run_after=timedelta(seconds=after))
         return handed
@@ -86,4 +86,6 @@ def hand_over(id: UUID, *, job: UUID, after: float) -> bool:
 def fail(id: UUID, message: str) -> bool:
     """Write down that it cannot go on, until somebody resumes it."""
     db = DjangoDatabase()
-    return operations.move(db, id, operations.ACTIVE, BulkState.FAILED, error=message)
+    return operation_rows.move(
+        db, id, operation_rows.ACTIVE, BulkState.FAILED, error=message
+    )

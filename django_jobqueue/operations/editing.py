@@ -8,11 +8,11 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.exceptions import JobChanged, NotEditable
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import checked_data
 from django_jobqueue.operations.finding import get_job
-from django_jobqueue.operations.telling import tell
-from django_jobqueue.store import edit as store_edit
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.control import edit as store_edit
 from django_jobqueue.store.rows import Job
 
 

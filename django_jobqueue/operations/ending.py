@@ -7,11 +7,11 @@ from uuid import UUID
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import check_attempts
-from django_jobqueue.operations.telling import tell
-from django_jobqueue.store import attempts as store_attempts
-from django_jobqueue.store import fail as store_fail
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.control import fail as store_fail
+from django_jobqueue.store.control import more_attempts as store_attempts
 
 
 @sync_only()

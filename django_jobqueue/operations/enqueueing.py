@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.enqueueing import by_name
-from django_jobqueue.operations.telling import tell
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.store.rows import Job
 
 

@@ -15,10 +15,10 @@ from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import checked_moment
-from django_jobqueue.operations.telling import tell
-from django_jobqueue.store import failure_groups
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.control import failure_groups
 from django_jobqueue.text.sanitizing import storable
 
 RELEASE_LENGTH: Final = 100

@@ -10,8 +10,8 @@ from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.policy import LONGEST, NO_LIMIT, priority_problem
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import Name, must_exist, one_name
-from django_jobqueue.operations.telling import tell
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.job_types import Change

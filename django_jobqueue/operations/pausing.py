@@ -6,13 +6,13 @@ from datetime import datetime
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import (
     Names,
     checked_moment,
     must_exist,
     names_of,
 )
-from django_jobqueue.operations.telling import tell
 from django_jobqueue.store import clock, job_types
 from django_jobqueue.store.connection import DjangoDatabase
 

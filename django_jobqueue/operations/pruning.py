@@ -11,10 +11,10 @@ from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of, several
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations.telling import tell
-from django_jobqueue.store import prune as store_prune
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.prune import Rule
+from django_jobqueue.store.control import prune as store_prune
+from django_jobqueue.store.control.prune import Rule
 
 
 @sync_only()

@@ -8,10 +8,10 @@ from django_jobqueue import signals
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
 from django_jobqueue.execution.lost_attempts import tell_lost
-from django_jobqueue.operations.telling import tell
-from django_jobqueue.store import rescue as store_rescue
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.rescue import Rescued
+from django_jobqueue.store.queue import rescue as store_rescue
+from django_jobqueue.store.queue.rescue import Rescued
 
 
 @sync_only()

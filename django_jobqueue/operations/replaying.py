@@ -18,6 +18,7 @@ from django_jobqueue.exceptions import (
     NotReplayable,
     UnknownJobType,
 )
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import (
     check,
     check_attempts,
@@ -25,11 +26,10 @@ from django_jobqueue.operations.checks import (
     checked_moment,
 )
 from django_jobqueue.operations.finding import get_job
-from django_jobqueue.operations.telling import tell
 from django_jobqueue.store import find as store_find
-from django_jobqueue.store import replay as store_replay
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.replay import Replay
+from django_jobqueue.store.control import replay as store_replay
+from django_jobqueue.store.control.replay import Replay
 from django_jobqueue.store.rows import Job
 
 

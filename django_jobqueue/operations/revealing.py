@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id
-from django_jobqueue.operations.telling import tell
+from django_jobqueue.operations.audit_log import tell
 
 
 @sync_only()

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import check, checked_moment
-from django_jobqueue.operations.telling import tell
-from django_jobqueue.store import cancel as store_cancel
-from django_jobqueue.store import reschedule as store_reschedule
-from django_jobqueue.store.cancel import Cancelled
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.control import cancel as store_cancel
+from django_jobqueue.store.control import reschedule as store_reschedule
+from django_jobqueue.store.control.cancel import Cancelled
 
 
 @sync_only()

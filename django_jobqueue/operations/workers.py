@@ -11,8 +11,8 @@ from django.db import connections, transaction
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations.telling import tell
-from django_jobqueue.store import workers
+from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
 
 
@@ -32,7 +32,7 @@ def ask_workers(
             f"A worker can be asked to drain, resume, stop or restart, not {what!r}."
         )
     asked = _ask(
-        DjangoDatabase(using), _numbers(ids), partial(workers.ask, desired=what)
+        DjangoDatabase(using), _numbers(ids), partial(worker_rows.ask, desired=what)
     )
     tell(f"{what} workers", by, len(asked), {"workers": asked})
     return asked
@@ -49,7 +49,7 @@ def ask_where(
     more than 64 KB, secrets masked. In a transaction they are asked when it is
     committed.
     """
-    asked = _ask(DjangoDatabase(using), _numbers(ids), workers.ask_where)
+    asked = _ask(DjangoDatabase(using), _numbers(ids), worker_rows.ask_where)
     tell("ask workers where they are", by, len(asked), {"workers": asked})
     return asked
 
@@ -62,7 +62,7 @@ def _ask(
     if not connections[db.alias].in_atomic_block:
         asked: list[int] = ask(db, ids)
         return asked
-    alive = workers.alive(db, ids)
+    alive = worker_rows.alive(db, ids)
     if alive:
         transaction.on_commit(partial(ask, db, alive), using=db.alias)
     return alive

@@ -20,7 +20,7 @@ LONGEST_AFTER_ERROR: Final = 30.0
 REPEAT_EVERY: Final = 60.0  # seconds between two lines about the same error
 
 
-class Trouble:
+class FailureStreak:
     """The failures of a loop in a row: how long to rest, and what to say of them.
 
     The same error is logged once with its traceback, then at most once a minute with a
@@ -83,7 +83,7 @@ class Loop:
         self._woken = threading.Event()
         self._told_to_stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._trouble = Trouble(self.name, self.longest_after_error)
+        self._trouble = FailureStreak(self.name, self.longest_after_error)
         self.is_failing = False  # the last round failed
 
     def tick(self) -> float:

@@ -1,8 +1,8 @@
 """A page of memory that the processes of one runworkers share: who is there.
 
-Each field of a seat is written by one process only: a worker writes its row, the
-supervisor says which seats are to be renewed, the keeper says when it renewed. Reading
-needs no lock.
+Each field of an entry is written by one process only: a worker writes its row, the
+supervisor says which entries are to be renewed, maintenance says when it renewed.
+Reading needs no lock.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from django_jobqueue.processes.attempt_table import AttemptTable
+from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
-from django_jobqueue.processes.wakeup_pipe import Bells
 
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
 FENCE_AT: Final = 0.85  # of a lease without renewal
 EASE: Final = 2  # leases by which the renewal of a worker that has no job is longer
 
 
-class Seat(NamedTuple):
+class ProcessEntry(NamedTuple):
     """One worker process of this host, as the others see it, and who writes what."""
 
     number: int
-    pid: int  # supervisor: the process in this seat; 0 is none
+    pid: int  # supervisor: the process in this entry; 0 is none
     renewable: int  # supervisor: whether it runs, so that its lease is to be renewed
     paused: int  # supervisor: an operator drained it, and has not resumed it
     worker: int  # worker: its id in the database; 0 is not yet
@@ -38,13 +38,14 @@ class Seat(NamedTuple):
     orderly: int  # worker: it ends because it was told to, not because it died
     calls: int  # worker: how often it heard that an operator asks for something
     condemned: int  # worker: a handler hangs; it will end, and wants a successor
-    eased: int  # keeper: it had nothing to do, and its last renewal was for longer
-    unrenewed: int  # keeper: lease_time() of its last renewal, in milliseconds, if its
-    # row has been locked since, so that it was not renewed with the others; else 0
-    lost: int  # keeper: its lease was not renewed, because somebody rescued its jobs
-    desired: int  # keeper: what an operator asks for, an index into DESIRES
-    inquiry: int  # keeper: the number of the last question where it is now; 0 is none
-    unwanted: int  # keeper: it holds a job that was cancelled, and does not hear of it
+    eased: int  # maintenance: it had nothing to do, and its last renewal was for longer
+    # maintenance: lease_time() of its last renewal, in milliseconds, if its row was
+    # locked since, so that it was not renewed with the others; else 0
+    unrenewed: int
+    lost: int  # maintenance: somebody rescued its jobs, so its lease is not renewed
+    desired: int  # maintenance: what an operator asks for, an index into DESIRES
+    stack_request: int  # maintenance: the number of the last stack dump asked for, or 0
+    unwanted: int  # maintenance: it holds a cancelled job, and does not hear of it
 
     def leased_at(self, renewed_at: float, lease: float) -> float:
         """lease_time() from which its lease counts, after the last renewal."""
@@ -63,57 +64,57 @@ class Seat(NamedTuple):
 
 # As the machine writes them: whole, so that nobody reads half of a new value.
 _HEAD: Final = struct.Struct("@dqqdqd")  # see the properties
-_SEAT: Final = struct.Struct(f"@{len(Seat._fields) - 1}q")
+_ENTRY: Final = struct.Struct(f"@{len(ProcessEntry._fields) - 1}q")
 _NUMBER: Final = struct.Struct("@q")
 _MOMENT: Final = struct.Struct("@d")
-_FIELDS: Final = Seat._fields[1:]
+_FIELDS: Final = ProcessEntry._fields[1:]
 
 
-class Roster:
-    """Seats for worker processes, in memory that forked processes share, and for each a
-    table of so many ``attempts``.
+class ProcessTable:
+    """Entries for worker processes, in memory that forked processes share, and for each
+    a table of so many ``attempts``.
 
-    Without bells nobody can be woken, so nobody may rest for long.
+    Without wakeup pipes nobody can be woken, so nobody may rest for long.
     """
 
     def __init__(
-        self, seats: int, bells: Bells | None = None, *, attempts: int = 0
+        self, entries: int, wakeups: WakeupPipes | None = None, *, attempts: int = 0
     ) -> None:
-        self.size = seats
-        self._attempts = [AttemptTable(attempts) for _ in range(seats)]
-        self._bells = bells
-        self._memory = mmap.mmap(-1, _HEAD.size + seats * _SEAT.size)
+        self.size = entries
+        self._attempts = [AttemptTable(attempts) for _ in range(entries)]
+        self._wakeups = wakeups
+        self._memory = mmap.mmap(-1, _HEAD.size + entries * _ENTRY.size)
         self.stirred_at = lease_time()
 
-    def __iter__(self) -> Iterator[Seat]:
+    def __iter__(self) -> Iterator[ProcessEntry]:
         for number in range(self.size):
-            seat = self.seat(number)
-            if seat.pid:
-                yield seat
+            entry = self.entry(number)
+            if entry.pid:
+                yield entry
 
-    def seat(self, number: int) -> Seat:
-        """What is known of this seat."""
-        fields = _SEAT.unpack_from(self._memory, self._offset(number))
-        return Seat._make((number, *fields))
+    def entry(self, number: int) -> ProcessEntry:
+        """What is known of this entry."""
+        fields = _ENTRY.unpack_from(self._memory, self._offset(number))
+        return ProcessEntry._make((number, *fields))
 
     def free(self) -> int | None:
-        """The number of a seat that nobody has."""
+        """The number of an entry that nobody has."""
         for number in range(self.size):
-            if not self.seat(number).pid:
+            if not self.entry(number).pid:
                 return number
         return None
 
     def attempts(self, number: int) -> AttemptTable:
-        """What runs in this seat. It outlives the worker, for whoever asks what ran
+        """What runs in this entry. It outlives the worker, for whoever asks what ran
         when it died."""
         return self._attempts[number]
 
     def clear(self, number: int) -> None:
-        """Nobody has this seat."""
-        _SEAT.pack_into(self._memory, self._offset(number), *([0] * len(_FIELDS)))
+        """Nobody has this entry."""
+        _ENTRY.pack_into(self._memory, self._offset(number), *([0] * len(_FIELDS)))
 
     def write(self, number: int, **values: int) -> None:
-        """Write fields of a seat."""
+        """Write fields of an entry."""
         for name, value in values.items():
             place = self._offset(number) + 8 * _FIELDS.index(name)
             _NUMBER.pack_into(self._memory, place, int(value))
@@ -128,12 +129,12 @@ class Roster:
         _MOMENT.pack_into(self._memory, 0, moment)
 
     @property
-    def keeper_is_ready(self) -> bool:
-        """Whether the keeper has done what must come before the first claim."""
+    def maintenance_is_ready(self) -> bool:
+        """Whether maintenance has done what must come before the first claim."""
         return bool(self._head()[1])
 
-    @keeper_is_ready.setter
-    def keeper_is_ready(self, ready: bool) -> None:
+    @maintenance_is_ready.setter
+    def maintenance_is_ready(self, ready: bool) -> None:
         _NUMBER.pack_into(self._memory, 8, int(ready))
 
     @property
@@ -146,18 +147,18 @@ class Roster:
         _NUMBER.pack_into(self._memory, 16, int(works))
 
     @property
-    def alone_seen_at(self) -> float:
-        """time.monotonic() of the keeper's last look, if there was a job that must run
+    def quarantine_seen_at(self) -> float:
+        """time.monotonic() of maintenance's last look, if there was a job that must run
         alone, and may; 0 if there was none."""
         return float(self._head()[3])
 
-    @alone_seen_at.setter
-    def alone_seen_at(self, moment: float) -> None:
+    @quarantine_seen_at.setter
+    def quarantine_seen_at(self, moment: float) -> None:
         _MOMENT.pack_into(self._memory, 24, moment)
 
     @property
     def buried(self) -> int:
-        """The number of the last death that the keeper has dealt with."""
+        """The number of the last death that maintenance has dealt with."""
         return int(self._head()[4])
 
     @buried.setter
@@ -183,24 +184,24 @@ class Roster:
 
     def may_rest(self, now: float, lease: float) -> bool:
         """Whether it is calm, and who rests is woken when it no longer is."""
-        return self._bells is not None and self.is_calm(now, lease)
+        return self._wakeups is not None and self.is_calm(now, lease)
 
-    def stir(self, now: float, lease: float) -> None:
+    def activity(self, now: float, lease: float) -> None:
         """Somebody has something to do. Who may rest is woken: it was calm for a lease
         then, so for more than half of one now."""
         before, self.stirred_at = self.stirred_at, now
-        if self._bells is not None and now - before > lease / 2:
-            self._bells.supervisor.ring()
-            self._bells.keeper.ring()
+        if self._wakeups is not None and now - before > lease / 2:
+            self._wakeups.supervisor.ring()
+            self._wakeups.maintenance.ring()
 
     def call_supervisor(self) -> None:
-        """Have it look at what the keeper wrote."""
-        if self._bells is not None:
-            self._bells.supervisor.ring()
+        """Have it look at what maintenance wrote."""
+        if self._wakeups is not None:
+            self._wakeups.supervisor.ring()
 
     def _head(self) -> tuple[Any, ...]:
         return _HEAD.unpack_from(self._memory, 0)
 
     @staticmethod
     def _offset(number: int) -> int:
-        return _HEAD.size + number * _SEAT.size
+        return _HEAD.size + number * _ENTRY.size

@@ -24,7 +24,7 @@ class Stopping:
     def __init__(self, *, grace: float, cancel_grace: float) -> None:
         self._grace = grace
         self._cancel_grace = cancel_grace
-        self._plan: list[tuple[float, Step]] = []
+        self._config: list[tuple[float, Step]] = []
         self.signals = 0
 
     def __bool__(self) -> bool:
@@ -36,22 +36,22 @@ class Stopping:
         if self.signals == 1:
             cancel = now + self._grace
             leave = cancel + self._cancel_grace
-            self._plan = [
+            self._config = [
                 (now, Step.DRAIN),
                 (cancel, Step.CANCEL),
                 (leave, Step.QUIT),
                 (leave + LAST_WORDS, Step.KILL),
             ]
         elif self.signals == 2:
-            self._plan = [(now, Step.QUIT), (now + LAST_WORDS, Step.KILL)]
+            self._config = [(now, Step.QUIT), (now + LAST_WORDS, Step.KILL)]
 
     def due(self, now: float) -> list[Step]:
         """The steps to be taken now."""
-        due = [step for moment, step in self._plan if moment <= now]
-        self._plan = [entry for entry in self._plan if entry[0] > now]
+        due = [step for moment, step in self._config if moment <= now]
+        self._config = [entry for entry in self._config if entry[0] > now]
         return due
 
     @property
     def next_at(self) -> float | None:
         """When the next step is due; None if there is none."""
-        return self._plan[0][0] if self._plan else None
+        return self._config[0][0] if self._config else None

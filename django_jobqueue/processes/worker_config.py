@@ -8,7 +8,7 @@ from django_jobqueue.domain.registry import Declaration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class WorkerConfig:
     """What a worker process is to do."""
 
     queues: tuple[str, ...] | None = None  # None is every queue
@@ -24,7 +24,7 @@ class Plan:
         """Whether handlers of this kind, sync or async, can be run at all."""
         return bool(self.async_slots if declaration.is_async else self.threads)
 
-    def for_alone(self) -> Plan:
+    def for_quarantined(self) -> WorkerConfig:
         """The same for a worker that runs what must run alone."""
         slots = min(1, self.threads), min(1, self.async_slots)
         return replace(

@@ -14,10 +14,10 @@ from django.utils.translation import ngettext
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import BulkState, WorkerState
 from django_jobqueue.models import FailureGroup
+from django_jobqueue.stats.current_state import has_lapsed, is_alive
 from django_jobqueue.stats.notices import Notice, depth_text, notices
 from django_jobqueue.stats.overview import LATELY, Now
-from django_jobqueue.stats.present import has_lapsed, is_alive
-from django_jobqueue.store.stats import Depth
+from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 from django_jobqueue.text.numbers import span
 

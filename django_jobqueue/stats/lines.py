@@ -10,8 +10,8 @@ from typing import Any
 from django_jobqueue.domain.histogram import BUCKETS, added, percentile
 from django_jobqueue.stats.overview import Overview, Past
 from django_jobqueue.stats.window import Window
-from django_jobqueue.store.history import Finished
-from django_jobqueue.store.stats import CAP, Depth, Recent
+from django_jobqueue.store.reading.history import Finished
+from django_jobqueue.store.reading.stats import CAP, Depth, Recent
 
 
 @dataclass(slots=True)

@@ -10,8 +10,8 @@ from typing import Any, Final
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from django_jobqueue.domain.states import WorkerState
-from django_jobqueue.stats.present import Present, is_alive
-from django_jobqueue.store.stats import CAP, Depth
+from django_jobqueue.stats.current_state import Present, is_alive
+from django_jobqueue.store.reading.stats import CAP, Depth
 from django_jobqueue.text import numbers
 
 NO_WORKER: Final = gettext_lazy(

@@ -17,15 +17,15 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import NO_LIMIT
 from django_jobqueue.domain.states import BulkState, GroupState
 from django_jobqueue.models import BulkOperation, FailureGroup, JobType
-from django_jobqueue.stats import present
+from django_jobqueue.stats import current_state as present
+from django_jobqueue.stats.cached import CachedValue
 from django_jobqueue.stats.clock import database_now
-from django_jobqueue.stats.kept import Kept
-from django_jobqueue.stats.present import Present
+from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.window import HOUR, Window
-from django_jobqueue.store import history
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.history import Finished, Span
-from django_jobqueue.store.stats import Recent
+from django_jobqueue.store.reading import history
+from django_jobqueue.store.reading.history import Finished, Span
+from django_jobqueue.store.reading.stats import Recent
 
 FRESH: Final = 3.0  # seconds
 LATELY: Final = timedelta(days=1)
@@ -65,8 +65,8 @@ class Overview:
     past: Past
 
 
-_now: Kept[Now] = Kept()
-_past: Kept[Past] = Kept()
+_now: CachedValue[Now] = CachedValue()
+_past: CachedValue[Past] = CachedValue()
 
 
 def read(window: Window) -> Overview:

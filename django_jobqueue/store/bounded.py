@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from django_jobqueue.store.hot import HotStatement, Prepared, all_results
+from django_jobqueue.store.prepared import Prepared, PreparedStatement, all_results
 
 
 class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
@@ -24,10 +24,10 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._prepared_here: dict[HotStatement, Prepared] = {}
+        self._prepared_here: dict[PreparedStatement, Prepared] = {}
 
-    def fetch_hot(
-        self, statement: HotStatement, params: Mapping[str, Any]
+    def fetch_prepared(
+        self, statement: PreparedStatement, params: Mapping[str, Any]
     ) -> list[Any]:
         """Run one in a transaction of its own, and return its rows."""
         prepared = self._prepared_here.get(statement)

@@ -32,7 +32,7 @@ from django_jobqueue.store.errors import (
     is_conflict,
     is_passing,
 )
-from django_jobqueue.store.hot import HotStatement
+from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.transactions import OpenTransaction, read_committed
 
 logger = logging.getLogger(__name__)
@@ -231,8 +231,8 @@ class OwnConnection:
         Raises StoreUnavailable for whatever time may heal.
         """
         with self._sorted() as connection:
-            if isinstance(statement, HotStatement) and not self.pooled:
-                return connection.fetch_hot(statement, params)
+            if isinstance(statement, PreparedStatement) and not self.pooled:
+                return connection.fetch_prepared(statement, params)
             return self._execute(connection, statement, params).fetchall()
 
     def run(self, statement: str, params: Params = EMPTY) -> None:

@@ -20,7 +20,7 @@ SEARCH: Final = 2.0  # seconds of such waits, after which the search is given up
 T = TypeVar("T")
 
 
-class Left(NamedTuple, Generic[T]):
+class Leftover(NamedTuple, Generic[T]):
     """What could not be done, and what the database said."""
 
     items: Sequence[T]
@@ -38,7 +38,7 @@ def each_it_can(
     do: Callable[[Sequence[T]], object],
     *,
     brief: bool = False,
-) -> list[Left[T]]:
+) -> list[Leftover[T]]:
     """Do this with as many of the items as the database lets; return the others.
 
     A part that is refused is halved until those that are refused stand alone; so is one
@@ -54,7 +54,7 @@ def each_it_can(
         if error is None:
             return []
         if len(items) == 1:
-            return [Left(items, error)]
+            return [Leftover(items, error)]
         parts = deque(_halves(items))
     else:
         parts = deque([items])
@@ -64,12 +64,12 @@ def each_it_can(
 
 def _search(
     parts: deque[Sequence[T]], do: Callable[[Sequence[T]], object]
-) -> Iterator[Left[T]]:
+) -> Iterator[Leftover[T]]:
     waited, locked = 0.0, None
     while parts:
         part = parts.popleft()
         if locked is not None and waited > SEARCH:
-            yield Left(part, locked)
+            yield Leftover(part, locked)
             continue
         began = time.monotonic()
         error = _try(do, part)
@@ -79,7 +79,7 @@ def _search(
             locked = error
             waited += time.monotonic() - began
         if len(part) == 1:
-            yield Left(part, error)
+            yield Leftover(part, error)
         else:
             parts += _halves(part)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.store.replayed import IS_REPLAYED
+from django_jobqueue.store.already_replayed import IS_REPLAYED
 
 TABLES: Final = {
     Table.QUEUED: "jobqueue_queuedjob",

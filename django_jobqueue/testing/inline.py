@@ -23,17 +23,18 @@ from django_jobqueue.execution.inline import run_here
 from django_jobqueue.execution.metadata import save_metadata
 from django_jobqueue.execution.signal_sender import tell_end, tell_expired, tell_rescued
 from django_jobqueue.processes import identity
-from django_jobqueue.store import claim, expire, finish, job_types, lanes, workers
+from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.find import find
-from django_jobqueue.store.finish import Finished, Holder
-from django_jobqueue.store.marks import LaneMark
-from django_jobqueue.store.rescue import rescue
+from django_jobqueue.store.queue import claim, expire, finish, lanes
+from django_jobqueue.store.queue.finish import Finished, Holder
+from django_jobqueue.store.queue.lane_marks import LaneMark
+from django_jobqueue.store.queue.rescue import rescue
 from django_jobqueue.store.rows import ClaimedJob, Job, Lane
 from django_jobqueue.testing.faults import CRASHED, LAPSED, Running, running
 from django_jobqueue.testing.savepoints import is_broken, like_autocommit
 from django_jobqueue.workers.claiming.policies import Policies
-from django_jobqueue.workers.completing.counters import Tally
+from django_jobqueue.workers.completing.counters import Counters
 from django_jobqueue.workers.reporter import Reporter
 
 ENDED: Final = "its drain() ended"
@@ -74,7 +75,7 @@ class InlineWorker:
         self._holder: Holder | None = None  # there is a row of this worker
         self._name = identity.name_of(os.getpid())
         self._reporter = Reporter(self._name, OwnConnection("drain"))
-        self._tally = Tally()
+        self._counters = Counters()
 
     def claim(self) -> Attempt | None:
         """Take the next job; None if none can be run now."""
@@ -84,7 +85,7 @@ class InlineWorker:
                 verb = claim.claim_limited
             if jobs := verb(self.db, self._registered(), [LaneMark(lane)], 1):
                 return self._make(jobs[0])
-        return self._claim_alone()
+        return self._claim_quarantined()
 
     def run(self, attempt: Attempt) -> Ran:
         """Run it and write what it came to."""
@@ -118,15 +119,17 @@ class InlineWorker:
         self._policies.update(job_types.overrides(self.db))
         while expired := expire.expire(self.db):
             tell_expired(expired, tell=signals.send)
-        lapsed = {*workers.give_up(self.db), *workers.strays(self.db)}
+        lapsed = {*worker_rows.give_up(self.db), *worker_rows.strays(self.db)}
         if lapsed:
             rescued = rescue(self.db, sorted(lapsed), crashed=True, reason=LAPSED)
             tell_rescued(rescued, LAPSED, tell=signals.send)
 
     def next_in(self) -> float | None:
         """Seconds until something happens by itself; None if nothing will."""
-        alone = claim.next_alone(self.db, self._policies.names, self._queues).due_in
-        lapse = workers.next_lapse(self.db).due_in
+        alone = claim.next_quarantined(
+            self.db, self._policies.names, self._queues
+        ).due_in
+        lapse = worker_rows.next_lapse(self.db).due_in
         expiry = expire.next_expiry(self.db)
         found = [*self._look().values(), lapse, alone, expiry]
         return min((s for s in found if s is not None and s > 0), default=None)
@@ -136,9 +139,9 @@ class InlineWorker:
         holder, self._holder = self._holder, None
         if is_broken(connections[self.db.alias]):
             return
-        self._tally.write(self.db)
+        self._counters.write(self.db)
         if holder is not None:
-            workers.stopped(self.db, [holder.worker_id], end=ENDED)
+            worker_rows.stopped(self.db, [holder.worker_id], end=ENDED)
 
     def _look(self) -> dict[Lane, float]:
         """Seconds until the first job of each lane is due that may run here."""
@@ -159,12 +162,12 @@ class InlineWorker:
         due = [lane for lane, seconds in due_in.items() if seconds <= 0]
         return sorted(due, key=lambda lane: (-lane.priority, due_in[lane]))
 
-    def _claim_alone(self) -> Attempt | None:
+    def _claim_quarantined(self) -> Attempt | None:
         """Take a job that a worker would run in a process of its own."""
         names = self._policies.names
-        if claim.next_alone(self.db, names, self._queues).due_in != 0:
+        if claim.next_quarantined(self.db, names, self._queues).due_in != 0:
             return None
-        jobs = claim.claim_alone(self.db, self._registered(), names, self._queues)
+        jobs = claim.claim_quarantined(self.db, self._registered(), names, self._queues)
         return self._make(jobs[0]) if jobs else None
 
     def _registered(self) -> int:
@@ -175,7 +178,7 @@ class InlineWorker:
 
     def _register(self) -> int:
         pid = os.getpid()
-        row = workers.NewWorker(
+        row = worker_rows.NewWorker(
             name=self._name,
             host=identity.host(),
             pid=pid,
@@ -188,15 +191,15 @@ class InlineWorker:
             async_slots=1,
             versions=identity.versions(),
         )
-        return workers.register(self.db, row, CENTURY)
+        return worker_rows.register(self.db, row, CENTURY)
 
     def _make(self, job: ClaimedJob) -> Attempt:
-        terms = self._policies.terms(job.job_type)
+        effective_policy = self._policies.effective_policy(job.job_type)
         return Attempt(
             job,
-            terms.declaration,
-            max_attempts=terms.attempts_of(job),
-            timeout=terms.timeout,
+            effective_policy.declaration,
+            max_attempts=effective_policy.attempts_of(job),
+            timeout=effective_policy.timeout,
             worker=self._name,
             claimed=time.monotonic(),
             save=save_metadata,
@@ -206,18 +209,18 @@ class InlineWorker:
         """Finish the job; refused if the claim is lost."""
         self._reporter.write(self.db, [attempt])
         refused = set()
-        if not attempt.settled:
+        if not attempt.committed:
             succeeded = finished.outcome.verb is Verb.SUCCEED
             verb = finish.succeed if succeeded else finish.end
             refused = verb(self.db, holder, [finished], finished.ended)
         if not refused:
-            self._tally.add(attempt, finished)
+            self._counters.add(attempt, finished)
             tell_end(attempt, finished, tell=signals.send)
 
     def _die(self, holder: Holder, reason: str) -> None:
         """As if this worker had ended with what it holds."""
         held = holder.worker_id
-        workers.stopped(self.db, [held], end=reason, lost=True)
+        worker_rows.stopped(self.db, [held], end=reason, lost=True)
         rescued = rescue(self.db, [held], crashed=True, reason=reason)
         tell_rescued(rescued, reason, tell=signals.send)
         self._holder = None

@@ -1,4 +1,5 @@
-"""What a worker tells the other processes of its host, in its seat of the roster."""
+"""What a worker tells the other processes of its host, in its entry of the process
+table."""
 
 from __future__ import annotations
 
@@ -8,20 +9,22 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.processes.lease_clock import lease_time
-from django_jobqueue.processes.process_table import Roster
+from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.workers.worker import Worker
 
-STIR_EVERY: Final = 1.0  # seconds between claims that say that there is something to do
+ACTIVITY_EVERY: Final = (
+    1.0  # seconds between claims that say that there is something to do
+)
 
 
 class Presence:
     """Says that a worker has jobs before the first of them starts, and now and then how
     many: a handler that holds the interpreter's lock lets nobody say it later."""
 
-    def __init__(self, worker: Worker, roster: Roster, seat: int) -> None:
+    def __init__(self, worker: Worker, process_table: ProcessTable, entry: int) -> None:
         self._worker = worker
-        self._roster = roster
-        self._seat = seat
+        self._process_table = process_table
+        self._entry = entry
         self._said = 0  # how many jobs
         self._saying = threading.Lock()
         self._has_claimed = False
@@ -33,31 +36,33 @@ class Presence:
             self._say_held()
         if not self._has_claimed:
             self._has_claimed = True
-            self._roster.write(self._seat, claimed=1)
-        if self._worker.stir.last - self._stirred_at > STIR_EVERY:
+            self._process_table.write(self._entry, claimed=1)
+        if self._worker.activity.last - self._stirred_at > ACTIVITY_EVERY:
             self._say_stirred()
 
     def watched(self) -> None:
         """Its timer has looked at what runs."""
-        self._roster.write(self._seat, watched=int(time.monotonic() * 1_000))
+        self._process_table.write(self._entry, watched=int(time.monotonic() * 1_000))
 
     def say(self) -> None:
         """Say how the worker is."""
         worker = self._worker
-        self._roster.write(self._seat, running=worker.running, calls=worker.calls)
+        self._process_table.write(
+            self._entry, running=worker.running, calls=worker.calls
+        )
         self._say_held()
         if worker.held:
-            worker.stir()
-        if worker.stir.last > self._stirred_at:
+            worker.activity()
+        if worker.activity.last > self._stirred_at:
             self._say_stirred()
 
     def _say_held(self) -> None:
         with self._saying:
             self._said = 0  # first: who claims after the count says it again
             held = len(self._worker.held)
-            self._roster.write(self._seat, held=held)
+            self._process_table.write(self._entry, held=held)
             self._said = held
 
     def _say_stirred(self) -> None:
-        self._stirred_at = self._worker.stir.last
-        self._roster.stir(lease_time(), conf.lease)
+        self._stirred_at = self._worker.activity.last
+        self._process_table.activity(lease_time(), conf.lease)

@@ -15,9 +15,9 @@ import psycopg
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes.loop import FOREVER, Loop
-from django_jobqueue.store import report
 from django_jobqueue.store.connection import Database, OwnConnection
-from django_jobqueue.store.report import Report
+from django_jobqueue.store.queue import reports
+from django_jobqueue.store.queue.reports import Report
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class Reporter(Loop):
             now = self._clock()
             try:
                 rows = [_row(attempt, now) for attempt in telling]
-                report.write(connection, self._worker, rows)
+                reports.write(connection, self._worker, rows)
             except StoreUnavailable:
                 for attempt in telling:
                     attempt.here().report.is_changed = True

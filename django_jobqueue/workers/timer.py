@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from django_jobqueue.domain.retry_decision import Asked
+from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.workers.executors.base import Executor, patience
@@ -33,14 +33,14 @@ class Timer(Loop):
         self,
         executors: Sequence[Executor],
         held: Collection[Attempt],
-        hopeless: Callable[[list[Attempt]], None],
+        unresponsive_error: Callable[[list[Attempt]], None],
         broken: Callable[[str], None] = lambda why: None,
     ) -> None:
         super().__init__()
         self.looked: Callable[[], None] = lambda: None  # called after each look
         self._executors = executors
         self._held = held  # all jobs that this process has
-        self._hopeless = hopeless
+        self._unresponsive = unresponsive_error
         self._broken = broken  # an executor cannot go on
         self._held_at = time.monotonic()
         self._sleeps = False
@@ -64,12 +64,12 @@ class Timer(Loop):
             if why := executor.problem(now):
                 self._broken(why)
         if lost:
-            self._hopeless(lost)
+            self._unresponsive(lost)
         self.looked()
         return max(soonest, 0.005)
 
     def _longest_rest(self, now: float) -> float:
-        self._sleeps = True  # said first: see Stir
+        self._sleeps = True  # said first: see Activity
         if self._held:
             self._held_at, self._sleeps = now, False
             return EVERY
@@ -78,16 +78,16 @@ class Timer(Loop):
 
     def _look_at(self, attempt: Attempt, now: float, lost: list[Attempt]) -> float:
         """Returns in how many seconds to look again."""
-        if attempt.asked is Asked.NOTHING:
+        if attempt.asked is StopReason.NOTHING:
             deadline = attempt.deadline
             if deadline is None:
                 return EVERY
             if now < deadline:
                 return min(EVERY, deadline - now)
-            attempt.interrupt(Asked.TIME_OUT)
-        if attempt.asked is Asked.STOP:  # then the supervisor watches the clock
+            attempt.interrupt(StopReason.TIME_OUT)
+        if attempt.asked is StopReason.STOP:  # then the supervisor watches the clock
             return EVERY
-        if attempt.hopeless_at is not None and now >= attempt.hopeless_at:
+        if attempt.unresponsive_at is not None and now >= attempt.unresponsive_at:
             lost.append(attempt)
         return EVERY
 

@@ -12,7 +12,7 @@ from django.dispatch import Signal
 from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.domain.retry_decision import Asked
+from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.execution import attempt as attempts
 from django_jobqueue.execution.atomic import run_atomically
 from django_jobqueue.execution.attempt import Attempt
@@ -20,28 +20,32 @@ from django_jobqueue.execution.attempt_signals import tell as tell_attempt
 from django_jobqueue.execution.metadata import save_metadata
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.processes import identity
-from django_jobqueue.processes.activity import Stir
 from django_jobqueue.processes.attempt_table import AttemptTable
+from django_jobqueue.processes.idle import Activity
 from django_jobqueue.processes.listener import Listener
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.processes.worker_config import Plan
-from django_jobqueue.store import workers
+from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
-from django_jobqueue.store.finish import Finished, Holder
 from django_jobqueue.store.halving import BRIEF
 from django_jobqueue.store.notify import News
+from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.claiming.cancelled import Cancelled
 from django_jobqueue.workers.claiming.claimer import Claimer
 from django_jobqueue.workers.claiming.dispatcher import Dispatcher
 from django_jobqueue.workers.claiming.policies import Policies
-from django_jobqueue.workers.claiming.quarantine_dispatcher import AloneDispatcher
+from django_jobqueue.workers.claiming.quarantine_dispatcher import QuarantineDispatcher
 from django_jobqueue.workers.completing.completer import Completer
-from django_jobqueue.workers.executors.base import Executor, Ties, in_thread
+from django_jobqueue.workers.executors.base import (
+    Executor,
+    ExecutorCallbacks,
+    in_thread,
+)
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from django_jobqueue.workers.reporter import Reporter
-from django_jobqueue.workers.stack_dump_requests import Answerer
+from django_jobqueue.workers.stack_dump_requests import StackDumper
 from django_jobqueue.workers.timer import Timer, waits_for_another
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -50,18 +54,18 @@ logger = logging.getLogger("django_jobqueue.worker")
 class Worker:
     """Claims jobs and runs them, until it is told to stop."""
 
-    def __init__(self, plan: Plan, table: AttemptTable | None = None) -> None:
-        self.plan = plan
+    def __init__(self, config: WorkerConfig, table: AttemptTable | None = None) -> None:
+        self.config = config
         self._table = table or AttemptTable(0)
         self.id = 0
-        self.name = plan.name or identity.name_of(os.getpid())
-        self.stir = Stir()
+        self.name = config.name or identity.name_of(os.getpid())
+        self.activity = Activity()
         self.held: set[Attempt] = set()
-        self.hung: list[Attempt] = []
+        self.unresponsive: list[Attempt] = []
         self.problem: str | None = None  # why it cannot go on, if it cannot
-        self.policies = Policies(registry, plan.has_slots_for)
+        self.policies = Policies(registry, config.has_slots_for)
         self.executors: list[Executor] = []
-        self._registrar = OwnConnection("register", pooled=not plan.listen)
+        self._registrar = OwnConnection("register", pooled=not config.listen)
         self._loops: list[Loop] = []
         self._is_open = True
         self.calls = 0  # how often it heard that an operator asks for something
@@ -70,14 +74,14 @@ class Worker:
 
     def register(self) -> int:
         """Write this worker's row. Raises StoreUnavailable."""
-        self.id = workers.register(self._registrar, _row(self), conf.lease)
+        self.id = worker_rows.register(self._registrar, _row(self), conf.lease)
         self._registrar.close()
         return self.id
 
     def build(self) -> None:
         """Make the parts; nothing runs yet."""
         holder = Holder(self.id, self.name, conf.release)
-        pooled = not self.plan.listen
+        pooled = not self.config.listen
         self.dispatcher = self._make_dispatcher(pooled)
         reports = OwnConnection("reporter", plans=PINNED, pooled=pooled)
         self.reporter = Reporter(self.name, reports)
@@ -93,11 +97,11 @@ class Worker:
         self._make_executors(holder)
         self.dispatcher.executors = self.executors
         self.timer = Timer(self.executors, self.held, self._give_up, self._break_down)
-        self.stir.wakes(self.timer.rouse)
+        self.activity.wakes(self.timer.rouse)
         questions = OwnConnection("answerer", pooled=pooled)
-        self.answerer = Answerer(self.id, questions, self.executors)
+        self.stack_dumper = StackDumper(self.id, questions, self.executors)
         self._loops = [self.completer, self.timer, self.dispatcher, self.reporter]
-        if self.plan.listen:
+        if self.config.listen:
             self.listener = Listener(OwnConnection("listener"), self._hear)
             self._loops.append(self.listener)
 
@@ -123,13 +127,13 @@ class Worker:
         """Tell every running handler to stop."""
         for executor in self.executors:
             for attempt in executor.running:
-                attempt.interrupt(Asked.STOP)
+                attempt.interrupt(StopReason.STOP)
 
     def stop(self, timeout: float) -> None:
         """End the loops; write what is known."""
         for loop in (self.dispatcher, self.timer, self.reporter):
             loop.stop(0)
-        if self.plan.listen:
+        if self.config.listen:
             self.listener.stop(0)
         self.completer.stop(timeout)
         self.dispatcher.stop(min(timeout, 1.0))
@@ -152,16 +156,16 @@ class Worker:
         return self.is_empty and self.dispatcher.is_idle
 
     @property
-    def only_hung_are_left(self) -> bool:
+    def only_unresponsive_left(self) -> bool:
         """Whether whatever it still holds will never end by itself."""
-        if not (self.hung or self.problem):
+        if not (self.unresponsive or self.problem):
             return False
         dead = [attempt for e in self.executors if e.is_dead for attempt in e.running]
-        return self.held <= {*self.hung, *dead}
+        return self.held <= {*self.unresponsive, *dead}
 
-    def record_ends(self, within: float, *, hung: bool) -> None:
+    def record_ends(self, within: float, *, unresponsive: bool) -> None:
         """Hand over what is known of attempts that do not get to it themselves; this
-        process is about to end. ``hung``: those that do not stop have timed out.
+        process is about to end. ``unresponsive``: those that do not stop timed out.
 
         To record the others may call code of the project, as for the text of an
         exception; it has so many seconds.
@@ -171,9 +175,11 @@ class Worker:
         for attempt in left:
             if attempt.is_known:
                 self.completer.add(attempt, attempt.finish_ended())
-        if hung:
+        if unresponsive:
             unknown = [attempt for attempt in left if not attempt.handed_over]
-            lost = [a for a in self.hung if not (a.over or waits_for_another(a))]
+            lost = [
+                a for a in self.unresponsive if not (a.over or waits_for_another(a))
+            ]
             record_in_thread(self.completer.add, [*unknown, *lost], within)
 
     # How the parts speak with each other.
@@ -190,12 +196,12 @@ class Worker:
         self.policies.held_back = job_types
         self.dispatcher.jobs_arrived(behind=True)
 
-    def _give_up(self, hung: list[Attempt]) -> None:
-        new = [attempt for attempt in hung if attempt not in self.hung]
-        self.hung += new
+    def _give_up(self, unresponsive: list[Attempt]) -> None:
+        new = [attempt for attempt in unresponsive if attempt not in self.unresponsive]
+        self.unresponsive += new
         self.drain()
         for attempt in new:  # last, since a handler of log records may be what hangs
-            _log_hung(attempt)
+            _log_unresponsive(attempt)
 
     def _break_down(self, why: str) -> None:
         if self.problem is None:
@@ -206,7 +212,7 @@ class Worker:
     def _hear(self, news: News, about: str) -> None:
         match news:
             case News.JOBS | News.BEHIND:
-                if self.plan.queues is None or about in self.plan.queues:
+                if self.config.queues is None or about in self.config.queues:
                     self.dispatcher.jobs_arrived(behind=news is News.BEHIND)
             case News.JOB_TYPES:
                 self.dispatcher.policies_changed()
@@ -214,21 +220,23 @@ class Worker:
                 self.cancel(about)
             case News.CONTROL if about == str(self.id):
                 self.calls += 1
-                self.stir()
+                self.activity()
 
     def cancel(self, id: str) -> None:
         """An operator cancels a job that may be running here."""
         for attempt in list(self.held):
             if str(attempt.job.id) == id:
-                attempt.interrupt(Asked.CANCEL)
+                attempt.interrupt(StopReason.CANCEL)
 
     def _make(self, job: ClaimedJob, claimed: float) -> Attempt:
-        terms = self.policies.terms(job.job_type)
+        effective_policy = self.policies.effective_policy(job.job_type)
         return Attempt(  # by position: by name it takes half as long again
             job,
-            terms.declaration,
-            terms.max_attempts if job.max_attempts is None else terms.attempts_of(job),
-            terms.timeout,
+            effective_policy.declaration,
+            effective_policy.max_attempts
+            if job.max_attempts is None
+            else effective_policy.attempts_of(job),
+            effective_policy.timeout,
             self.name,
             claimed,
             self._told,
@@ -243,19 +251,19 @@ class Worker:
             self.id,
             connection,
             policies=self.policies,
-            queues=self.plan.queues,
+            queues=self.config.queues,
             make=self._make,
             held=self.held,
-            stir=self.stir,
+            activity=self.activity,
         )
-        kind = AloneDispatcher if self.plan.alone else Dispatcher
+        kind = QuarantineDispatcher if self.config.alone else Dispatcher
         return kind(
             self.id,
             connection,
             claimer,
             policies=self.policies,
             cancelled=Cancelled(lambda: list(self.held), self.cancel),
-            heard=lambda: self.plan.listen and self.listener.hears,
+            heard=lambda: self.config.listen and self.listener.hears,
         )
 
     def _make_executors(self, holder: Holder) -> None:
@@ -264,16 +272,16 @@ class Worker:
                 return run_atomically(attempt, holder, self.reporter.flush)
             return attempts.run(attempt)
 
-        ties = Ties(
+        callbacks = ExecutorCallbacks(
             done=self.completer.add,
             wanting=self.dispatcher.slot_free,
             unwritten=lambda: self.completer.waiting,
             table=self._table,
         )
-        if self.plan.threads:
-            self.executors.append(Threads(self.plan.threads, ties, run=run))
-        if self.plan.async_slots:
-            self.executors.append(Coroutines(self.plan.async_slots, ties))
+        if self.config.threads:
+            self.executors.append(Threads(self.config.threads, callbacks, run=run))
+        if self.config.async_slots:
+            self.executors.append(Coroutines(self.config.async_slots, callbacks))
 
 
 def record_in_thread(
@@ -290,8 +298,8 @@ def record_in_thread(
         for attempt in attempts:
             if attempt.over:
                 add(attempt, attempt.finish_ended(upshot))
-            elif attempt.asked is not Asked.NOTHING:
-                finished = attempt.finish_hopeless(upshot)
+            elif attempt.asked is not StopReason.NOTHING:
+                finished = attempt.finish_unresponsive(upshot)
                 add(attempt, finished)
                 told.append((attempt, finished))
         for attempt, finished in told:
@@ -302,7 +310,7 @@ def record_in_thread(
         in_thread("hung", record).join(within)
 
 
-def _log_hung(attempt: Attempt) -> None:
+def _log_unresponsive(attempt: Attempt) -> None:
     if waits_for_another(attempt):
         return
     what = "What follows on the end of job" if attempt.over else "Job"
@@ -320,23 +328,23 @@ def _tell(signal: Signal, worker: Worker) -> None:
         Worker,
         name=worker.name,
         worker_id=worker.id,
-        queues=worker.plan.queues,
+        queues=worker.config.queues,
     )
 
 
-def _row(worker: Worker) -> workers.NewWorker:
+def _row(worker: Worker) -> worker_rows.NewWorker:
     """What a worker says about itself."""
-    pid, plan = os.getpid(), worker.plan
-    return workers.NewWorker(
+    pid, config = os.getpid(), worker.config
+    return worker_rows.NewWorker(
         name=worker.name,
         host=identity.host(),
         pid=pid,
         identity=identity.identity(pid),
-        supervisor=plan.supervisor,
+        supervisor=config.supervisor,
         release=conf.release,
-        queues=plan.queues,
+        queues=config.queues,
         job_types=worker.policies.names,
-        threads=plan.threads,
-        async_slots=plan.async_slots,
+        threads=config.threads,
+        async_slots=config.async_slots,
         versions=identity.versions(),
     )

@@ -16,10 +16,10 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes import forking
+from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.lease_clock import lease_time
-from django_jobqueue.processes.process_table import Roster
-from django_jobqueue.processes.wakeup_pipe import Bell
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.text.redaction import mask_data
 from django_jobqueue.workers.presence import Presence
 from django_jobqueue.workers.unfinished_jobs import Dump
@@ -59,22 +59,28 @@ def collect_seldom() -> None:
         gc.set_threshold(max(first, GARBAGE), *others)
 
 
-class Life:
+class WorkerMain:
     """A worker process, told what to do through a pipe."""
 
     def __init__(
-        self, plan: Plan, *, roster: Roster, seat: int, control: int, dump: Dump
+        self,
+        config: WorkerConfig,
+        *,
+        process_table: ProcessTable,
+        entry: int,
+        control: int,
+        dump: Dump,
     ) -> None:
-        self._plan = plan
-        self._roster = roster
-        self._seat = seat
+        self._config = config
+        self._process_table = process_table
+        self._entry = entry
         self._control = control
         self._dump = dump
         self._orders: list[bytes] = []
         self._is_ending = False
-        self._hung_since: float | None = None
-        self._bell = Bell()
-        self._rests = False
+        self._unresponsive_since: float | None = None
+        self._wakeup = WakeupPipe()
+        self._idle_backoff = False
 
     def live(self) -> int:
         """Register, work, stop; returns the exit code."""
@@ -82,13 +88,13 @@ class Life:
         connection_reset.keep_connections()
         sys.setswitchinterval(SWITCH)
         collect_seldom()
-        worker = Worker(self._plan, self._roster.attempts(self._seat))
+        worker = Worker(self._config, self._process_table.attempts(self._entry))
         if not self._register(worker):
-            self._roster.write(self._seat, orderly=1)
+            self._process_table.write(self._entry, orderly=1)
             return ENDED
-        presence = Presence(worker, self._roster, self._seat)
-        worker.stir.wakes(presence.claimed)
-        worker.stir.wakes(self._rouse)
+        presence = Presence(worker, self._process_table, self._entry)
+        worker.activity.wakes(presence.claimed)
+        worker.activity.wakes(self._rouse)
         worker.build()
         worker.timer.looked = presence.watched
         worker.start()
@@ -97,7 +103,9 @@ class Life:
             self._read(self._pause(worker))
             code = self._obey(worker)
             presence.say()
-            worker.answerer.ask(self._roster.seat(self._seat).inquiry)
+            worker.stack_dumper.ask(
+                self._process_table.entry(self._entry).stack_request
+            )
             if code is None:
                 code = self._ending(worker)
             if code is not None:
@@ -107,12 +115,12 @@ class Life:
     def _end(self, worker: Worker, code: int) -> None:
         """Write what is known. It is said first that this end was decided: if a step of
         it fails, no job is to blame for that."""
-        self._roster.write(self._seat, orderly=1)
+        self._process_table.write(self._entry, orderly=1)
         try:
             if code == REPLACE:
                 self._leave_within(REPLACED_WITHIN, code)
             if code != ENDED:
-                worker.record_ends(LAST_WORDS, hung=code == REPLACE)
+                worker.record_ends(LAST_WORDS, unresponsive=code == REPLACE)
             worker.stop(LAST_WORDS)
             if code == RELEASED:
                 unfinished = [_describe(attempt) for attempt in list(worker.held)]
@@ -135,8 +143,8 @@ class Life:
         while True:
             began = int(lease_time() * 1_000)
             try:
-                self._roster.write(
-                    self._seat, registered=began, worker=worker.register()
+                self._process_table.write(
+                    self._entry, registered=began, worker=worker.register()
                 )
             except StoreUnavailable as error:
                 self._read(error.retry_in)
@@ -146,7 +154,7 @@ class Life:
                 return True
 
     def _pause(self, worker: Worker) -> float:
-        if self._is_ending or self._plan.drain:
+        if self._is_ending or self._config.drain:
             return 0.01
         if self._may_rest(worker):
             return conf.lease / CALM_LOOKS
@@ -154,19 +162,19 @@ class Life:
 
     def _may_rest(self, worker: Worker) -> bool:
         """Whether it has had nothing to do for a lease, and hears when it has."""
-        self._rests = True  # said first: see Stir
-        calm = time.monotonic() - worker.stir.last > conf.lease
-        self._rests = calm and self._plan.listen and not worker.held
-        return self._rests
+        self._idle_backoff = True  # said first: see Activity
+        calm = time.monotonic() - worker.activity.last > conf.lease
+        self._idle_backoff = calm and self._config.listen and not worker.held
+        return self._idle_backoff
 
     def _rouse(self) -> None:
         """End a long rest; from any thread."""
-        if self._rests:
-            self._rests = False
-            self._bell.ring()
+        if self._idle_backoff:
+            self._idle_backoff = False
+            self._wakeup.ring()
 
     def _read(self, seconds: float) -> None:
-        _, ready = self._bell.wait(seconds, self._control)
+        _, ready = self._wakeup.wait(seconds, self._control)
         if ready:
             said = os.read(self._control, 64)
             if not said:
@@ -194,7 +202,7 @@ class Life:
         self._set_draining(worker, True)
 
     def _set_draining(self, worker: Worker, draining: bool) -> None:
-        self._roster.write(self._seat, draining=draining)
+        self._process_table.write(self._entry, draining=draining)
         if draining:
             worker.drain()
         else:
@@ -202,25 +210,25 @@ class Life:
 
     def _ending(self, worker: Worker) -> int | None:
         """The exit code, if the time has come."""
-        if worker.hung or worker.problem:
-            return self._ending_hung(worker)
+        if worker.unresponsive or worker.problem:
+            return self._ending_unresponsive(worker)
         if self._is_ending and worker.is_empty:
             return ENDED
-        if self._plan.drain and worker.is_empty:
+        if self._config.drain and worker.is_empty:
             if worker.is_idle:
                 return ENDED
             worker.dispatcher.wake()  # does what it finished allow something else?
         return None
 
-    def _ending_hung(self, worker: Worker) -> int | None:
+    def _ending_unresponsive(self, worker: Worker) -> int | None:
         """A handler hangs, or an executor cannot go on: let the others finish, then
         end, so that it ends, too."""
         now = time.monotonic()
-        if self._hung_since is None:
-            self._hung_since = now
-            self._roster.write(self._seat, condemned=1)
+        if self._unresponsive_since is None:
+            self._unresponsive_since = now
+            self._process_table.write(self._entry, condemned=1)
             self._begin_to_end(worker)
-        if worker.only_hung_are_left or now > self._hung_since + conf.grace:
+        if worker.only_unresponsive_left or now > self._unresponsive_since + conf.grace:
             return REPLACE
         return None
 

@@ -21,7 +21,7 @@ from django_jobqueue.admin.verbs.drafts import draft
 from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
 from django_jobqueue.operations import bulk, bulk_counting, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.store import outcome
+from django_jobqueue.store.bulk import results
 from tests.admin.conftest import LogIn
 from tests.admin.pages import (
     Page,
@@ -798,7 +798,7 @@ def test_a_rate_is_shown_once_there_is_time_enough(
 def test_counts_of_what_became_of_many_jobs_are_at_least_so_many(
     anna: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outcome, "CAP", 3)
+    monkeypatch.setattr(results, "CAP", 3)
     many(2)
     id = started()
     bulk_steps.step(id, look=9)

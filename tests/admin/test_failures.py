@@ -129,7 +129,7 @@ def test_the_list_has_the_figures_of_each_group(anna: Client) -> None:
 def test_counts_stop_where_they_would_cost(
     anna: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("store.failure_figures", "admin.failures.failure_list"):
+    for name in ("store.reading.failure_stats", "admin.failures.failure_list"):
         monkeypatch.setattr(f"django_jobqueue.{name}.MOST_COUNTED", 2)
         monkeypatch.setattr(f"django_jobqueue.{name}.MOST_LOOKED_AT", 2)
     pay = group()
@@ -290,7 +290,7 @@ def test_the_page_says_whom_it_meets(anna: Client) -> None:
 def test_only_the_newest_failures_are_broken_down(
     anna: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("store.failure_figures", "admin.failures.failure_page"):
+    for name in ("store.reading.failure_stats", "admin.failures.failure_page"):
         monkeypatch.setattr(f"django_jobqueue.{name}.MOST_BROKEN_DOWN", 2)
     pay = group()
     failure(pay, release="old", finished_at=ago(days=1))

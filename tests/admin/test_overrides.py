@@ -15,7 +15,7 @@ from django_jobqueue.models import JobType
 from django_jobqueue.store.connection import OwnConnection
 from tests.admin.pages import confirm, get, page_of, post, select
 from tests.admin.scene import ADD, FAIL, ONCE, Scene
-from tests.store.meanwhile import Ear
+from tests.store.meanwhile import Hearing
 
 EMPTY = {
     "priority_override": "",
@@ -69,7 +69,7 @@ def test_workers_are_told_of_an_override_at_once(
     user = get_user_model().objects.create_superuser("anna", "", "x")
     client = Client()
     client.force_login(user)
-    ear = Ear(other)
+    ear = Hearing(other)
     post(client, page_of("jobtype", FAIL), {**EMPTY, "priority_override": "3"})
     assert ear.heard() == ["t:"]
 

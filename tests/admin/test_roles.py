@@ -9,8 +9,8 @@ from django.test import Client
 
 from django_jobqueue.management.jobqueue.roles import ROLES
 from django_jobqueue.operations import bulk
-from django_jobqueue.store.bulk_skips import planned
-from django_jobqueue.store.operations import Options
+from django_jobqueue.store.bulk.operation_rows import Options
+from django_jobqueue.store.bulk.skips import planned
 from tests.admin.conftest import LogIn
 from tests.admin.endpoints import ALL, Endpoint, Keys, keys_of, said
 from tests.admin.scene import Scene

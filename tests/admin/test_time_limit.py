@@ -94,7 +94,7 @@ def test_a_lower_limit_stands(
 ) -> None:
     seen = []
     monkeypatch.setattr(
-        ArchivedJobAdmin, "dress", lambda *args: seen.append(limit()) or args[-1]
+        ArchivedJobAdmin, "annotate", lambda *args: seen.append(limit()) or args[-1]
     )
     monkeypatch.setattr(ArchivedJobAdmin, "list_display", ("pk",))
     for before, within in {"50ms": "50ms", "7s": "100ms", "0": "100ms"}.items():

@@ -30,8 +30,8 @@ def reasons(rf: Any, admin_user: Any) -> Any:
         request = rf.get("/")
         request.user = admin_user
         job = QueuedJob.objects.select_related("job_type").get(pk=id)
-        (dressed,) = site._registry[QueuedJob].dress(request, [job])
-        found: list[str] = dressed.around.why
+        (dressed,) = site._registry[QueuedJob].annotate(request, [job])
+        found: list[str] = dressed.row_context.why
         return found
 
     return reasons

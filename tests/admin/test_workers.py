@@ -41,9 +41,11 @@ def running(id: int, count: int = 1, job_type: str = ADD, **columns: Any) -> lis
     ]
 
 
-def answered(id: int, *stacks: dict[str, Any], inquiry: int = 1, **more: Any) -> None:
+def answered(
+    id: int, *stacks: dict[str, Any], stack_request: int = 1, **more: Any
+) -> None:
     """What a worker said when it was asked where it is."""
-    said = {"inquiry": inquiry, "stacks": stacks, "left_out": 0, **more}
+    said = {"inquiry": stack_request, "stacks": stacks, "left_out": 0, **more}
     at = {"at": timezone.now().isoformat()}
     Worker.objects.filter(pk=id).update(answer={**at, **said})
 
@@ -187,9 +189,11 @@ def test_where_is_it_now(anna: Client, scene: Scene) -> None:
     assert "has not answered yet." in get(anna, address).text
     assert [entry.object_id for entry in LogEntry.objects.all()] == [str(id)]
 
-    inquiry = Worker.objects.get(pk=id).request["inquiry"]
+    stack_request = Worker.objects.get(pk=id).request["inquiry"]
     told = {"job_id": str(job), "job_type": ADD, "seconds": 240.5, "stack": STACK}
-    answered(id, told, {"thread": "completer", "stack": ""}, inquiry=inquiry)
+    answered(
+        id, told, {"thread": "completer", "stack": ""}, stack_request=stack_request
+    )
     page = get(anna, address)
     assert "has not answered yet." not in page.text
     assert f"{ADD} ran for 4 m 00 s" in page.text

@@ -24,7 +24,7 @@ class Module:
 
     @property
     def name(self) -> str:
-        """Its dotted name: django_jobqueue.store.insert."""
+        """Its dotted name: django_jobqueue.store.queue.insert."""
         parts = Path(self.path).with_suffix("").parts
         kept = parts[:-1] if parts[-1] == "__init__" else parts
         return ".".join((PACKAGE.name, *kept))

@@ -37,7 +37,7 @@ BY_NAME = {
         "import_string",
         "execution/middleware_chain.py",
     ): "settings and code do",
-    ("import_module", "checks.py"): "the settings name middleware",
+    ("import_module", "checks/__init__.py"): "the settings name middleware",
 }
 
 
@@ -128,11 +128,11 @@ def test_a_project_has_the_checks_and_the_jobs_of_the_app_after_its_start() -> N
     """Whatever else imports them here."""
     done = python(
         SET_UP.replace(
-            "{NAME}", "{'django_jobqueue.checks', 'django_jobqueue.follower_checks'}"
+            "{NAME}", "{'django_jobqueue.checks', 'django_jobqueue.checks.followers'}"
         )
     )
     assert (done.stdout, done.stderr) == (
-        "['django_jobqueue.checks', 'django_jobqueue.follower_checks']\n"
+        "['django_jobqueue.checks', 'django_jobqueue.checks.followers']\n"
         "['jobqueue.bulk']\n",
         "",
     )

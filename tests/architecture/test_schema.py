@@ -49,15 +49,15 @@ ALWAYS = COPIED | {"status", "finished_at"}
 ERROR = {"error_class", "error_message", "fingerprint"}
 LIMIT = {"effective_max_attempts"}
 ARCHIVING = {
-    "store/finish.py SUCCEED": ALWAYS | STARTED | {"result"},
-    "store/finish.py END": ALWAYS | STARTED | ERROR | LIMIT,
-    "store/rescue.py RESCUE": ALWAYS | STARTED | ERROR | LIMIT,
-    "store/rescue.py TAKE_OVER": ALWAYS | STARTED | ERROR | LIMIT,
-    "store/cancel.py CANCEL": ALWAYS | LIMIT | {"error_message"},
-    "store/fail.py FAIL": ALWAYS | LIMIT | {"error_message"},
-    "store/release.py RELEASE": ALWAYS | LIMIT | {"error_message"},
-    "store/release.py RECOVER": ALWAYS | LIMIT | {"error_message"},
-    "store/expire.py EXPIRE": ALWAYS | LIMIT,
+    "store/queue/finish.py SUCCEED": ALWAYS | STARTED | {"result"},
+    "store/queue/finish.py END": ALWAYS | STARTED | ERROR | LIMIT,
+    "store/queue/rescue.py RESCUE": ALWAYS | STARTED | ERROR | LIMIT,
+    "store/queue/rescue.py TAKE_OVER": ALWAYS | STARTED | ERROR | LIMIT,
+    "store/control/cancel.py CANCEL": ALWAYS | LIMIT | {"error_message"},
+    "store/control/fail.py FAIL": ALWAYS | LIMIT | {"error_message"},
+    "store/queue/release.py RELEASE": ALWAYS | LIMIT | {"error_message"},
+    "store/queue/release.py RECOVER": ALWAYS | LIMIT | {"error_message"},
+    "store/queue/expire.py EXPIRE": ALWAYS | LIMIT,
 }
 
 
@@ -149,7 +149,10 @@ def test_every_archiving_writes_the_same_of_a_job(name: str) -> None:
 
 def test_there_is_no_other_way_into_the_archive() -> None:
     into = {name for name, table, _ in inserted() if table == "jobqueue_archivedjob"}
-    assert into == {*ARCHIVING, "store/insert.py TRY_ARCHIVE"}  # rolled back at once
+    assert into == {
+        *ARCHIVING,
+        "store/queue/insert.py TRY_ARCHIVE",
+    }  # rolled back at once
 
 
 @pytest.mark.parametrize("name", ARCHIVING)

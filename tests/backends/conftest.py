@@ -12,7 +12,7 @@ import django
 import pytest
 from asgiref.sync import async_to_sync
 
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.worker import Worker
 from tests.conftest import eventually
 from tests.sample import tasks
@@ -23,7 +23,7 @@ LOGGER = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
 @contextmanager
 def working() -> Iterator[Worker]:
     """A worker whose loops run in threads, until the end."""
-    worker = Worker(Plan(threads=2, async_slots=10))
+    worker = Worker(WorkerConfig(threads=2, async_slots=10))
     worker.register()
     worker.build()
     worker.start()

@@ -8,8 +8,8 @@ import pytest
 
 from django_jobqueue.backends import task
 from django_jobqueue.backends.compat import task_backends
-from django_jobqueue.backends.declared import policy_for
 from django_jobqueue.backends.parameters import TaskParameters
+from django_jobqueue.backends.task_declarations import policy_for
 
 RETRIES = {"max_attempts": 5, "backoff": 60, "retry_for": (OSError,)}
 

@@ -20,8 +20,8 @@ from django_jobqueue.backends.compat import (
     task_started,
 )
 from django_jobqueue.models import Failure, QueuedJob
-from django_jobqueue.store import expire, rescue
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue import expire, rescue
 from tests.conftest import HandDriven, archived
 from tests.sample import tasks
 

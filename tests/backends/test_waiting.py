@@ -61,7 +61,7 @@ def test_a_job_that_ends_while_somebody_waits_is_told() -> None:
 def test_a_job_that_is_cancelled_is_over_too() -> None:
     job = jobs.add.enqueue(1)
     thread, found = in_thread(lambda: wait(job.id))
-    eventually(lambda: queued()[0].awaited and awaiting._ear.hears)
+    eventually(lambda: queued()[0].awaited and awaiting._listener.hears)
     cancel([job.id])
     thread.join()
     assert found[0].status == "cancelled"
@@ -72,7 +72,7 @@ def test_a_job_that_is_over_is_not_waited_for(worker: HandDriven) -> None:
     job = jobs.add.enqueue(1)
     worker.work()
     assert wait(job.id, timeout=0).status == "succeeded"
-    assert awaiting._ear._listener is None
+    assert awaiting._listener._listener is None
 
 
 @pytest.mark.usefixtures("transactional_db")
@@ -80,7 +80,7 @@ def test_a_wait_ends_at_its_timeout_and_leaves_no_connection() -> None:
     job = jobs.add.enqueue(1)
     with pytest.raises(TimeoutError, match="is not over yet"):
         wait(job.id, timeout=0.05)
-    assert awaiting._ear._waiting == {}
+    assert awaiting._listener._waiting == {}
     other = OwnConnection("tests")
     ask = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobqueue wait'"
     eventually(lambda: other.fetch(ask) == [], what="the connection to be closed")
@@ -150,7 +150,7 @@ async def test_many_wait_in_one_event_loop() -> None:
     with working():
         done = await asyncio.gather(*waits)
     assert [job.result for job in done] == list(range(10))
-    assert awaiting._ear._waiting == {}
+    assert awaiting._listener._waiting == {}
 
 
 @pytest.mark.usefixtures("transactional_db")

@@ -27,9 +27,9 @@ from django_jobqueue.checks import (
     check_modules,
     check_settings,
 )
+from django_jobqueue.checks.followers import check_followers, check_followers_exist
 from django_jobqueue.conf import Conf
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.follower_checks import check_followers, check_followers_exist
 from tests.architecture.source import ROOT
 from tests.checks.databases import database
 from tests.sample import jobs

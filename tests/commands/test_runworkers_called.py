@@ -103,7 +103,7 @@ from django.core.management import call_command
 from django_jobqueue.host.supervisor import Supervisor
 
 def fail(self):
-    if any(seat.worker for seat in self.roster):
+    if any(entry.worker for entry in self.process_table):
         raise RuntimeError("a supervisor of the tests")
 
 Supervisor._proceed = fail

@@ -45,7 +45,17 @@ def test_workers_are_listed_with_what_they_are_asked() -> None:
     worker("web-3:3", state="stopped")
     heading, *lines = jobqueue("workers").out.splitlines()
     assert heading.split() == [
-        *("Id", "Worker", "State", "Asked", "to", "Running", "Slots", "Memory", "Age"),
+        *(
+            "Id",
+            "Worker",
+            "State",
+            "Asked",
+            "to",
+            "Running",
+            "Slots",
+            "Memory",
+            "Age",
+        ),
         *("Release", "Queues"),
     ]
     assert lines[0].split()[:4] == [str(one.pk), "web-1:1", "running", "drain"]

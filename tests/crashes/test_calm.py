@@ -88,9 +88,11 @@ def test_a_calm_worker_that_is_stopped_is_killed_and_replaced(
     assert "is stopped (SIGSTOP); killing it" in calm.output
 
 
-def test_a_calm_host_goes_on_when_its_keeper_is_killed(calm: RunWorkers) -> None:
-    (keeper,) = set(children(calm.process.pid)) - set(calm.workers())
-    kill(keeper)
+def test_a_calm_host_goes_on_when_its_maintenance_process_is_killed(
+    calm: RunWorkers,
+) -> None:
+    (maintenance,) = set(children(calm.process.pid)) - set(calm.workers())
+    kill(maintenance)
     eventually(lambda: "starting another" in calm.output)
     jobs.add.enqueue(1)
     eventually(archived)

@@ -9,10 +9,10 @@ import pytest
 from django.db import connection
 
 from django_jobqueue.conf import conf
-from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import Failure, Worker
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import RunWorkers, archived, eventually, queued
 from tests.crashes.test_kills import all_archived, starts
@@ -98,7 +98,10 @@ def test_a_rescuer_that_sees_the_clock_being_set_waits_until_all_have_renewed(
     own = OwnConnection("tests")
     worker = register(own, lease=conf.lease)
     made = Rescuer(
-        own, Prospects(own, Plan()), alone=lambda at: None, buried=lambda n: None
+        own,
+        DeadlineWatch(own, WorkerConfig()),
+        alone=lambda at: None,
+        buried=lambda n: None,
     )
     made._patient_until = 0.0
     made.tick()

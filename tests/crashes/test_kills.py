@@ -299,11 +299,13 @@ def test_a_stopped_worker_process_is_killed_and_its_jobs_run_elsewhere(
     assert is_gone(pid)
 
 
-def test_a_killed_keeper_is_replaced(runworkers: Run, journal: str) -> None:
+def test_a_killed_maintenance_process_is_replaced(
+    runworkers: Run, journal: str
+) -> None:
     run = runworkers("--threads", "1", "--lease", "2")
     (pid,) = run.started()
-    keeper = next(child for child in children(run.process.pid) if child != pid)
-    kill(keeper)
+    maintenance = next(child for child in children(run.process.pid) if child != pid)
+    kill(maintenance)
     jobs.write.enqueue(journal, "a", seconds=4.0)  # longer than the lease
 
     eventually(all_archived(1))
@@ -328,14 +330,17 @@ def test_a_host_that_lost_all_its_processes_at_once_starts_them_again(
     assert run.stop() == 0
 
 
-def test_a_stopped_keeper_is_killed_and_replaced(runworkers: Run, journal: str) -> None:
+def test_a_stopped_maintenance_process_is_killed_and_replaced(
+    runworkers: Run, journal: str
+) -> None:
     run = runworkers("--threads", "1")
     (pid,) = run.started()
-    keeper = next(child for child in children(run.process.pid) if child != pid)
-    os.kill(keeper, signal.SIGSTOP)
+    maintenance = next(child for child in children(run.process.pid) if child != pid)
+    os.kill(maintenance, signal.SIGSTOP)
 
     eventually(lambda: "starting another" in run.output)
-    assert f"The keeper {keeper} is stopped (SIGSTOP); killing it" in run.output
+    killed = f"The maintenance process {maintenance} is stopped (SIGSTOP); killing it"
+    assert killed in run.output
     assert run.workers() == [pid]
     jobs.write.enqueue(journal, "a")
     eventually(all_archived(1))

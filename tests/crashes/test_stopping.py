@@ -198,10 +198,14 @@ def test_a_hanging_handler_is_timed_out_and_its_slot_comes_back(
 
     eventually(all_archived(2))
     by_type = {job.job_type_id: job for job in archived()}
-    hung = by_type["tests.sample.hang"]
-    assert (hung.status, hung.attempts, hung.crashes) == ("failed", 2, 0)
-    assert hung.error_class == "django_jobqueue.exceptions.JobTimeout"
-    assert "did not stop when told" in hung.error_message
+    unresponsive = by_type["tests.sample.hang"]
+    assert (unresponsive.status, unresponsive.attempts, unresponsive.crashes) == (
+        "failed",
+        2,
+        0,
+    )
+    assert unresponsive.error_class == "django_jobqueue.exceptions.JobTimeout"
+    assert "did not stop when told" in unresponsive.error_message
     assert starts(journal)["hang"] == 2
     assert by_type["tests.sample.write"].status == "succeeded"
 

@@ -11,8 +11,8 @@ from django.db import connection
 from django_jobqueue.search import SearchError, parse
 from django_jobqueue.search.selection import Selection, Table
 from django_jobqueue.search.terms import qualifiers
-from django_jobqueue.store import data_index
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading import data_index
 from tests.docs.pages import pages
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -67,7 +67,7 @@ def test_whoever_builds_the_documentation_has_what_it_imports() -> None:
 
 
 def test_every_check_is_described() -> None:
-    names = ("checks.py", "follower_checks.py", "misnamed_settings.py")
+    names = ("checks/__init__.py", "checks/followers.py", "conf/misnamed_settings.py")
     files = (*names, "backends/configured.py")
     source = "".join((ROOT / "django_jobqueue" / f).read_text() for f in files)
     described = re.findall(r"^### (\S+)$", pages()["docs/reference/checks.md"], re.M)
@@ -78,7 +78,7 @@ def test_every_error_is_described() -> None:
     page = pages()["docs/reference/errors.md"]
     for name, value in vars(exceptions).items():
         if isinstance(value, type) and issubclass(value, Exception):
-            assert f"`{name}" in page or name in ("JobQueueError", "HandlerWord"), name
+            assert f"`{name}" in page or name in ("JobQueueError", "JobControl"), name
 
 
 def test_every_public_name_is_described() -> None:
@@ -126,6 +126,7 @@ def test_every_file_that_a_page_names_is_there() -> None:
         ("Imports point down", "## The rooms"),
         ("Inside a worker", "`workers/`, from top to bottom:"),
         ("Inside a host", "`host/`, from top to bottom:"),
+        ("Inside the store", "`store/`, from top to bottom:"),
     ],
 )
 def test_a_drawing_of_the_rooms_is_the_contract_of_imports(

@@ -11,8 +11,9 @@ from django.test import override_settings
 from django_jobqueue import operations
 from django_jobqueue.embedded import supervisor
 from django_jobqueue.models import QueuedJob, Worker
-from django_jobqueue.store import rescue, workers
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue import rescue
 from tests.conftest import archived, eventually, queued
 from tests.embedded.conftest import Start
 from tests.sample import jobs
@@ -30,12 +31,12 @@ def _short_lease() -> Iterator[None]:
 def give_up(own: OwnConnection) -> None:
     """What another host does when this one does not renew its lease."""
     own.run("UPDATE jobqueue_worker SET lease_until = now() - interval '1 second'")
-    (lost,) = workers.give_up(own)
+    (lost,) = worker_rows.give_up(own)
     rescue.rescue(own, [lost], crashed=True, reason="its lease lapsed")
 
 
 @pytest.mark.parametrize(
-    "name", ["renewer", "keeper", "completer", "dispatcher", "listener"]
+    "name", ["renewer", "maintenance", "completer", "dispatcher", "listener"]
 )
 def test_a_worker_without_room_for_one_of_its_threads_is_started_again(
     start: Start, monkeypatch: pytest.MonkeyPatch, name: str
@@ -104,16 +105,16 @@ def test_a_handler_that_hangs_is_timed_out_and_gives_its_slot_back_when_it_ends(
     with override_settings(JOBQUEUE={"CANCEL_GRACE": 0.1}):
         worker = start(threads=1, async_slots=0)
         jobs.hang_until.enqueue("gate")
-        (hung,) = eventually(lambda: archived())
-        assert (hung.status, hung.attempts) == ("failed", 1)
-        assert "so its thread was given up" in hung.error_message
+        (unresponsive,) = eventually(lambda: archived())
+        assert (unresponsive.status, unresponsive.attempts) == ("failed", 1)
+        assert "so its thread was given up" in unresponsive.error_message
         assert "its slot is lost until it ends" in caplog.text
         jobs.add.enqueue(1)
         assert len(queued(status="queued")) == 1  # there is no slot
         gate.set()
         eventually(lambda: len(archived()) == 2)
         worker.wait_idle()
-    assert archived(id=hung.id)[0].status == "failed"
+    assert archived(id=unresponsive.id)[0].status == "failed"
 
 
 def test_a_job_that_must_run_alone_does_so_with_no_other_beside_it(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from django_jobqueue.stats.kept import Kept
+from django_jobqueue.stats.cached import CachedValue
 
 
 def test_what_was_read_is_kept_by_its_name() -> None:
-    kept: Kept[int] = Kept()
+    kept: CachedValue[int] = CachedValue()
     numbers = iter(range(9))
 
     def read() -> int:
@@ -22,7 +22,7 @@ def test_what_was_read_is_kept_by_its_name() -> None:
 
 
 def test_what_cannot_be_read_is_not_kept() -> None:
-    kept: Kept[int] = Kept()
+    kept: CachedValue[int] = CachedValue()
 
     def fail() -> int:
         raise LookupError

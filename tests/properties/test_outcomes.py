@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from django_jobqueue import Cancel, Fail, JobTimeout, Retry, Snooze
 from django_jobqueue.domain.policy import Policy
-from django_jobqueue.domain.retry_decision import Asked, Outcome, Verb, decide
+from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb, decide
 from django_jobqueue.domain.states import AttemptEnd, Delivery
 from django_jobqueue.retries import LONGEST, POLICIES, Backoff, wait_before_next
 from tests.properties import values
@@ -54,7 +54,7 @@ def test_every_decision_is_consistent(
     policy: Policy,
     attempt: int,
     max_attempts: int | None,
-    asked: Asked,
+    asked: StopReason,
 ) -> None:
     outcome = decide(
         error, policy=policy, attempt=attempt, max_attempts=max_attempts, asked=asked
@@ -73,7 +73,7 @@ def test_every_decision_is_consistent(
 
 
 def check_words(
-    error: BaseException | None, outcome: Outcome, asked: Asked, once: bool
+    error: BaseException | None, outcome: Outcome, asked: StopReason, once: bool
 ) -> None:
     """What the four words, and what the handler was told, have to do with it."""
     if isinstance(error, Fail):
@@ -83,13 +83,13 @@ def check_words(
     if outcome.verb is Verb.SNOOZE:
         assert isinstance(error, Snooze)
     if outcome.verb is Verb.RELEASE:
-        assert asked is Asked.STOP
+        assert asked is StopReason.STOP
         assert isinstance(error, TOLD)
     if outcome.verb is Verb.CANCEL:
-        assert isinstance(error, Cancel) or asked is Asked.CANCEL
-        assert asked is not Asked.STOP
+        assert isinstance(error, Cancel) or asked is StopReason.CANCEL
+        assert asked is not StopReason.STOP
     if outcome.end is AttemptEnd.TIMED_OUT:
-        assert isinstance(error, JobTimeout) or asked is Asked.TIME_OUT
+        assert isinstance(error, JobTimeout) or asked is StopReason.TIME_OUT
     if isinstance(error, Retry) and outcome.verb is Verb.RETRY and error.after:
         assert outcome.wait == max(error.after, timedelta(0))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from django_jobqueue import Cancel, Fail, InvalidArguments, JobTimeout, Retry, Snooze
 from django_jobqueue.domain.policy import Policy
-from django_jobqueue.domain.retry_decision import Asked
+from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.retries import LONGEST, POLICIES
 
@@ -76,7 +76,7 @@ policies = st.builds(
 )
 attempts = st.integers(1, 12) | st.integers(1, 10**9)
 max_attempts = st.none() | st.integers(1, 10)
-asked = st.sampled_from(Asked)
+asked = st.sampled_from(StopReason)
 
 
 class Weird(Exception):

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from django_jobqueue.host.maintenance.maintenance_process import Keeper
+from django_jobqueue.host.maintenance.maintenance_process import MaintenanceProcess
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.processes import identity
@@ -29,7 +29,7 @@ def install() -> None:
     if host := os.environ.get("SAMPLE_HOST"):
         identity.host = lambda: host
     if fault := os.environ.get("SAMPLE_KEEPERS"):
-        _spoil_keepers(*fault.split())
+        _spoil_maintenance(*fault.split())
     if count := int(os.environ.get("SAMPLE_FORKS_FAIL", 0)):
         _spoil_forks(count)
     if os.environ.get("SAMPLE_FORKS"):
@@ -53,15 +53,15 @@ def _kill_before(word: str) -> None:
 
 
 STEPS: dict[str, tuple[type, str]] = {
-    "getting_ready": (Keeper, "_get_ready"),
+    "getting_ready": (MaintenanceProcess, "_get_ready"),
     "renewing": (Renewer, "tick"),
     "burying": (Rescuer, "report"),
 }
 
 
-def _spoil_keepers(how: str, step: str, first: str, last: str, file: str) -> None:
-    """Let the keepers with these numbers end at a step: "kill" or "raise". Each adds a
-    byte to the file."""
+def _spoil_maintenance(how: str, step: str, first: str, last: str, file: str) -> None:
+    """Let the maintenance processes with these numbers end at a step: "kill" or
+    "raise". Each adds a byte to the file."""
 
     @cache
     def number(pid: int) -> int:
@@ -75,7 +75,7 @@ def _spoil_keepers(how: str, step: str, first: str, last: str, file: str) -> Non
     def spoilt(*args: Any) -> Any:
         if int(first) <= number(os.getpid()) <= int(last):
             if how == "raise":
-                raise RuntimeError("a keeper of the tests")
+                raise RuntimeError("a maintenance process of the tests")
             os.kill(os.getpid(), signal.SIGKILL)
         return original(*args)
 

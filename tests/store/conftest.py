@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 from django.db import connections
 
-from django_jobqueue.store import insert
 from django_jobqueue.store.connection import FINISHING, OwnConnection
-from tests.store.meanwhile import Background, Ear, submit
+from django_jobqueue.store.queue import insert
+from tests.store.meanwhile import Background, Hearing, submit
 from tests.store.rows import register
 
 
@@ -37,9 +37,9 @@ def finishing(transactional_db: None) -> Iterator[OwnConnection]:
 
 
 @pytest.fixture
-def ear(other: OwnConnection) -> Ear:
+def ear(other: OwnConnection) -> Hearing:
     """Hears notifications, on the connection ``other``."""
-    return Ear(other)
+    return Hearing(other)
 
 
 @pytest.fixture

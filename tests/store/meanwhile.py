@@ -94,7 +94,7 @@ def _and_close(function: Callable[[], Any]) -> Any:
         connections.close_all()
 
 
-class Ear:
+class Hearing:
     """Hears what is notified."""
 
     def __init__(self, db: OwnConnection) -> None:

@@ -10,9 +10,9 @@ from django_jobqueue.domain.failures import Failure
 from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.domain.states import AttemptEnd
-from django_jobqueue.store import finish
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.store.queue import finish
+from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.rows import ClaimedJob
 
 RAN = 2.0  # seconds

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 from django_jobqueue.store.connection import OwnConnection, Params
-from django_jobqueue.store.hot import HotStatement, Prepared
+from django_jobqueue.store.prepared import Prepared, PreparedStatement
 
 HOT = "jobqueue_queuedjob"
 
@@ -87,7 +87,7 @@ def plan_of(db: OwnConnection, statement: str, params: Params) -> Plan:
     with db.raw() as connection, connection.transaction(force_rollback=True):
         # Past psycopg, which would forget what it has prepared.
         connection.pgconn.exec_(b"SAVEPOINT before")
-        if isinstance(statement, HotStatement):
+        if isinstance(statement, PreparedStatement):
             hot = Prepared(connection, statement)
             hot.rows(connection, params)
             name = hot.name

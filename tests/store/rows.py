@@ -11,11 +11,12 @@ from django.utils import timezone
 
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from django_jobqueue.store import claim, workers
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import Database, OwnConnection
-from django_jobqueue.store.marks import LaneMark
+from django_jobqueue.store.queue import claim
+from django_jobqueue.store.queue.lane_marks import LaneMark
 from django_jobqueue.store.rows import ClaimedJob, Lane
-from django_jobqueue.store.workers import NewWorker
+from django_jobqueue.store.worker_rows import NewWorker
 
 ADD = "tests.sample.add"
 LIMITED = "tests.sample.write_limited"  # two at a time
@@ -87,7 +88,7 @@ def register(db: Database, name: str = "host:1", **values: Any) -> int:
             **values,
         }
     )
-    return workers.register(db, new, lease)
+    return worker_rows.register(db, new, lease)
 
 
 def claimed(

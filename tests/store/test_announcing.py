@@ -13,11 +13,11 @@ from django.db.backends.postgresql.psycopg_any import IsolationLevel
 
 from django_jobqueue import enqueue, enqueue_many
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.store import insert
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.workers import set_listening
+from django_jobqueue.store.queue import insert
+from django_jobqueue.store.worker_rows import set_listening
 from tests.sample import jobs
-from tests.store.meanwhile import Ear
+from tests.store.meanwhile import Hearing
 from tests.store.rows import register
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -52,7 +52,7 @@ def sql(statement: str) -> None:
 
 
 @pytest.fixture
-def idle(own: OwnConnection, ear: Ear) -> Callable[[], None]:
+def idle(own: OwnConnection, ear: Hearing) -> Callable[[], None]:
     """A worker becomes idle, and says so."""
     worker = register(own)
     return lambda: set_listening(own, worker, True)
@@ -60,7 +60,7 @@ def idle(own: OwnConnection, ear: Ear) -> Callable[[], None]:
 
 @pytest.mark.parametrize("what", ENQUEUES)
 def test_who_becomes_idle_after_the_insert_is_notified_at_the_commit(
-    what: str, idle: Callable[[], None], ear: Ear
+    what: str, idle: Callable[[], None], ear: Hearing
 ) -> None:
     with transaction.atomic():
         ENQUEUES[what]()
@@ -72,7 +72,7 @@ def test_who_becomes_idle_after_the_insert_is_notified_at_the_commit(
 @pytest.mark.parametrize("is_idle", [True, False])
 @pytest.mark.parametrize("what", ENQUEUES)
 def test_a_statement_by_itself_notifies_whoever_is_idle(
-    what: str, is_idle: bool, idle: Callable[[], None], ear: Ear
+    what: str, is_idle: bool, idle: Callable[[], None], ear: Hearing
 ) -> None:
     if is_idle:
         idle()
@@ -80,7 +80,7 @@ def test_a_statement_by_itself_notifies_whoever_is_idle(
     assert set(ear.heard()) == ({NEWS} if is_idle else set())
 
 
-def test_nobody_is_notified_while_nobody_is_idle(ear: Ear) -> None:
+def test_nobody_is_notified_while_nobody_is_idle(ear: Hearing) -> None:
     with transaction.atomic():
         for enqueue_ in ENQUEUES.values():
             enqueue_()
@@ -109,7 +109,7 @@ def test_one_job_of_a_transaction_announces_all_of_its_kind() -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 def test_an_announcement_that_is_rolled_back_is_made_again(
-    known: bool, idle: Callable[[], None], ear: Ear
+    known: bool, idle: Callable[[], None], ear: Hearing
 ) -> None:
     idle()
     if known:
@@ -133,7 +133,7 @@ def test_an_announcement_that_is_rolled_back_is_made_again(
 
 
 def test_a_job_that_was_there_already_announces_nothing(
-    idle: Callable[[], None], ear: Ear
+    idle: Callable[[], None], ear: Hearing
 ) -> None:
     index = jobs.index.using(priority=5)
     index.enqueue(1)
@@ -145,7 +145,7 @@ def test_a_job_that_was_there_already_announces_nothing(
 
 
 def test_transactions_without_a_block_of_djangos_announce_each(
-    idle: Callable[[], None], ear: Ear
+    idle: Callable[[], None], ear: Hearing
 ) -> None:
     idle()
     connection.set_autocommit(False)
@@ -161,7 +161,7 @@ def test_transactions_without_a_block_of_djangos_announce_each(
 
 @pytest.mark.parametrize("seconds", [0.0, 0.2])
 def test_a_transaction_that_sees_the_past_notifies_if_it_took_its_time(
-    seconds: float, idle: Callable[[], None], ear: Ear
+    seconds: float, idle: Callable[[], None], ear: Hearing
 ) -> None:
     connections["default"].ensure_connection()
     raw = connections["default"].connection

@@ -15,9 +15,9 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.operations import bulk, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.store import bulk as store_bulk
-from django_jobqueue.store import bulk_skips, bulk_window
-from django_jobqueue.store.bulk_skips import planned
+from django_jobqueue.store.bulk import chunk as store_bulk
+from django_jobqueue.store.bulk import skips, window
+from django_jobqueue.store.bulk.skips import planned
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection, Params
 from tests.store.meanwhile import (
     Background,
@@ -92,7 +92,7 @@ def test_a_pause_waits_for_the_chunk_at_hand(
 ) -> None:
     id = replaying(20)
     with open_transaction(own) as db:
-        operation = store_bulk.operations.lock(db, id)
+        operation = store_bulk.operation_rows.lock(db, id)
         assert operation is not None
         store_bulk.chunk(db, operation, look=5)
         pausing = background(partial(bulk.pause, id))
@@ -105,7 +105,7 @@ def test_a_pause_waits_for_the_chunk_at_hand(
 def test_a_chunk_that_is_not_committed_never_was(own: OwnConnection) -> None:
     id = replaying(20)
     with rolled_back(own), open_transaction(own) as db:
-        operation = store_bulk.operations.lock(db, id)
+        operation = store_bulk.operation_rows.lock(db, id)
         assert operation is not None
         assert store_bulk.chunk(db, operation, look=5).changed == 5
     row = BulkOperation.objects.get()
@@ -226,7 +226,7 @@ def test_a_job_that_changes_after_it_was_found_is_left_alone(
     assert bulk.start(id)
     update = f"UPDATE jobqueue_queuedjob SET {change} WHERE id = %(id)s"
     with open_transaction(own) as db:
-        operation = store_bulk.operations.lock(db, id)
+        operation = store_bulk.operation_rows.lock(db, id)
         assert operation is not None
         meanwhile = Interrupted(db, lambda: other.run(update, {"id": first}))
         done = store_bulk.chunk(meanwhile, operation, look=5)  # type: ignore[arg-type]
@@ -267,7 +267,7 @@ def test_a_job_that_is_pruned_after_it_was_found_is_counted_as_changed(
     assert bulk.start(id)
     delete = "DELETE FROM jobqueue_archivedjob WHERE id = %(id)s"
     with open_transaction(own) as db:
-        operation = store_bulk.operations.lock(db, id)
+        operation = store_bulk.operation_rows.lock(db, id)
         assert operation is not None
         meanwhile = Interrupted(db, lambda: other.run(delete, {"id": first}))
         done = store_bulk.chunk(meanwhile, operation, look=5)  # type: ignore[arg-type]
@@ -307,11 +307,11 @@ def test_an_operation_that_is_not_at_work_is_not_handed_over(
 @pytest.mark.parametrize(
     ("statement", "params"),
     [
-        (bulk_skips.REPLAYED, {}),
-        (bulk_skips.PRUNED, {"cutoff": ago(0), "horizon": "1000"}),
+        (skips.REPLAYED, {}),
+        (skips.PRUNED, {"cutoff": ago(0), "horizon": "1000"}),
         (
-            bulk_window.ARCHIVED.format(
-                position=bulk_window.ARCHIVED_POSITION,
+            window.ARCHIVED.format(
+                position=window.ARCHIVED_POSITION,
                 indexed="jobqueue_archivedjob.status = 'failed'",
                 rest="true",
             ),
@@ -337,7 +337,7 @@ def test_no_statement_reads_a_whole_table_or_sorts_it(
     to_the_end(BulkOperation.objects.get().pk, 1_000)
     ids = list(ArchivedJob.objects.values_list("pk", flat=True)[:500])
     with transaction.atomic(), connection.cursor() as cursor:
-        bulk_window.pin(DjangoDatabase())
+        window.pin(DjangoDatabase())
         cursor.execute(f"EXPLAIN {statement}", {**params, "ids": ids})
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert "Seq Scan on jobqueue_queuedjob" not in plan

@@ -10,9 +10,14 @@ import pytest
 from django.utils import timezone
 
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
-from django_jobqueue.store import cancel
 from django_jobqueue.store.connection import OwnConnection
-from tests.store.meanwhile import Background, Ear, open_transaction, until_waiting
+from django_jobqueue.store.control import cancel
+from tests.store.meanwhile import (
+    Background,
+    Hearing,
+    open_transaction,
+    until_waiting,
+)
 from tests.store.outcomes import came_to, held_by, report, succeeded
 from tests.store.rows import ago, archive, archived_job, claimed, make, queued_job
 from tests.store.test_finish import KEPT, seen
@@ -54,7 +59,7 @@ def test_whatever_a_queued_job_waits_for_it_can_be_cancelled(
 
 
 def test_a_running_job_is_asked_to_stop(
-    own: OwnConnection, ear: Ear, holder: int
+    own: OwnConnection, ear: Hearing, holder: int
 ) -> None:
     id = make()
     claimed(own, holder)

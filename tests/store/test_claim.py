@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from django_jobqueue.models import JobType, Queue, QueuedJob
-from django_jobqueue.store import claim
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue import claim
 from tests.store.meanwhile import open_transaction, together
 from tests.store.rows import (
     ADD,

@@ -10,9 +10,9 @@ import pytest
 
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.models import JobType, Queue, QueuedJob
-from django_jobqueue.store import claim, finish
 from django_jobqueue.store.connection import PINNED, OwnConnection
-from django_jobqueue.store.finish import Finished, Holder
+from django_jobqueue.store.queue import claim, finish
+from django_jobqueue.store.queue.finish import Finished, Holder
 from tests.conftest import eventually
 from tests.store.meanwhile import (
     Background,
@@ -225,7 +225,7 @@ def test_a_job_that_runs_alone_is_claimed_by_itself(
     second = make(alone=True, run_after=ago(5))
     make(run_after=ago(20))
 
-    got = [claim.claim_alone(own, holder, [ADD], None) for _ in range(3)]
+    got = [claim.claim_quarantined(own, holder, [ADD], None) for _ in range(3)]
 
     assert [[job.id for job in jobs] for jobs in got] == [[first], [second], []]
 
@@ -247,7 +247,7 @@ def test_a_job_is_not_claimed_alone_if(
     rest = {k: v for k, v in columns.items() if k != "job_type"}
     make(name, **{"alone": True, **rest})
 
-    assert claim.claim_alone(own, holder, [ADD], ["default"]) == [], why
+    assert claim.claim_quarantined(own, holder, [ADD], ["default"]) == [], why
 
 
 def test_of_one_job_type_only_the_queues_that_are_served_are_claimed_alone(
@@ -256,7 +256,9 @@ def test_of_one_job_type_only_the_queues_that_are_served_are_claimed_alone(
     make(alone=True, queue="another", run_after=ago(10))
     served = make(alone=True, queue="served", run_after=ago(5))
 
-    got = [claim.claim_alone(own, holder, [ADD], ["served", "c"]) for _ in range(2)]
+    got = [
+        claim.claim_quarantined(own, holder, [ADD], ["served", "c"]) for _ in range(2)
+    ]
 
     assert [ids(jobs) for jobs in got] == [{served}, set()]
 
@@ -271,7 +273,9 @@ def test_a_job_that_another_transaction_locked_is_not_waited_for_to_run_it_alone
             "SELECT id FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE",
             {"id": locked},
         )
-        claiming = background(partial(claim.claim_alone, own, holder, [ADD], None))
+        claiming = background(
+            partial(claim.claim_quarantined, own, holder, [ADD], None)
+        )
         eventually(lambda: claiming.done() or waiting())
         assert waiting() == 0
 
@@ -286,12 +290,12 @@ def test_a_job_that_runs_alone_keeps_to_the_limit_and_the_pause_of_its_type(
     alone = make(LIMITED, alone=True)
     (first,) = claim.claim_limited(own, holder, [lane(LIMITED)], 5)
 
-    assert claim.claim_alone(own, holder, [LIMITED], None) == []
+    assert claim.claim_quarantined(own, holder, [LIMITED], None) == []
     _succeed(own, holder, [first])
     JobType.objects.filter(name=LIMITED).update(paused=True)
-    assert claim.claim_alone(own, holder, [LIMITED], None) == []
+    assert claim.claim_quarantined(own, holder, [LIMITED], None) == []
     JobType.objects.filter(name=LIMITED).update(paused=False)
-    assert ids(claim.claim_alone(own, holder, [LIMITED], None)) == {alone}
+    assert ids(claim.claim_quarantined(own, holder, [LIMITED], None)) == {alone}
 
 
 def test_a_job_type_that_may_not_run_now_does_not_hide_another_one(
@@ -301,6 +305,6 @@ def test_a_job_type_that_may_not_run_now_does_not_hide_another_one(
     make(ADD, alone=True)
     due = make("tests.sample.aadd", alone=True)
 
-    jobs = claim.claim_alone(own, holder, [ADD, "tests.sample.aadd"], None)
+    jobs = claim.claim_quarantined(own, holder, [ADD, "tests.sample.aadd"], None)
 
     assert ids(jobs) == {due}

@@ -8,12 +8,12 @@ from uuid import UUID
 import pytest
 
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.store.attempts import allow
 from django_jobqueue.store.connection import Database, OwnConnection
-from django_jobqueue.store.edit import edit
-from django_jobqueue.store.expire import expire
-from django_jobqueue.store.fail import fail
-from django_jobqueue.store.reschedule import reschedule
+from django_jobqueue.store.control.edit import edit
+from django_jobqueue.store.control.fail import fail
+from django_jobqueue.store.control.more_attempts import allow
+from django_jobqueue.store.control.reschedule import reschedule
+from django_jobqueue.store.queue.expire import expire
 from tests.conftest import eventually
 from tests.store.meanwhile import Background, open_transaction, waiting
 from tests.store.rows import ago, make

@@ -11,7 +11,7 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.operations import edit_data
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.edit import Edited, edit
+from django_jobqueue.store.control.edit import Edited, edit
 from tests.sample.jobs import add
 from tests.store.meanwhile import together
 

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
-from django_jobqueue.store import expire
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue import expire
 from tests.store.meanwhile import open_transaction
 from tests.store.rows import (
     ADD,

@@ -14,8 +14,8 @@ from django_jobqueue.models import FailureGroup, FailureRollup
 from django_jobqueue.store import failure_rollup
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.failure_rollup import FailureCount
-from django_jobqueue.store.finish import GROUPS_PER_PLACE
-from django_jobqueue.store.rescue import rescue
+from django_jobqueue.store.queue.finish import GROUPS_PER_PLACE
+from django_jobqueue.store.queue.rescue import rescue
 from tests.store.meanwhile import together
 from tests.store.outcomes import came_to, failed, failure, held_by, report, retried
 from tests.store.rows import ADD, ONCE, ago, claimed, job_type, lane, make, register

@@ -12,8 +12,8 @@ from psycopg.errors import UniqueViolation
 
 from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
-from django_jobqueue.store import cancel
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.control import cancel
 from tests.store.meanwhile import (
     Background,
     open_transaction,

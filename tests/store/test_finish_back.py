@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
-from django_jobqueue.store import cancel
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.workers import set_listening
-from tests.store.meanwhile import Ear
+from django_jobqueue.store.control import cancel
+from django_jobqueue.store.worker_rows import set_listening
+from tests.store.meanwhile import Hearing
 from tests.store.outcomes import (
     CANCELLED,
     RELEASED,
@@ -90,7 +90,11 @@ def test_a_released_job_keeps_its_place_in_the_lane(
     ],
 )
 def test_idle_workers_are_told_of_what_goes_back(
-    own: OwnConnection, holder: int, ear: Ear, outcome: Outcome, heard: list[str]
+    own: OwnConnection,
+    holder: int,
+    ear: Hearing,
+    outcome: Outcome,
+    heard: list[str],
 ) -> None:
     make()
     make()
@@ -103,7 +107,7 @@ def test_idle_workers_are_told_of_what_goes_back(
 
 
 def test_nobody_is_told_of_what_does_not_go_back(
-    own: OwnConnection, holder: int, ear: Ear
+    own: OwnConnection, holder: int, ear: Hearing
 ) -> None:
     make()
     make()

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.finish import GROUPS_PER_PLACE, KEPT_FAILURES
+from django_jobqueue.store.queue.finish import GROUPS_PER_PLACE, KEPT_FAILURES
 from tests.store.outcomes import (
     CANCELLED,
     RAN,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django_jobqueue.models import Rollup
-from django_jobqueue.store import history
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.reading import history
 from tests.store.rows import ADD, ago
 
 HALF_HOUR = timedelta(minutes=30)

@@ -8,13 +8,13 @@ from psycopg.errors import DivisionByZero
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.hot import HotStatement
+from django_jobqueue.store.prepared import PreparedStatement
 
-GIVEN = HotStatement("""
+GIVEN = PreparedStatement("""
 SELECT %(number)s::integer + 1, %(text)s::text, %(none)s::text, %(number)s::integer,
        %(ids)s::uuid[], '100 %%'
 """)
-QUOTIENT = HotStatement("SELECT 12 / %(by)s::integer")
+QUOTIENT = PreparedStatement("SELECT 12 / %(by)s::integer")
 PARAMS = {"number": 7, "text": "é'\\\"", "none": None, "ids": "{}"}
 
 
@@ -28,7 +28,7 @@ def test_a_hot_statement_has_the_rows_that_it_has_on_any_connection(
 
 
 def test_a_hot_statement_may_have_no_rows(own: OwnConnection) -> None:
-    some = HotStatement("SELECT n FROM generate_series(1, %(last)s::integer) AS n")
+    some = PreparedStatement("SELECT n FROM generate_series(1, %(last)s::integer) AS n")
     assert own.fetch(some, {"last": 0}) == []
     assert own.fetch(some, {"last": 2}) == [(1,), (2,)]
 
@@ -63,7 +63,9 @@ def test_a_hot_statement_is_unavailable_while_its_session_is_gone(
 def test_nobody_waits_for_ever_for_the_answer_to_a_hot_statement(
     own: OwnConnection, other: OwnConnection
 ) -> None:
-    slow = HotStatement("SELECT pg_backend_pid() FROM pg_sleep(%(seconds)s::integer)")
+    slow = PreparedStatement(
+        "SELECT pg_backend_pid() FROM pg_sleep(%(seconds)s::integer)"
+    )
     ((pid,),) = own.fetch(slow, {"seconds": 0})
     with own.raw() as connection:
         connection.bound = 0.05

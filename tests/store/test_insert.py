@@ -14,11 +14,11 @@ from psycopg.errors import CheckViolation, ForeignKeyViolation
 
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import JobType, QueuedJob
-from django_jobqueue.store import insert, insert_many
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.insert import NewJob
+from django_jobqueue.store.queue import insert, insert_many
+from django_jobqueue.store.queue.insert import NewJob
 from django_jobqueue.store.rows import Job
-from tests.store.meanwhile import Ear
+from tests.store.meanwhile import Hearing
 from tests.store.rows import ADD, ago, job_type, queued_job, register
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -247,7 +247,9 @@ def test_a_job_type_that_was_deleted_a_moment_ago_inserts_nothing() -> None:
     assert not QueuedJob.objects.exists()
 
 
-def test_a_rolled_back_transaction_leaves_nothing(own: OwnConnection, ear: Ear) -> None:
+def test_a_rolled_back_transaction_leaves_nothing(
+    own: OwnConnection, ear: Hearing
+) -> None:
     register(own)
     own.run("UPDATE jobqueue_worker SET listening = true")
 

@@ -10,11 +10,11 @@ from django.db import DatabaseError, transaction
 
 from django_jobqueue.domain.ids import new_id, new_ids
 from django_jobqueue.models import JobType, QueuedJob
-from django_jobqueue.store import insert, insert_many
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.insert_many import COPY_CHUNK, NewJob
-from django_jobqueue.store.workers import set_listening
-from tests.store.meanwhile import Ear
+from django_jobqueue.store.queue import insert, insert_many
+from django_jobqueue.store.queue.insert_many import COPY_CHUNK, NewJob
+from django_jobqueue.store.worker_rows import set_listening
+from tests.store.meanwhile import Hearing
 from tests.store.rows import ADD, ago, job_type, register
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -156,7 +156,7 @@ def test_jobs_of_a_transaction_that_is_rolled_back_are_gone(
 @pytest.mark.parametrize("how", ["one", "another", "once", "many"])
 def test_only_a_worker_of_the_queue_that_listens_is_notified(
     own: OwnConnection,
-    ear: Ear,
+    ear: Hearing,
     listening: bool,
     queues: list[str] | None,
     heard: list[str],
@@ -180,7 +180,7 @@ def test_only_a_worker_of_the_queue_that_listens_is_notified(
 
 
 def test_many_jobs_in_one_transaction_are_notified_once(
-    own: OwnConnection, ear: Ear
+    own: OwnConnection, ear: Hearing
 ) -> None:
     set_listening(own, register(own), True)
     with transaction.atomic():

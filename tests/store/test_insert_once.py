@@ -12,9 +12,9 @@ from django.db import transaction
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import AlreadyArchived
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.store import insert
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.insert import NewJob
+from django_jobqueue.store.queue import insert
+from django_jobqueue.store.queue.insert import NewJob
 from django_jobqueue.store.rows import Job
 from tests.store.meanwhile import (
     Background,

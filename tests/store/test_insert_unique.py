@@ -11,12 +11,12 @@ from django.db import transaction
 
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.store import claim, insert_unique
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.insert import Inserted, NewJob
+from django_jobqueue.store.queue import claim, insert_unique
+from django_jobqueue.store.queue.insert import Inserted, NewJob
 from tests.store.meanwhile import (
     Background,
-    Ear,
+    Hearing,
     open_transaction,
     together,
     until_waiting,
@@ -185,7 +185,7 @@ def test_a_job_that_is_being_archived_is_waited_for_and_replaced(
 
 
 def test_who_holds_the_key_until_its_start_is_claimed_after_the_callers_commit(
-    own: OwnConnection, holder: int, ear: Ear
+    own: OwnConnection, holder: int, ear: Hearing
 ) -> None:
     """So the job sees what the caller wrote, which found that it waits already."""
     put(unique_until_started=True)
@@ -264,7 +264,7 @@ def test_two_who_insert_many_of_the_same_do_not_deadlock() -> None:
 
 
 @pytest.mark.parametrize("how", ["one", "many"])
-def test_an_idle_worker_is_notified(own: OwnConnection, ear: Ear, how: str) -> None:
+def test_an_idle_worker_is_notified(own: OwnConnection, ear: Hearing, how: str) -> None:
     register(own)
     own.run("UPDATE jobqueue_worker SET listening = true")
 

@@ -18,7 +18,7 @@ from django_jobqueue.models import JobType, Queue
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.rows import Overrides
-from tests.store.meanwhile import Ear, together
+from tests.store.meanwhile import Hearing, together
 from tests.store.rows import ADD, ago, job_type
 
 FULL = Policy(
@@ -200,7 +200,7 @@ def test_overrides_are_what_operators_say_and_the_concurrency_in_force(
 
 
 def test_a_paused_job_type_says_who_and_why_and_until_when(
-    own: OwnConnection, ear: Ear
+    own: OwnConnection, ear: Hearing
 ) -> None:
     until = ago(-60)
     names = [ADD, "nobody.knows"]
@@ -219,7 +219,7 @@ def test_a_paused_job_type_says_who_and_why_and_until_when(
 
 
 def test_a_resumed_job_type_has_nothing_left_of_its_pause(
-    own: OwnConnection, ear: Ear
+    own: OwnConnection, ear: Hearing
 ) -> None:
     job_types.pause(own, [ADD], by="anna", reason="a bug", resume_at=ago(-60))
     ear.heard()
@@ -233,7 +233,7 @@ def test_a_resumed_job_type_has_nothing_left_of_its_pause(
 
 
 def test_a_queue_can_be_paused_before_it_has_a_row(
-    own: OwnConnection, ear: Ear
+    own: OwnConnection, ear: Hearing
 ) -> None:
     until = ago(-60)
     for reason in ("first", "second"):

@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from django_jobqueue.store import lanes
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.lanes import Head
-from django_jobqueue.store.marks import LaneMark
+from django_jobqueue.store.queue import lanes
+from django_jobqueue.store.queue.lane_marks import LaneMark
+from django_jobqueue.store.queue.lanes import Head
 from django_jobqueue.store.rows import Lane
 from tests.store.rows import ADD, ago, claimed, job_type, lane, make, make_many
 

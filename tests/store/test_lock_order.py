@@ -11,8 +11,8 @@ import pytest
 from django_jobqueue.models import BulkOperation, FailureGroup, QueuedJob
 from django_jobqueue.operations import bulk, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.store import failure_groups
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.control import failure_groups
 from tests.store.meanwhile import Background, open_transaction, until_waiting
 from tests.store.rows import ADD
 

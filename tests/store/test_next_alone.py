@@ -11,9 +11,9 @@ import pytest
 from django.db import connection
 
 from django_jobqueue.models import JobType, Queue
-from django_jobqueue.store import claim
-from django_jobqueue.store.claim import NextAlone
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.queue import claim
+from django_jobqueue.store.queue.claim import NextQuarantined
 from tests.pairwise import pairwise
 from tests.store.plans import plan_of
 from tests.store.rows import ADD, ago, job_type, make, make_many, register
@@ -78,7 +78,7 @@ def db(db: None) -> DjangoDatabase:
     return DjangoDatabase()
 
 
-def arrange(db: DjangoDatabase, case: dict[str, Any]) -> tuple[NextAlone, int]:
+def arrange(db: DjangoDatabase, case: dict[str, Any]) -> tuple[NextQuarantined, int]:
     """Make the case; return what is said, and how many jobs a claim finds."""
     names = [ADD] if case["known"] else [OTHER]
     served = {"every queue": None, "this one": ["q"], "another": ["default"]}
@@ -93,8 +93,8 @@ def arrange(db: DjangoDatabase, case: dict[str, Any]) -> tuple[NextAlone, int]:
     Queue.objects.create(name="q", **pause(case["queue_paused"]))
     make(queue="q", status="running", worker_id=worker, alone=True)  # counts
     make(queue="q", alone=case["alone"], **moments(case))
-    said = claim.next_alone(db, names, queues)
-    jobs = claim.claim_alone(db, worker, names, queues)
+    said = claim.next_quarantined(db, names, queues)
+    jobs = claim.claim_quarantined(db, worker, names, queues)
     return said, len(jobs)
 
 
@@ -125,28 +125,29 @@ def test_every_two_conditions_meet() -> None:
 def test_of_several_the_first_that_may_run_counts(db: DjangoDatabase) -> None:
     make(queue="paused", alone=True, run_after=ago(100))
     Queue.objects.create(name="paused", paused=True)
-    assert claim.next_alone(db, [ADD, OTHER], None) == NextAlone(None, True)
+    assert claim.next_quarantined(db, [ADD, OTHER], None) == NextQuarantined(None, True)
 
     make(OTHER, alone=True, run_after=ago(-600))
     make(OTHER, alone=True, run_after=ago(-60))
-    said = claim.next_alone(db, [ADD, OTHER], None)
+    said = claim.next_quarantined(db, [ADD, OTHER], None)
     assert said.is_held_back
     assert 0 < (said.due_in or 0) <= 60
 
     make(OTHER, alone=True, run_after=ago(1), expires_at=ago(0.5))
-    assert claim.next_alone(db, [ADD, OTHER], None).due_in != 0
+    assert claim.next_quarantined(db, [ADD, OTHER], None).due_in != 0
     make(OTHER, alone=True, run_after=ago(1))
-    assert claim.next_alone(db, [ADD, OTHER], None) == NextAlone(0.0, True)
+    assert claim.next_quarantined(db, [ADD, OTHER], None) == NextQuarantined(0.0, True)
 
 
 def test_without_such_jobs_there_is_nothing_to_say(db: DjangoDatabase) -> None:
     make()
-    assert claim.next_alone(db, [ADD], None) == NextAlone(None, False)
+    assert claim.next_quarantined(db, [ADD], None) == NextQuarantined(None, False)
 
 
 @pytest.fixture
 def keeping(transactional_db: None) -> Iterator[OwnConnection]:
-    """A connection as the keeper's, and statistics that know nothing of the rows."""
+    """A connection as the maintenance process's, and statistics that know nothing of
+    the rows."""
     connection_ = OwnConnection("tests")
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE jobqueue_queuedjob SET (autovacuum_enabled = off)")
@@ -166,7 +167,9 @@ def test_only_the_jobs_that_run_alone_are_read(
     make_many(3_000, job_type("tests.of_others"), status="running", worker_id=1)
     make_many(3, alone=True)
 
-    plan = plan_of(keeping, claim.NEXT_ALONE, claim.alone_params([ADD], None))
+    plan = plan_of(
+        keeping, claim.NEXT_QUARANTINED, claim.quarantine_params([ADD], None)
+    )
 
     assert "Seq Scan" not in {scan["Node Type"] for scan in plan.scans()}
     assert plan.rows() < 20

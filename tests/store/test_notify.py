@@ -9,12 +9,12 @@ import pytest
 from django.db import transaction
 
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.store import insert
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.insert import NewJob
 from django_jobqueue.store.notify import OUR_TURN, News, notify, parse, payload
-from django_jobqueue.store.workers import set_listening
-from tests.store.meanwhile import Ear, open_transaction
+from django_jobqueue.store.queue import insert
+from django_jobqueue.store.queue.insert import NewJob
+from django_jobqueue.store.worker_rows import set_listening
+from tests.store.meanwhile import Hearing, open_transaction
 from tests.store.rows import ADD, register
 
 
@@ -29,14 +29,14 @@ def test_what_is_none_of_ours_is_ignored(text: str) -> None:
     assert parse(text) is None
 
 
-def test_what_is_said_is_heard(own: OwnConnection, ear: Ear) -> None:
+def test_what_is_said_is_heard(own: OwnConnection, ear: Hearing) -> None:
     notify(own, News.CONTROL, 7)
     notify(DjangoDatabase(), News.JOB_TYPES)
 
     assert ear.heard() == ["w:7", "t:"]
 
 
-def test_nothing_is_heard_before_the_commit(own: OwnConnection, ear: Ear) -> None:
+def test_nothing_is_heard_before_the_commit(own: OwnConnection, ear: Hearing) -> None:
     with open_transaction(own) as transaction:
         notify(transaction, News.JOBS, "default")
         assert ear.heard() == []
@@ -67,7 +67,7 @@ def enqueue() -> None:
 
 
 @pytest.fixture(params=["a type not enqueued yet", "a type that is known"])
-def idle(request: pytest.FixtureRequest, own: OwnConnection, ear: Ear) -> None:
+def idle(request: pytest.FixtureRequest, own: OwnConnection, ear: Hearing) -> None:
     """A worker says that it is idle; the job type was perhaps looked up a moment
     ago."""
     set_listening(own, register(own), True)
@@ -78,7 +78,7 @@ def idle(request: pytest.FixtureRequest, own: OwnConnection, ear: Ear) -> None:
 
 @pytest.mark.usefixtures("idle")
 def test_of_those_that_enqueue_at_the_same_time_two_notify(
-    own: OwnConnection, third: OwnConnection, ear: Ear
+    own: OwnConnection, third: OwnConnection, ear: Hearing
 ) -> None:
     with about_to_notify(own, "default"):
         enqueue()
@@ -91,7 +91,7 @@ def test_of_those_that_enqueue_at_the_same_time_two_notify(
 
 
 def test_those_of_another_queue_notify_for_themselves(
-    own: OwnConnection, third: OwnConnection, ear: Ear
+    own: OwnConnection, third: OwnConnection, ear: Hearing
 ) -> None:
     set_listening(own, register(own), True)
     with about_to_notify(own, "mail"), about_to_notify(third, "mail"):
@@ -101,7 +101,7 @@ def test_those_of_another_queue_notify_for_themselves(
 
 @pytest.mark.usefixtures("idle")
 def test_in_a_transaction_each_notifies_and_keeps_nobody_from_it(
-    own: OwnConnection, third: OwnConnection, ear: Ear
+    own: OwnConnection, third: OwnConnection, ear: Hearing
 ) -> None:
     with transaction.atomic():
         enqueue()

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 
 from django_jobqueue.models import Report
-from django_jobqueue.store import progress
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.reading import progress
 from tests.store.meanwhile import open_transaction
 from tests.store.plans import Plan, plan_of
 from tests.store.rows import ADD, archive, make

@@ -16,9 +16,9 @@ from django_jobqueue.models import (
     QueuedJob,
     Report,
 )
-from django_jobqueue.store import prune
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.prune import Rule, Walk
+from django_jobqueue.store.control import prune
+from django_jobqueue.store.control.prune import Rule, Walk
 from tests.store.meanwhile import open_transaction
 from tests.store.plans import plan_of
 from tests.store.rows import ADD, ago, archive, make

@@ -7,9 +7,10 @@ import uuid
 import pytest
 
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.store import cancel, release
 from django_jobqueue.store.connection import OwnConnection
-from tests.store.meanwhile import Ear
+from django_jobqueue.store.control import cancel
+from django_jobqueue.store.queue import release
+from tests.store.meanwhile import Hearing
 from tests.store.rows import ago, archived_job, claimed, make, make_many, register
 
 FRESH = {
@@ -99,7 +100,7 @@ def test_a_worker_that_knows_of_no_job_recovers_all_of_its_own(
 
 @pytest.mark.parametrize("verb", ["release", "recover"])
 def test_a_release_is_heard_by_who_may_have_passed_the_job(
-    own: OwnConnection, ear: Ear, holder: int, verb: str
+    own: OwnConnection, ear: Hearing, holder: int, verb: str
 ) -> None:
     make_many(2)
     jobs = claimed(own, holder, 2)

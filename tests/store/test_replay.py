@@ -10,12 +10,12 @@ import pytest
 from django.utils import timezone
 
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from django_jobqueue.store import claim, expire
-from django_jobqueue.store import replay as store_replay
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.replay import Replay
-from django_jobqueue.store.workers import set_listening
-from tests.store.meanwhile import Ear, together
+from django_jobqueue.store.control import replay as store_replay
+from django_jobqueue.store.control.replay import Replay
+from django_jobqueue.store.queue import claim, expire
+from django_jobqueue.store.worker_rows import set_listening
+from tests.store.meanwhile import Hearing, together
 from tests.store.rows import (
     ADD,
     ago,
@@ -186,7 +186,9 @@ def test_two_replays_at_once_make_two_jobs(
     assert QueuedJob.objects.count() == 40
 
 
-def test_idle_workers_are_told_of_each_queue_once(own: OwnConnection, ear: Ear) -> None:
+def test_idle_workers_are_told_of_each_queue_once(
+    own: OwnConnection, ear: Hearing
+) -> None:
     gone = archive("gone.type", queue="b")
     ids = [gone, *(archive(queue=queue) for queue in ("a", "a", "b"))]
 

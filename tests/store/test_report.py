@@ -10,10 +10,11 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.report import Told
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.models import Report as Row
-from django_jobqueue.store import metadata, prune, report
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.prune import Rule
-from django_jobqueue.store.report import Report
+from django_jobqueue.store.control import prune
+from django_jobqueue.store.control.prune import Rule
+from django_jobqueue.store.queue import metadata, reports
+from django_jobqueue.store.queue.reports import Report
 from tests.store.rows import ago, archive, make
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,7 +35,7 @@ def test_one_statement_writes_the_reports_of_several_attempts(
     own: OwnConnection,
 ) -> None:
     one, two = running(), running()
-    report.write(
+    reports.write(
         own,
         "host:1",
         [
@@ -57,9 +58,9 @@ def test_what_an_attempt_tells_later_takes_the_place_of_what_it_told(
     own: OwnConnection,
 ) -> None:
     id = running()
-    report.write(own, "host:1", [told(id, done=1.0, note="first")])
+    reports.write(own, "host:1", [told(id, done=1.0, note="first")])
     before = Row.objects.get(job_id=id)
-    report.write(own, "host:1", [told(id, done=2.0, lines=(LINE,))])
+    reports.write(own, "host:1", [told(id, done=2.0, lines=(LINE,))])
     after = Row.objects.get(job_id=id)
     assert (after.done, after.note, after.lines) == (2.0, "", [[*LINE]])
     assert after.started_at == before.started_at
@@ -68,9 +69,9 @@ def test_what_an_attempt_tells_later_takes_the_place_of_what_it_told(
 
 def test_each_claim_has_a_row_of_its_own(own: OwnConnection) -> None:
     id = running(fence=7)
-    report.write(own, "host:1", [told(id, 7, done=9.0)])
+    reports.write(own, "host:1", [told(id, 7, done=9.0)])
     QueuedJob.objects.filter(id=id).update(fence=8)
-    report.write(own, "host:2", [told(id, 8, done=1.0)])
+    reports.write(own, "host:2", [told(id, 8, done=1.0)])
     assert list(
         Row.objects.filter(job_id=id).order_by("fence").values_list("fence", "done")
     ) == [(7, 9.0), (8, 1.0)]
@@ -80,26 +81,26 @@ def test_of_a_job_that_is_attempted_for_ever_the_last_reports_are_kept(
     own: OwnConnection,
 ) -> None:
     id, other = running(), running()
-    report.write(own, "host:1", [told(other, done=1.0)])
-    for fence in range(1, report.KEPT + 6):
+    reports.write(own, "host:1", [told(other, done=1.0)])
+    for fence in range(1, reports.KEPT + 6):
         QueuedJob.objects.filter(id=id).update(fence=fence)
-        report.write(own, "host:1", [told(id, fence, done=1.0)])
+        reports.write(own, "host:1", [told(id, fence, done=1.0)])
     fences = Row.objects.filter(job_id=id).order_by("fence")
-    assert [row.fence for row in fences] == list(range(6, report.KEPT + 6))
+    assert [row.fence for row in fences] == list(range(6, reports.KEPT + 6))
     assert Row.objects.filter(job_id=other).exists()
 
 
 def test_a_claim_that_was_lost_writes_nothing(own: OwnConnection) -> None:
     id = running(fence=7)
-    report.write(own, "host:1", [told(id, 7, done=1.0)])
+    reports.write(own, "host:1", [told(id, 7, done=1.0)])
     QueuedJob.objects.filter(id=id).update(fence=8)  # claimed by another
-    report.write(own, "host:1", [told(id, 7, done=2.0)])
+    reports.write(own, "host:1", [told(id, 7, done=2.0)])
     assert Row.objects.get(job_id=id).done == 1.0
 
 
 def test_a_job_that_waits_again_takes_nothing(own: OwnConnection) -> None:
     id = make(fence=7, attempts=2)
-    report.write(own, "host:1", [told(id, 7, done=1.0), told(new_id(), done=1.0)])
+    reports.write(own, "host:1", [told(id, 7, done=1.0), told(new_id(), done=1.0)])
     assert not Row.objects.exists()
 
 
@@ -107,9 +108,9 @@ def test_a_job_that_this_worker_archived_takes_its_last_state(
     own: OwnConnection,
 ) -> None:
     id = archive(attempts=2, worker="host:1")
-    report.write(own, "host:2", [told(id, done=1.0)])
+    reports.write(own, "host:2", [told(id, done=1.0)])
     assert not Row.objects.exists()
-    report.write(own, "host:1", [told(id, done=1.0)])
+    reports.write(own, "host:1", [told(id, done=1.0)])
     assert Row.objects.get(job_id=id).done == 1.0
 
 
@@ -117,13 +118,13 @@ def test_the_row_of_the_job_is_not_touched(own: OwnConnection) -> None:
     id = running()
     place = "SELECT ctid::text, xmin::text FROM jobqueue_queuedjob WHERE id = %(id)s"
     before = own.fetch(place, {"id": id})
-    report.write(own, "host:1", [told(id, done=1.0)])
+    reports.write(own, "host:1", [told(id, done=1.0)])
     assert own.fetch(place, {"id": id}) == before
 
 
 def test_reports_go_with_their_job(own: OwnConnection) -> None:
     old, chosen, kept = (archive(attempts=2, worker="host:1") for _ in range(3))
-    report.write(own, "host:1", [told(id, done=1.0) for id in (old, chosen, kept)])
+    reports.write(own, "host:1", [told(id, done=1.0) for id in (old, chosen, kept)])
     ArchivedJob.objects.filter(id=old).update(finished_at=ago(1_000))
     assert sum(prune.prune(own, Rule(status="succeeded", keep=500.0))) == 1
     prune.prune_ids(own, [chosen])

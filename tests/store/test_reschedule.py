@@ -7,10 +7,10 @@ import uuid
 from django.utils import timezone
 
 from django_jobqueue.models import QueuedJob
-from django_jobqueue.store import claim
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.reschedule import reschedule
-from tests.store.meanwhile import Ear, open_transaction
+from django_jobqueue.store.control.reschedule import reschedule
+from django_jobqueue.store.queue import claim
+from tests.store.meanwhile import Hearing, open_transaction
 from tests.store.rows import ago, archive, claimed, ids, lane, make, queued_job
 
 
@@ -76,7 +76,7 @@ def test_a_job_that_is_being_claimed_this_moment_is_left_alone(
 
 
 def test_the_jobs_new_queue_is_notified_that_it_may_lie_behind(
-    own: OwnConnection, ear: Ear
+    own: OwnConnection, ear: Hearing
 ) -> None:
     made = [make(queue="a"), make(queue="a")]
 

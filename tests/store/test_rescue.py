@@ -13,10 +13,12 @@ from django_jobqueue.models import (
     JobType,
     QueuedJob,
 )
-from django_jobqueue.store import cancel, claim, rescue, workers
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.rescue import Rescued
-from tests.store.meanwhile import Ear, open_transaction
+from django_jobqueue.store.control import cancel
+from django_jobqueue.store.queue import claim, rescue
+from django_jobqueue.store.queue.rescue import Rescued
+from tests.store.meanwhile import Hearing, open_transaction
 from tests.store.outcomes import came_to, held_by, report, succeeded
 from tests.store.rows import (
     ADD,
@@ -89,7 +91,7 @@ def test_a_crash_is_recorded_with_the_worker_and_the_reason(
     id = make(attempts=2)
     claimed(own, dead)
     started = QueuedJob.objects.get(pk=id).started_at
-    workers.stopped(own, [dead], end=KILLED, lost=True)
+    worker_rows.stopped(own, [dead], end=KILLED, lost=True)
 
     take(own, dead)
 
@@ -146,7 +148,7 @@ def test_the_last_crash_that_a_job_is_allowed_happens_alone(
     assert held is not None
     assert (held.crashes, held.alone) == (2, True)
     assert claim.claim(own, holder, [lane()], 1) == []
-    (job,) = claim.claim_alone(own, holder, [ADD], None)
+    (job,) = claim.claim_quarantined(own, holder, [ADD], None)
     assert job.crashes == 2
 
 
@@ -154,7 +156,7 @@ def test_a_job_at_its_cap_of_crashes_is_archived_as_failed(
     own: OwnConnection, holder: int
 ) -> None:
     id = make(attempts=4, crashes=2, alone=True, run_after=ago(100), tags=["a"])
-    claim.claim_alone(own, holder, [ADD], None)
+    claim.claim_quarantined(own, holder, [ADD], None)
 
     assert take(own, holder) == [Rescued(id, ADD, "failed")]
 
@@ -313,7 +315,7 @@ def test_a_rescue_of_a_worker_whose_row_is_gone_still_takes_its_jobs(
 
 
 def test_whoever_may_have_passed_the_jobs_is_notified_once_for_each_queue(
-    own: OwnConnection, ear: Ear, holder: int
+    own: OwnConnection, ear: Hearing, holder: int
 ) -> None:
     for queue in ("a", "a", "b"):
         make(queue=queue)

@@ -11,7 +11,7 @@ import pytest
 
 from django_jobqueue import store
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.hot import Prepared
+from django_jobqueue.store.prepared import Prepared
 
 VERB = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 
@@ -19,13 +19,14 @@ VERB = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 def statements() -> dict[str, str]:
     """Every whole statement of the store with parameters, by where it stands."""
     found = {}
-    for module in pkgutil.iter_modules(store.__path__):
-        members = vars(importlib.import_module(f"{store.__name__}.{module.name}"))
+    for module in pkgutil.walk_packages(store.__path__, f"{store.__name__}."):
+        members = vars(importlib.import_module(module.name))
+        leaf = module.name.rpartition(".")[2]
         for name, value in members.items():
             if isinstance(value, str) and name.isupper() and not name.startswith("_"):
                 is_template = re.search(r"\{\w+\}", value)
                 if VERB.match(value) and "%(" in value and not is_template:
-                    found[f"{module.name}.{name}"] = value
+                    found[f"{leaf}.{name}"] = value
     return found
 
 
@@ -33,7 +34,7 @@ STATEMENTS = statements()
 
 
 def test_there_are_statements() -> None:
-    assert {"claim.CLAIM", "finish.END", "operations.MOVE"} <= STATEMENTS.keys()
+    assert {"claim.CLAIM", "finish.END", "operation_rows.MOVE"} <= STATEMENTS.keys()
 
 
 @pytest.mark.parametrize("name", STATEMENTS)

@@ -11,10 +11,11 @@ from django.utils import timezone
 
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
 from django_jobqueue.models import JobType, Queue, Rollup, Worker
-from django_jobqueue.store import job_types, rollup, stats, workers
+from django_jobqueue.store import job_types, rollup, worker_rows
 from django_jobqueue.store.connection import Database, DjangoDatabase, OwnConnection
+from django_jobqueue.store.reading import stats
+from django_jobqueue.store.reading.stats import Depth, Pause
 from django_jobqueue.store.rollup import Count
-from django_jobqueue.store.stats import Depth, Pause
 from tests.store.rows import ADD, ago, archive, claimed, job_type, lane, make, register
 
 OTHER = "tests.sample.aadd"
@@ -106,9 +107,9 @@ def test_workers_are_shown_while_they_live_and_ten_minutes_longer(
         register(own, "just ended"),
         register(own, "ended long ago"),
     ]
-    workers.renew(own, [workers.Beat(ids[0], 3, 2**33, True)], 50)
-    workers.set_listening(own, ids[0], True)
-    workers.stopped(own, ids[1:], end="exit code 1", lost=True)
+    worker_rows.renew(own, [worker_rows.Beat(ids[0], 3, 2**33, True)], 50)
+    worker_rows.set_listening(own, ids[0], True)
+    worker_rows.stopped(own, ids[1:], end="exit code 1", lost=True)
     Worker.objects.filter(id=ids[2]).update(stopped_at=ago(660))
     Worker.objects.filter(id=ids[0]).update(started_at=ago(100))
 

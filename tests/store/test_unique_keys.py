@@ -13,9 +13,9 @@ from django_jobqueue.domain import unique_keys
 from django_jobqueue.domain.arguments import Parameters
 from django_jobqueue.domain.policy import policy_of
 from django_jobqueue.domain.registry import Declaration
-from django_jobqueue.store import insert_unique
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.insert import NewJob
+from django_jobqueue.store.queue import insert_unique
+from django_jobqueue.store.queue.insert import NewJob
 
 pytestmark = pytest.mark.django_db
 

@@ -9,12 +9,12 @@ import pytest
 from django.utils import timezone
 
 from django_jobqueue.models import QueuedJob, Worker
-from django_jobqueue.store import workers
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.workers import Beat
+from django_jobqueue.store.worker_rows import Beat
 from tests.store.meanwhile import (
     Background,
-    Ear,
+    Hearing,
     open_transaction,
     until_waiting,
 )
@@ -74,7 +74,7 @@ def test_a_renewed_lease_ends_later(own: OwnConnection, holder: int) -> None:
     lapse(holder)
     before = timezone.now()
 
-    renewed = workers.renew(own, [beat(holder, running=3, rss=2**40)], LEASE)
+    renewed = worker_rows.renew(own, [beat(holder, running=3, rss=2**40)], LEASE)
 
     assert renewed == {holder: ("", 0)}
     row = Worker.objects.get()
@@ -89,7 +89,7 @@ def test_a_draining_worker_says_so_and_may_come_back(
 ) -> None:
     states = []
     for draining in (True, False):
-        workers.renew(own, [beat(holder, draining=draining)], LEASE)
+        worker_rows.renew(own, [beat(holder, draining=draining)], LEASE)
         states.append(Worker.objects.get().state)
 
     assert states == ["draining", "running"]
@@ -99,19 +99,19 @@ def test_one_statement_renews_all_workers_of_a_host(own: OwnConnection) -> None:
     ids = [register(own, f"host:{number}") for number in range(3)]
     beats = [beat(id, running=number) for number, id in enumerate(ids)]
 
-    assert set(workers.renew(own, beats, LEASE)) == set(ids)
+    assert set(worker_rows.renew(own, beats, LEASE)) == set(ids)
     running = Worker.objects.order_by("id").values_list("running", flat=True)
     assert list(running) == [0, 1, 2]
-    assert workers.renew(own, [], LEASE) == {}
+    assert worker_rows.renew(own, [], LEASE) == {}
 
 
 @pytest.mark.parametrize("lost", [True, False])
 def test_a_worker_that_is_no_more_is_not_renewed(
     own: OwnConnection, holder: int, lost: bool
 ) -> None:
-    workers.stopped(own, [holder], end="exit code 1", lost=lost)
+    worker_rows.stopped(own, [holder], end="exit code 1", lost=lost)
 
-    assert workers.renew(own, [beat(holder)], LEASE) == {}
+    assert worker_rows.renew(own, [beat(holder)], LEASE) == {}
 
     row = Worker.objects.get()
     assert (row.state, row.end) == ("lost" if lost else "stopped", "exit code 1")
@@ -120,8 +120,8 @@ def test_a_worker_that_is_no_more_is_not_renewed(
 
 
 def test_how_a_worker_ended_is_recorded_once(own: OwnConnection, holder: int) -> None:
-    workers.stopped(own, [holder], end="first", lost=True)
-    workers.stopped(own, [holder], end="second")
+    worker_rows.stopped(own, [holder], end="first", lost=True)
+    worker_rows.stopped(own, [holder], end="second")
 
     row = Worker.objects.get()
     assert (row.state, row.end) == ("lost", "first")
@@ -129,23 +129,23 @@ def test_how_a_worker_ended_is_recorded_once(own: OwnConnection, holder: int) ->
 
 def test_only_a_worker_whose_lease_lapsed_is_given_up(own: OwnConnection) -> None:
     late, alive, done = (register(own, f"host:{n}") for n in range(3))
-    workers.stopped(own, [done], end="")
+    worker_rows.stopped(own, [done], end="")
     lapse(late, done)
 
-    assert workers.give_up(own) == {late: "host:0"}
-    assert workers.give_up(own) == {}
+    assert worker_rows.give_up(own) == {late: "host:0"}
+    assert worker_rows.give_up(own) == {}
 
     states = Worker.objects.order_by("id").values_list("state", flat=True)
     assert list(states) == ["lost", "running", "stopped"]
     assert Worker.objects.get(id=late).end == "its lease lapsed"
-    assert workers.renew(own, [beat(late), beat(alive)], LEASE) == {alive: ("", 0)}
+    assert worker_rows.renew(own, [beat(late), beat(alive)], LEASE) == {alive: ("", 0)}
 
 
 def test_a_draining_worker_is_given_up_too(own: OwnConnection, holder: int) -> None:
-    workers.renew(own, [beat(holder, draining=True)], LEASE)
+    worker_rows.renew(own, [beat(holder, draining=True)], LEASE)
     lapse(holder)
 
-    assert set(workers.give_up(own)) == {holder}
+    assert set(worker_rows.give_up(own)) == {holder}
 
 
 def renewal(worker: int) -> dict[str, object]:
@@ -164,10 +164,10 @@ def test_a_renewal_that_comes_first_wins_over_a_giving_up(
 ) -> None:
     lapse(holder)
     with open_transaction(other) as transaction:
-        transaction.run(workers.RENEW_FREE, renewal(holder))
-        assert workers.give_up(own) == {}
+        transaction.run(worker_rows.RENEW_FREE, renewal(holder))
+        assert worker_rows.give_up(own) == {}
 
-    assert workers.give_up(own) == {}
+    assert worker_rows.give_up(own) == {}
     assert Worker.objects.get().state == "running"
 
 
@@ -176,10 +176,10 @@ def test_a_giving_up_that_comes_first_wins_over_a_renewal(
 ) -> None:
     lapse(holder)
     with open_transaction(other) as transaction:
-        assert set(workers.give_up(transaction)) == {holder}
-        assert workers.renew(own, [beat(holder)], LEASE) == {holder: None}
+        assert set(worker_rows.give_up(transaction)) == {holder}
+        assert worker_rows.renew(own, [beat(holder)], LEASE) == {holder: None}
 
-    assert workers.renew(own, [beat(holder)], LEASE) == {}
+    assert worker_rows.renew(own, [beat(holder)], LEASE) == {}
     assert Worker.objects.get().state == "lost"
 
 
@@ -188,8 +188,8 @@ def test_a_worker_is_given_up_by_one_of_two_who_try(
 ) -> None:
     lapse(holder)
     with open_transaction(other) as transaction:
-        assert set(workers.give_up(transaction)) == {holder}
-        assert workers.give_up(own) == {}
+        assert set(worker_rows.give_up(transaction)) == {holder}
+        assert worker_rows.give_up(own) == {}
 
 
 @pytest.mark.parametrize("lock", ["SHARE", "NO KEY UPDATE", "UPDATE"])
@@ -200,11 +200,11 @@ def test_a_locked_worker_keeps_no_other_from_being_renewed_or_given_up(
     lapse(holder, second)
     with open_transaction(other) as transaction:
         transaction.fetch(f"SELECT FROM jobqueue_worker WHERE id = {holder} FOR {lock}")
-        renewed = workers.renew(own, [beat(holder), beat(second)], LEASE)
+        renewed = worker_rows.renew(own, [beat(holder), beat(second)], LEASE)
         assert renewed == {holder: None, second: ("", 0)}
         lapse(second)
-        assert set(workers.give_up(own)) == {second}
-    assert workers.renew(own, [beat(holder)], LEASE) == {holder: ("", 0)}
+        assert set(worker_rows.give_up(own)) == {second}
+    assert worker_rows.renew(own, [beat(holder)], LEASE) == {holder: ("", 0)}
 
 
 def test_a_worker_that_writes_to_its_own_row_is_renewed_all_the_same(
@@ -214,10 +214,10 @@ def test_a_worker_that_writes_to_its_own_row_is_renewed_all_the_same(
     background: Background,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(workers, "MOMENT", 30.0)
+    monkeypatch.setattr(worker_rows, "MOMENT", 30.0)
     with open_transaction(other) as transaction:
-        workers.set_listening(transaction, holder, True)
-        future = background(partial(workers.renew, own, [beat(holder)], LEASE))
+        worker_rows.set_listening(transaction, holder, True)
+        future = background(partial(worker_rows.renew, own, [beat(holder)], LEASE))
         until_waiting()
 
     assert future.result(30) == {holder: ("", 0)}
@@ -230,14 +230,14 @@ def test_running_jobs_of_workers_that_are_not_alive_are_strays(
     make_many(6)
     for worker in (alive, draining, lost, gone, gone):
         claimed(own, worker)
-    workers.renew(own, [beat(draining, draining=True)], LEASE)
+    worker_rows.renew(own, [beat(draining, draining=True)], LEASE)
     lapse(alive, lost)
-    workers.stopped(own, [lost], end="", lost=True)
+    worker_rows.stopped(own, [lost], end="", lost=True)
     Worker.objects.filter(id=gone).delete()
 
-    assert sorted(workers.strays(own)) == [lost, gone]
+    assert sorted(worker_rows.strays(own)) == [lost, gone]
     QueuedJob.objects.filter(worker_id__in=[lost, gone]).delete()
-    assert workers.strays(own) == []
+    assert worker_rows.strays(own) == []
 
 
 def test_predecessors_are_the_living_workers_of_the_same_host(
@@ -246,26 +246,29 @@ def test_predecessors_are_the_living_workers_of_the_same_host(
     ours = register(own, "here:1", host="here", identity="boot:1:1")
     register(own, "there:1", host="there")
     done = register(own, "here:2", host="here")
-    workers.stopped(own, [done], end="")
+    worker_rows.stopped(own, [done], end="")
 
-    assert workers.predecessors(own, "here") == {ours: "boot:1:1"}
+    assert worker_rows.predecessors(own, "here") == {ours: "boot:1:1"}
 
 
-def test_only_living_workers_are_asked(own: OwnConnection, ear: Ear) -> None:
+def test_only_living_workers_are_asked(own: OwnConnection, ear: Hearing) -> None:
     first, second, done = (register(own, f"host:{n}") for n in range(3))
-    workers.stopped(own, [done], end="")
+    worker_rows.stopped(own, [done], end="")
 
-    assert sorted(workers.ask(own, [first, second, done], "drain")) == [first, second]
+    assert sorted(worker_rows.ask(own, [first, second, done], "drain")) == [
+        first,
+        second,
+    ]
 
     assert sorted(ear.heard()) == sorted([f"w:{first}", f"w:{second}"])
-    renewed = workers.renew(own, [beat(first), beat(second)], LEASE)
+    renewed = worker_rows.renew(own, [beat(first), beat(second)], LEASE)
     assert renewed == {first: ("drain", 0), second: ("drain", 0)}
 
 
 def test_a_worker_says_whether_it_listens(own: OwnConnection, holder: int) -> None:
     seen = []
     for listening in (True, False):
-        workers.set_listening(own, holder, listening)
+        worker_rows.set_listening(own, holder, listening)
         seen.append(Worker.objects.get().listening)
 
     assert seen == [True, False]
@@ -274,9 +277,9 @@ def test_a_worker_says_whether_it_listens(own: OwnConnection, holder: int) -> No
 def test_a_worker_that_was_given_up_listens_no_more(
     own: OwnConnection, holder: int
 ) -> None:
-    workers.set_listening(own, holder, True)
+    worker_rows.set_listening(own, holder, True)
     lapse(holder)
-    workers.give_up(own)
+    worker_rows.give_up(own)
 
     assert not Worker.objects.get().listening
 
@@ -286,15 +289,15 @@ def test_workers_that_ended_more_than_a_day_ago_are_forgotten(
 ) -> None:
     names = ["alive", "stopped", "lost", "just stopped"]
     ids = {name: register(own, name) for name in names}
-    workers.stopped(own, [ids["stopped"], ids["just stopped"]], end="")
-    workers.stopped(own, [ids["lost"]], end="", lost=True)
+    worker_rows.stopped(own, [ids["stopped"], ids["just stopped"]], end="")
+    worker_rows.stopped(own, [ids["lost"]], end="", lost=True)
     Worker.objects.exclude(name="just stopped").update(
         started_at=ago(200_000), lease_until=ago(100_000)
     )
     for name in ("stopped", "lost"):
         Worker.objects.filter(name=name).update(stopped_at=ago(86_400 + 60))
 
-    workers.forget(own)
+    worker_rows.forget(own)
 
     left = set(Worker.objects.values_list("name", flat=True))
     assert left == {"alive", "just stopped"}
@@ -303,12 +306,12 @@ def test_workers_that_ended_more_than_a_day_ago_are_forgotten(
 def test_the_next_lapse_is_that_of_the_living_worker_whose_lease_ends_first(
     own: OwnConnection,
 ) -> None:
-    assert workers.next_lapse(own).due_in is None
+    assert worker_rows.next_lapse(own).due_in is None
     register(own, lease=600)
     register(own, lease=100)
-    workers.stopped(own, [register(own, lease=1)], end="")
+    worker_rows.stopped(own, [register(own, lease=1)], end="")
 
-    lapses = workers.next_lapse(own).due_in
+    lapses = worker_rows.next_lapse(own).due_in
 
     assert lapses is not None
     assert 70 < lapses <= 100
@@ -325,5 +328,5 @@ def test_only_workers_that_are_there_are_asked_for_something(
     Worker.objects.update(state=state)
     expected = [worker] if is_asked else []
 
-    assert workers.ask_where(own, [worker]) == expected
-    assert workers.ask(own, [worker], "resume") == expected
+    assert worker_rows.ask_where(own, [worker]) == expected
+    assert worker_rows.ask(own, [worker], "resume") == expected

@@ -26,8 +26,8 @@ from django_jobqueue import (
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from django_jobqueue.store import expire, rescue
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.queue import expire, rescue
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
 

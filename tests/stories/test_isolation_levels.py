@@ -411,7 +411,7 @@ def test_two_bulk_replays_at_once_replay_each_job_once(
 def test_a_limit_holds_under_each_level(
     level: str, pooled: bool, make_worker: Callable[..., HandDriven], journal: str
 ) -> None:
-    from django_jobqueue.store import claim
+    from django_jobqueue.store.queue import claim
     from tests.store.meanwhile import together
     from tests.store.rows import lane, register
 

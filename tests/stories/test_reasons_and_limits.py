@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from django_jobqueue import Handler, operations
 from django_jobqueue.models import Failure, JobType, QueuedJob
-from django_jobqueue.store import expire, release
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.rescue import rescue
+from django_jobqueue.store.queue import expire, release
+from django_jobqueue.store.queue.rescue import rescue
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 

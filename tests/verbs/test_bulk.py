@@ -20,9 +20,9 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.operations import bulk, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.store import operations as bulk_operations
-from django_jobqueue.store.bulk import Chunk
-from django_jobqueue.store.operations import Operation
+from django_jobqueue.store.bulk import operation_rows as bulk_operations
+from django_jobqueue.store.bulk.chunk import Chunk
+from django_jobqueue.store.bulk.operation_rows import Operation
 from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
 
 pytestmark = pytest.mark.django_db

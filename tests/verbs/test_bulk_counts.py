@@ -23,10 +23,10 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.operations import bulk, bulk_counting, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.store import operations as bulk_operations
-from django_jobqueue.store.bulk_skips import planned
+from django_jobqueue.store.bulk import operation_rows as bulk_operations
+from django_jobqueue.store.bulk.counts import Counted
+from django_jobqueue.store.bulk.skips import planned
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.counted import Counted
 from tests.commands.conftest import jobqueue
 from tests.store.rows import ADD, ONCE, ago, archive, make, make_many
 

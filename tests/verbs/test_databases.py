@@ -27,8 +27,8 @@ from django_jobqueue import (
 from django_jobqueue.conf import conf
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store import connection as store_connection
-from django_jobqueue.store import insert
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.queue import insert
 from tests.conftest import HandDriven
 from tests.sample import jobs
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django_jobqueue import operations
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.models import FailureGroup
-from django_jobqueue.store import failure_groups
+from django_jobqueue.store.control import failure_groups
 from tests.conftest import HandDriven
 from tests.sample import jobs
 from tests.store.rows import ago, register

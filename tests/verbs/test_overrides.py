@@ -14,7 +14,13 @@ from django_jobqueue.models import JobType
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.job_types import Change
-from tests.store.meanwhile import Ear, open_transaction, submit, together, until_waiting
+from tests.store.meanwhile import (
+    Hearing,
+    open_transaction,
+    submit,
+    together,
+    until_waiting,
+)
 
 ADD = "tests.sample.add"
 HOUR = timedelta(hours=1)
@@ -75,7 +81,7 @@ def test_what_is_so_already_is_no_change(transactional_db: None) -> None:
 
 
 def test_workers_hear_of_it(own: OwnConnection) -> None:
-    ear = Ear(own)
+    ear = Hearing(own)
     operations.override(ADD, concurrency=2)
     assert ear.heard() == ["t:"]
 

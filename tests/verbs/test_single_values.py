@@ -16,7 +16,7 @@ import pytest
 import django_jobqueue
 from django_jobqueue import InvalidArguments, operations, progress, testing
 from django_jobqueue.domain.states import ArchivedStatus
-from django_jobqueue.store.prune import Rule
+from django_jobqueue.store.control.prune import Rule
 from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db

@@ -20,7 +20,7 @@ from django_jobqueue import (
 )
 from django_jobqueue.models import ArchivedJob, JobType, Queue
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.expire import expire
+from django_jobqueue.store.queue.expire import expire
 from django_jobqueue.store.rows import Job
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs

@@ -22,8 +22,8 @@ from django_jobqueue.domain.arguments import UnknownParameters
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.retry_decision import (
     AT_MOST_ONCE,
-    Asked,
     Outcome,
+    StopReason,
     Verb,
     decide,
 )
@@ -35,9 +35,9 @@ NOT_JSON = "the result is not JSON"
 PERMANENT = "this exception is permanent"
 NOT_LISTED = "this exception is not in retry_for"
 ONCE = {"delivery": Delivery.AT_MOST_ONCE}
-STOPPED = {"asked": Asked.STOP}
-CANCELLED = {"asked": Asked.CANCEL}
-TIMED_OUT = {"asked": Asked.TIME_OUT}
+STOPPED = {"asked": StopReason.STOP}
+CANCELLED = {"asked": StopReason.CANCEL}
+TIMED_OUT = {"asked": StopReason.TIME_OUT}
 NO_STOCK = ValueError("no stock")
 NEWER = UnknownParameters("send() has no parameter 'copy'.")
 
@@ -57,7 +57,7 @@ def decided(
     *,
     attempt: int = 2,
     max_attempts: int | None = 5,
-    asked: Asked = Asked.NOTHING,
+    asked: StopReason = StopReason.NOTHING,
     given_back: int = 0,
     **policy: Any,
 ) -> Outcome:
@@ -97,7 +97,7 @@ def retried(wait: float = 2, end: AttemptEnd = AttemptEnd.FAILED) -> Outcome:
 
 def put_off(wait: float = 2) -> Outcome:
     """Retried because the handler asked for it."""
-    return replace(retried(wait), polite=True)
+    return replace(retried(wait), handler_requested=True)
 
 
 def failed(reason: str, end: AttemptEnd = AttemptEnd.FAILED) -> Outcome:

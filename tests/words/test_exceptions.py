@@ -16,8 +16,8 @@ from django_jobqueue.exceptions import (
     DuplicateJob,
     EnqueueError,
     Fail,
-    HandlerWord,
     InvalidArguments,
+    JobControl,
     JobNotFound,
     JobQueueError,
     JobTimeout,
@@ -59,7 +59,7 @@ def test_the_tree_of_errors_is_as_it_is_drawn(
 def test_a_word_of_a_handler_is_no_failure_of_the_job_queue(
     word: type[Exception],
 ) -> None:
-    assert issubclass(word, HandlerWord)
+    assert issubclass(word, JobControl)
     assert not issubclass(word, JobQueueError)
 
 
@@ -69,7 +69,7 @@ def test_every_error_is_a_public_name_and_drawn_in_the_docstring() -> None:
         if not isinstance(value, type) or not issubclass(value, Exception):
             continue
         assert name in exceptions.__doc__
-        assert name == "HandlerWord" or name in django_jobqueue.__all__
+        assert name == "JobControl" or name in django_jobqueue.__all__
 
 
 def test_an_unknown_job_type_names_the_near_misses() -> None:

@@ -76,7 +76,7 @@ def test_a_retry_that_the_handler_asked_for_is_one_line_of_information(
     records: list[logging.LogRecord],
 ) -> None:
     error = raised(Retry("the report is not ready"))
-    made = told(error, Verb.RETRY, wait=timedelta(seconds=90), polite=True)
+    made = told(error, Verb.RETRY, wait=timedelta(seconds=90), handler_requested=True)
     (record,) = records
     assert record.levelno == logging.INFO
     assert record.getMessage() == (

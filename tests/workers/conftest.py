@@ -10,9 +10,9 @@ from django.db import connection
 
 from django_jobqueue import signals
 from django_jobqueue.execution.signal_sender import announcer
-from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.rescuer import Rescuer
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.store.rows import ONCE
 from tests.workers.lost import Told
@@ -45,7 +45,7 @@ def rescuer(own: OwnConnection) -> Rescuer:
     """One that gives up whoever lapsed at once."""
     made = Rescuer(
         own,
-        Prospects(own, Plan()),
+        DeadlineWatch(own, WorkerConfig()),
         alone=lambda seen_at: None,
         buried=lambda number: None,
     )

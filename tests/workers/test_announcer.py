@@ -15,12 +15,12 @@ from django.utils import timezone
 from django_jobqueue import operations, signals
 from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.execution.signal_sender import Announcer, announcer
-from django_jobqueue.host.maintenance.burial import Death
-from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.worker import Worker
 from tests.conftest import HandDriven, eventually
@@ -153,8 +153,8 @@ def test_a_job_that_expires_is_told_by_who_archives_it(
     soon = timezone.now() + timedelta(seconds=60)
     id = jobs.add.using(expires_at=soon).enqueue(a=1).id
     QueuedJob.objects.update(expires_at=timezone.now())
-    prospects = Prospects(own, Plan())
-    Expirer(own, prospects).tick()
+    deadlines = DeadlineWatch(own, WorkerConfig())
+    Expirer(own, deadlines).tick()
     assert names_of(heard) == ["job_enqueued", "job_expired"]
     assert last(heard) == (jobs.add, {"job_type": jobs.add.name, "id": id})
 
@@ -166,7 +166,9 @@ def test_a_job_that_is_rescued_is_told_by_who_rescues_it(
     worker.claim()
     worker.run()
     rescuer = rescuer_on(own, [])
-    rescuer.report(Death(worker.worker.id, "here:1", True, "exited with code 3", 5))
+    rescuer.report(
+        ProcessDeath(worker.worker.id, "here:1", True, "exited with code 3", 5)
+    )
     rescuer.tick()
     assert names_of(heard)[-1] == "job_rescued"
     assert last(heard) == (

@@ -13,9 +13,9 @@ from django.utils import timezone
 from django_jobqueue import operations
 from django_jobqueue.models import Worker
 from django_jobqueue.processes.loop import FOREVER
-from django_jobqueue.store import workers
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.workers import Beat
+from django_jobqueue.store.worker_rows import Beat
 from django_jobqueue.workers import stack_dump as stacks_file
 from django_jobqueue.workers.stack_dump import stacks
 from tests.conftest import HandDriven, RunWorkers, eventually
@@ -142,35 +142,35 @@ def test_a_question_reaches_the_worker_with_its_heartbeat_and_is_answered_once(
 ) -> None:
     id = worker.worker.id
     beat = [Beat(id, 0, 0, False)]
-    assert workers.renew(own, beat, 15)[id] == ("", 0)
+    assert worker_rows.renew(own, beat, 15)[id] == ("", 0)
     assert operations.ask_where([id, 999], by="anna") == [id]
-    inquiry = workers.renew(own, beat, 15)[id].inquiry
-    assert inquiry > 0
+    stack_request = worker_rows.renew(own, beat, 15)[id].stack_request
+    assert stack_request > 0
 
-    answerer = worker.worker.answerer
-    answerer._asked = inquiry
-    assert answerer.tick() == FOREVER
+    stack_dumper = worker.worker.stack_dumper
+    stack_dumper._asked = stack_request
+    assert stack_dumper.tick() == FOREVER
     row = Worker.objects.get(pk=id)
-    assert row.answer["inquiry"] == row.request["inquiry"] == inquiry
+    assert row.answer["inquiry"] == row.request["inquiry"] == stack_request
     assert row.answer["left_out"] == 0
     Worker.objects.update(answer=None)
-    answerer.tick()
+    stack_dumper.tick()
     assert Worker.objects.get(pk=id).answer is None
 
     operations.ask_where([id])
-    assert workers.renew(own, beat, 15)[id].inquiry > inquiry
+    assert worker_rows.renew(own, beat, 15)[id].stack_request > stack_request
 
 
 def test_a_worker_that_is_asked_nothing_has_no_thread_for_it(
     worker: HandDriven,
 ) -> None:
-    answerer = worker.worker.answerer
-    answerer.ask(0)
-    assert not answerer.has_started
-    answerer.ask(7)
-    assert answerer.has_started
+    stack_dumper = worker.worker.stack_dumper
+    stack_dumper.ask(0)
+    assert not stack_dumper.has_started
+    stack_dumper.ask(7)
+    assert stack_dumper.has_started
     eventually(lambda: Worker.objects.get().answer)
-    assert answerer.stop(10)
+    assert stack_dumper.stop(10)
 
 
 def test_a_host_says_when_it_heard_what_is_asked(
@@ -181,10 +181,10 @@ def test_a_host_says_when_it_heard_what_is_asked(
     operations.ask_workers([id], "drain")
     assert set(Worker.objects.get().request) == {"asked_at"}
     before = timezone.now()
-    workers.renew(own, beat, 15)
+    worker_rows.renew(own, beat, 15)
     first = Worker.objects.get().request
     assert set(first) == {"asked_at", "heard_at"}
-    workers.renew(own, beat, 15)
+    worker_rows.renew(own, beat, 15)
     assert Worker.objects.get().request == first
     assert first["heard_at"] > before.isoformat()[:19]
     operations.ask_workers([id], "resume")

@@ -11,12 +11,12 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import connection, transaction
 
-from django_jobqueue.domain.retry_decision import Asked
+from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.execution import atomic
 from django_jobqueue.execution.attempt import Attempt, call
 from django_jobqueue.models import Rollup
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.rescue import rescue
+from django_jobqueue.store.queue.rescue import rescue
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 
@@ -105,9 +105,9 @@ def test_a_rescue_passes_over_a_job_that_is_committing(
     assert rescued == []
 
 
-@pytest.mark.parametrize("asked", [Asked.CANCEL, Asked.STOP])
+@pytest.mark.parametrize("asked", [StopReason.CANCEL, StopReason.STOP])
 def test_who_is_told_to_stop_while_its_transaction_begins_is_not_started(
-    worker: HandDriven, journal: str, asked: Asked, monkeypatch: pytest.MonkeyPatch
+    worker: HandDriven, journal: str, asked: StopReason, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def tell(attempt: Attempt) -> Any:
         attempt.interrupt(asked)
@@ -119,7 +119,7 @@ def test_who_is_told_to_stop_while_its_transaction_begins_is_not_started(
     worker.run()
     worker.finish()
     assert jobs.notes(journal) == []
-    if asked is Asked.CANCEL:
+    if asked is StopReason.CANCEL:
         assert [job.status for job in archived()] == ["cancelled"]
     else:
         assert [(job.status, job.attempts) for job in queued()] == [("queued", 0)]
@@ -190,8 +190,8 @@ def test_a_commit_is_not_interrupted_and_its_hooks_are(
 
     def in_hook() -> None:
         (attempt,) = executor.running
-        told.append(attempt.settled)
-        attempt.interrupt(Asked.CANCEL)
+        told.append(attempt.committed)
+        attempt.interrupt(StopReason.CANCEL)
         for _ in range(1_000):
             time.sleep(0.01)  # where the exception arrives
 
@@ -200,8 +200,8 @@ def test_a_commit_is_not_interrupted_and_its_hooks_are(
     def commits(attempt: Attempt, committing: bool) -> None:
         real(attempt, committing)
         if committing:
-            told.append(attempt.interrupt(Asked.CANCEL))
-            told.append(attempt.interrupt(Asked.STOP))
+            told.append(attempt.interrupt(StopReason.CANCEL))
+            told.append(attempt.interrupt(StopReason.STOP))
 
     monkeypatch.setattr(Attempt, "commits", commits)
     monkeypatch.setattr(jobs, "note", lambda *words: transaction.on_commit(in_hook))
@@ -223,8 +223,8 @@ def test_a_timeout_while_it_commits_gives_the_process_up_in_the_end(
     def commits(attempt: Attempt, committing: bool) -> None:
         real(attempt, committing)
         if committing:
-            assert attempt.interrupt(Asked.TIME_OUT)
-            given_up.append(attempt.hopeless_at)
+            assert attempt.interrupt(StopReason.TIME_OUT)
+            given_up.append(attempt.unresponsive_at)
 
     monkeypatch.setattr(Attempt, "commits", commits)
     jobs.write_atomic.enqueue(journal, "name")

@@ -17,7 +17,7 @@ from django_jobqueue.domain.arguments import Parameters
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.policy import policy_of
 from django_jobqueue.domain.registry import Declaration
-from django_jobqueue.domain.retry_decision import MOST_GIVEN_BACK, Asked, Verb
+from django_jobqueue.domain.retry_decision import MOST_GIVEN_BACK, StopReason, Verb
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.exceptions import JobTimeout
 from django_jobqueue.execution import attempt as attempts
@@ -155,9 +155,9 @@ def test_a_job_that_expired_after_its_claim_is_not_started() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"delivery": "at_most_once"}])
-@pytest.mark.parametrize("asked", [Asked.CANCEL, Asked.STOP])
+@pytest.mark.parametrize("asked", [StopReason.CANCEL, StopReason.STOP])
 def test_who_is_told_to_stop_at_the_last_moment_does_not_begin(
-    asked: Asked, options: dict[str, Any]
+    asked: StopReason, options: dict[str, Any]
 ) -> None:
     """Between the look whether it is wanted, and its start."""
     called: list[int] = []
@@ -166,7 +166,7 @@ def test_who_is_told_to_stop_at_the_last_moment_does_not_begin(
     assert attempt.interrupt(asked)
     with pytest.raises(NotWanted) as caught:
         attempt.begin()
-    outcome = {Asked.CANCEL: CANCELLED, Asked.STOP: STOPPED}[asked]
+    outcome = {StopReason.CANCEL: CANCELLED, StopReason.STOP: STOPPED}[asked]
     assert caught.value.outcome is outcome
     assert (run(attempt).outcome, called) == (outcome, [])
     finished = asyncio.run(arun(attempt_of(_never, **options)))
@@ -203,7 +203,7 @@ def test_data_for_newer_code_is_left_to_it_a_number_of_times(
 def test_a_job_that_is_cancelled_before_its_start_is_not_started() -> None:
     called: list[int] = []
     attempt = attempt_of(lambda: called.append(1))
-    assert attempt.interrupt(Asked.CANCEL)
+    assert attempt.interrupt(StopReason.CANCEL)
     assert run(attempt).outcome.verb is Verb.CANCEL
     assert called == []
 
@@ -251,13 +251,13 @@ def in_thread(attempt: Attempt) -> tuple[threading.Thread, list[Any]]:
 @pytest.mark.parametrize(
     ("asked", "verb", "end"),
     [
-        (Asked.TIME_OUT, Verb.RETRY, AttemptEnd.TIMED_OUT),
-        (Asked.CANCEL, Verb.CANCEL, AttemptEnd.CANCELLED),
-        (Asked.STOP, Verb.RELEASE, AttemptEnd.RELEASED),
+        (StopReason.TIME_OUT, Verb.RETRY, AttemptEnd.TIMED_OUT),
+        (StopReason.CANCEL, Verb.CANCEL, AttemptEnd.CANCELLED),
+        (StopReason.STOP, Verb.RELEASE, AttemptEnd.RELEASED),
     ],
 )
 def test_a_handler_in_a_thread_can_be_interrupted(
-    asked: Asked, verb: Verb, end: AttemptEnd
+    asked: StopReason, verb: Verb, end: AttemptEnd
 ) -> None:
     attempt = attempt_of(jobs.slow.function, '{"seconds": 60}', timeout=1.0)
     thread, results = in_thread(attempt)
@@ -270,12 +270,12 @@ def test_a_handler_in_a_thread_can_be_interrupted(
 @pytest.mark.parametrize(
     ("asked", "verb"),
     [
-        (Asked.TIME_OUT, Verb.RETRY),
-        (Asked.CANCEL, Verb.CANCEL),
-        (Asked.STOP, Verb.RELEASE),
+        (StopReason.TIME_OUT, Verb.RETRY),
+        (StopReason.CANCEL, Verb.CANCEL),
+        (StopReason.STOP, Verb.RELEASE),
     ],
 )
-def test_a_handler_in_a_task_can_be_interrupted(asked: Asked, verb: Verb) -> None:
+def test_a_handler_in_a_task_can_be_interrupted(asked: StopReason, verb: Verb) -> None:
     attempt = attempt_of(jobs.aslow.function, '{"seconds": 60}', timeout=1.0)
 
     async def scene() -> Any:
@@ -286,7 +286,7 @@ def test_a_handler_in_a_task_can_be_interrupted(asked: Asked, verb: Verb) -> Non
 
     finished = asyncio.run(scene())
     assert finished.outcome.verb is verb
-    if asked is Asked.TIME_OUT:
+    if asked is StopReason.TIME_OUT:
         assert finished.outcome.failure.message == (
             "it ran longer than its timeout of 1 s"
         )
@@ -321,7 +321,7 @@ def test_an_interruption_never_reaches_what_the_thread_does_next() -> None:
     thread.start()
     while not done.is_set():
         for attempt in list(current):
-            attempt.interrupt(Asked.TIME_OUT)
+            attempt.interrupt(StopReason.TIME_OUT)
     thread.join()
     assert strays == []
     assert outcomes <= {Verb.SUCCEED, Verb.RETRY}
@@ -368,18 +368,21 @@ def test_an_interruption_after_an_error_leaves_the_error() -> None:
 def test_an_interruption_is_sent_once() -> None:
     attempt = attempt_of(jobs.slow.function, '{"seconds": 60}')
     thread, results = in_thread(attempt)
-    assert attempt.interrupt(Asked.CANCEL)
-    assert not attempt.interrupt(Asked.TIME_OUT)
+    assert attempt.interrupt(StopReason.CANCEL)
+    assert not attempt.interrupt(StopReason.TIME_OUT)
     thread.join(10)
     assert results[0].outcome.verb is Verb.CANCEL
-    assert not attempt.interrupt(Asked.STOP)  # it is over
+    assert not attempt.interrupt(StopReason.STOP)  # it is over
 
 
 def test_a_hopeless_attempt_is_recorded_as_what_it_was_told() -> None:
-    for asked, verb in ((Asked.TIME_OUT, Verb.RETRY), (Asked.CANCEL, Verb.CANCEL)):
+    for asked, verb in (
+        (StopReason.TIME_OUT, Verb.RETRY),
+        (StopReason.CANCEL, Verb.CANCEL),
+    ):
         attempt = attempt_of(lambda: None, timeout=2.0)
         attempt.started, attempt.asked = 1.0, asked
-        outcome = attempt.finish_hopeless().outcome
+        outcome = attempt.finish_unresponsive().outcome
         assert outcome.verb is verb
         assert attempt.over
 

@@ -4,46 +4,46 @@ from __future__ import annotations
 
 import os
 
-from django_jobqueue.processes.wakeup_pipe import Bell
+from django_jobqueue.processes.idle import WakeupPipe
 
 PATIENCE = 20.0  # seconds
 
 
 def test_a_bell_that_was_rung_wakes_who_waits_for_it_once() -> None:
-    bell = Bell()
-    bell.ring()
-    bell.ring()
-    assert bell.wait(PATIENCE) == (True, [])
-    assert bell.wait(0) == (False, [])
+    wakeup = WakeupPipe()
+    wakeup.ring()
+    wakeup.ring()
+    assert wakeup.wait(PATIENCE) == (True, [])
+    assert wakeup.wait(0) == (False, [])
 
 
 def test_a_bell_is_rung_from_a_process_forked_after_it_was_made() -> None:
-    bell = Bell()
+    wakeup = WakeupPipe()
     pid = os.fork()
     if pid == 0:
-        bell.ring()
+        wakeup.ring()
         os._exit(0)
-    assert bell.wait(PATIENCE) == (True, [])
+    assert wakeup.wait(PATIENCE) == (True, [])
     os.waitpid(pid, 0)
 
 
 def test_who_waits_for_a_bell_hears_of_pipes_as_well() -> None:
-    bell = Bell()
+    wakeup = WakeupPipe()
     reader, writer = os.pipe()
     os.write(writer, b"!")
-    assert bell.wait(PATIENCE, reader) == (False, [reader])
-    bell.ring()
-    assert bell.wait(PATIENCE, reader) == (True, [reader])
+    assert wakeup.wait(PATIENCE, reader) == (False, [reader])
+    wakeup.ring()
+    assert wakeup.wait(PATIENCE, reader) == (True, [reader])
     for end in (reader, writer):
         os.close(end)
 
 
 def test_a_bell_can_be_rung_however_often_while_nobody_listens() -> None:
-    bell = Bell()
+    wakeup = WakeupPipe()
     for _ in range(100_000):
-        bell.ring()
-    assert bell.wait(PATIENCE) == (True, [])
+        wakeup.ring()
+    assert wakeup.wait(PATIENCE) == (True, [])
 
 
 def test_programs_that_a_handler_starts_do_not_inherit_a_bell() -> None:
-    assert not os.get_inheritable(Bell().writer)
+    assert not os.get_inheritable(WakeupPipe().writer)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.store.claim import CLAIM, CLAIM_LIMITED, LOCK_TYPE
 from django_jobqueue.store.connection import EMPTY, OwnConnection, Params
-from django_jobqueue.store.lanes import GLANCE
+from django_jobqueue.store.queue.claim import CLAIM, CLAIM_LIMITED, LOCK_TYPE
+from django_jobqueue.store.queue.lanes import PROBE
 from tests.conftest import HandDriven
 from tests.sample import jobs
 
@@ -70,8 +70,8 @@ def wake(worker: HandDriven, monkeypatch: pytest.MonkeyPatch) -> Wake:
         dispatcher.jobs_arrived()
         noted = Noted()
         with monkeypatch.context() as patch:
-            patch.setattr(dispatcher._lookout, "next_at", inf)  # that of every second
-            for owner in (dispatcher._claimer, dispatcher._lookout):
+            patch.setattr(dispatcher._scanner, "next_at", inf)  # that of every second
+            for owner in (dispatcher._claimer, dispatcher._scanner):
                 patch.setattr(owner, "_connection", noted)
             worker.claim()
         noted.close()
@@ -86,7 +86,7 @@ def test_where_one_statement_asks_all_lanes_it_is_sent_at_once(wake: Wake) -> No
 
 
 def test_where_more_are_needed_a_glance_says_which_are_worth_it(wake: Wake) -> None:
-    assert wake(add, aadd, once, limited, by=aadd) == [GLANCE, CLAIM]
+    assert wake(add, aadd, once, limited, by=aadd) == [PROBE, CLAIM]
 
 
 @pytest.mark.parametrize(
@@ -95,4 +95,4 @@ def test_where_more_are_needed_a_glance_says_which_are_worth_it(wake: Wake) -> N
 def test_a_lane_that_is_asked_by_itself_is_asked_when_it_has_a_job(
     wake: Wake, by: Callable[[], None], statements: list[str]
 ) -> None:
-    assert wake(once, limited, by=by) == [GLANCE, *statements]
+    assert wake(once, limited, by=by) == [PROBE, *statements]

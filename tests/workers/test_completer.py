@@ -20,7 +20,7 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.rescue import rescue
+from django_jobqueue.store.queue.rescue import rescue
 from django_jobqueue.workers.completing.completer import IDLE
 from django_jobqueue.workers.completing.refused import FIRST_REST
 from tests.conftest import HandDriven, archived, eventually, queued
@@ -34,6 +34,8 @@ SELECT pid FROM pg_stat_activity
  WHERE datname = current_database() AND application_name = 'jobqueue completer'
 """
 
+COMPLETER = "django_jobqueue.workers.completing.completer"
+
 
 def test_with_nothing_to_write_it_rests(worker: HandDriven) -> None:
     assert worker.worker.completer.tick() == FOREVER
@@ -46,7 +48,7 @@ def test_its_connection_is_let_go_when_nothing_was_to_be_written_for_long(
         return len(own.fetch(CONNECTIONS))
 
     completer = worker.worker.completer
-    monkeypatch.setattr("django_jobqueue.workers.completing.completer.TALLY_EVERY", 0.0)
+    monkeypatch.setattr(f"{COMPLETER}.COUNTERS_EVERY", 0.0)
     jobs.add.enqueue(1)
     worker.work()
     assert 0 < completer.tick() <= IDLE
@@ -290,7 +292,7 @@ def test_a_row_that_somebody_has_locked_holds_up_no_other(
 def test_counts_that_cannot_be_written_hold_up_no_outcome(
     worker: HandDriven, own: OwnConnection, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("django_jobqueue.workers.completing.completer.TALLY_EVERY", 0.0)
+    monkeypatch.setattr(f"{COMPLETER}.COUNTERS_EVERY", 0.0)
     change = {
         "refused": "ALTER TABLE jobqueue_rollup ADD CONSTRAINT no CHECK (queue = '')",
         "away": "ALTER TABLE jobqueue_rollup RENAME TO jobqueue_hidden",
@@ -373,7 +375,7 @@ def test_a_worker_that_is_never_idle_adds_to_the_roll_ups(
     jobs.fail.enqueue()
     worker.claim()
     worker.run()
-    monkeypatch.setattr("django_jobqueue.workers.completing.completer.TALLY_EVERY", 0.0)
+    monkeypatch.setattr(f"{COMPLETER}.COUNTERS_EVERY", 0.0)
     worker.finish()
     assert Rollup.objects.get().retried == 1
     assert FailureRollup.objects.get().retried == 1

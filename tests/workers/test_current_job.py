@@ -11,7 +11,7 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 
 from django_jobqueue import Context, NoCurrentJob, current_job
-from django_jobqueue.domain.retry_decision import Asked, Verb
+from django_jobqueue.domain.retry_decision import StopReason, Verb
 from django_jobqueue.execution.attempt import arun, run
 from tests.workers.test_attempt import attempt_of
 
@@ -111,7 +111,7 @@ def test_an_attempt_inside_another_gives_way_to_it_again() -> None:
 def test_a_context_that_is_made_late_knows_that_the_job_was_cancelled() -> None:
     attempt = attempt_of(lambda: None)
     attempt.begin()
-    attempt.interrupt(Asked.CANCEL)
+    attempt.interrupt(StopReason.CANCEL)
     assert attempt.here().cancelled
     attempt.leave()
 

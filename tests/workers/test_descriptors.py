@@ -10,9 +10,9 @@ import pytest
 from django.db import connections
 
 from django_jobqueue.execution import connection_reset
+from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.listener import Listener
 from django_jobqueue.processes.readable import readable
-from django_jobqueue.processes.wakeup_pipe import Bell
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
 from tests.conftest import RunWorkers, archived, eventually
@@ -36,12 +36,12 @@ def _many_open() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_many_open")
 def test_a_bell_with_a_high_number_is_heard() -> None:
-    bell = Bell()
-    assert bell.writer > 1_023
+    wakeup = WakeupPipe()
+    assert wakeup.writer > 1_023
     reader, writer = os.pipe()
     os.write(writer, b"!")
-    bell.ring()
-    assert bell.wait(PATIENCE, reader) == (True, [reader])
+    wakeup.ring()
+    assert wakeup.wait(PATIENCE, reader) == (True, [reader])
     for end in (reader, writer):
         os.close(end)
 

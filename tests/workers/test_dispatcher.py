@@ -20,22 +20,22 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.processes.loop import FOREVER
-from django_jobqueue.store import claim, release
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News
+from django_jobqueue.store.queue import claim, release
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming import claimer as claimer_module
 from django_jobqueue.workers.claiming.claimer import (
     RECHECK_FIRST,
     RECHECK_LONGEST,
     Claimer,
-    Doubt,
+    UnconfirmedClaims,
 )
 from django_jobqueue.workers.executors import base
 from django_jobqueue.workers.executors.base import Executor
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
-from tests.store.meanwhile import Ear
+from tests.store.meanwhile import Hearing
 
 Make = Callable[..., HandDriven]
 
@@ -206,7 +206,7 @@ def test_short_jobs_are_claimed_ahead_and_long_ones_are_not(make_worker: Make) -
     worker = make_worker(threads=1)
     executor = worker.worker.executors[0]
     for _ in range(20):
-        executor.pace.ran("tests.sample.add", 0.001)
+        executor.runtimes.ran("tests.sample.add", 0.001)
     block = threading.Event()
     fill_slots(worker, block, 30)
     worker.claim()
@@ -228,7 +228,7 @@ def test_a_full_worker_claims_ahead_no_more_short_jobs_than_it_has_room_for(
     worker = make_worker(threads=1, async_slots=0)
     executor = worker.worker.executors[0]
     for _ in range(20):
-        executor.pace.ran("tests.sample.add", 0.001)
+        executor.runtimes.ran("tests.sample.add", 0.001)
     block = threading.Event()
     fill_slots(worker, block, 1)
     worker.claim()
@@ -236,7 +236,7 @@ def test_a_full_worker_claims_ahead_no_more_short_jobs_than_it_has_room_for(
     jobs.add.enqueue_many([{"a": number} for number in range(200)])
     worker.worker.dispatcher.jobs_arrived()
     worker.claim()
-    ahead = executor.pace.ahead("tests.sample.add", 1)
+    ahead = executor.runtimes.ahead("tests.sample.add", 1)
     assert 0 < ahead < 200
     assert held(worker) == 1 + ahead
     worker.worker.dispatcher.jobs_arrived()
@@ -252,7 +252,7 @@ def test_careful_jobs_are_never_claimed_ahead(make_worker: Make) -> None:
     worker = make_worker(threads=1)
     executor = worker.worker.executors[0]
     for _ in range(20):
-        executor.pace.ran("tests.sample.write_once", 0.001)
+        executor.runtimes.ran("tests.sample.write_once", 0.001)
     block = threading.Event()
     fill_slots(worker, block, 0)
     jobs.write_once.enqueue_many([{"journal": "/dev/null"}] * 5)
@@ -267,7 +267,7 @@ def test_what_waits_in_the_buffer_too_long_is_given_back(make_worker: Make) -> N
     worker = make_worker(threads=1)
     executor = worker.worker.executors[0]
     for _ in range(20):
-        executor.pace.ran("tests.sample.add", 0.001)
+        executor.runtimes.ran("tests.sample.add", 0.001)
     block = threading.Event()
     fill_slots(worker, block, 10)
     worker.claim()
@@ -292,7 +292,7 @@ def test_a_drained_worker_gives_back_what_it_has_not_started(
     worker = make_worker(threads=1)
     executor = worker.worker.executors[0]
     for _ in range(20):
-        executor.pace.ran("tests.sample.add", 0.001)
+        executor.runtimes.ran("tests.sample.add", 0.001)
     block = threading.Event()
     fill_slots(worker, block, 10)
     worker.claim()
@@ -314,12 +314,12 @@ def test_jobs_of_a_claim_without_an_answer_are_given_back(
     worker.run()  # held, its outcome not written yet
     lost = jobs.add.enqueue(2)
     claimer: Claimer = worker.worker.dispatcher._claimer
-    lanes = claimer.choice.lanes.marks(sweep=True)
+    lanes = claimer.choice.lanes.marks(full_scan=True)
     assert [job.id for job in claim.claim(own, worker.worker.id, lanes, 9)] == [lost.id]
 
-    claimer.doubt.arise()  # as after a lost connection
+    claimer.unconfirmed.arise()  # as after a lost connection
     worker.worker.dispatcher._hungry = worker.worker.dispatcher._news = False
-    claimer.settle_doubt()
+    claimer.release_unconfirmed()
     assert {(job.id, job.status) for job in queued()} == {
         (lost.id, "queued"),
         (next(iter(worker.worker.held)).job.id, "running"),
@@ -363,14 +363,14 @@ def test_a_claim_that_is_committed_long_after_its_answer_was_lost_is_given_back(
 
 
 def test_the_looks_for_a_lost_claim_become_rare_and_never_end() -> None:
-    doubt = Doubt()
-    assert doubt.rest == math.inf
-    doubt.arise()
+    unconfirmed = UnconfirmedClaims()
+    assert unconfirmed.rest == math.inf
+    unconfirmed.arise()
     rests = []
     for _ in range(30):
-        assert doubt.rest >= 0
-        doubt.looked()
-        rests.append(round(doubt.rest, 1))
+        assert unconfirmed.rest >= 0
+        unconfirmed.looked()
+        rests.append(round(unconfirmed.rest, 1))
     assert rests[:4] == [RECHECK_FIRST * 2**n for n in range(4)]
     assert set(rests[10:]) == {RECHECK_LONGEST}
 
@@ -534,7 +534,7 @@ def test_a_full_worker_claims_as_soon_as_a_slot_is_free(make_worker: Make) -> No
 def test_a_worker_looks_when_a_job_is_due_again_that_failed_after_long(
     worker: HandDriven, other: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ear, dispatcher = Ear(other), worker.worker.dispatcher
+    ear, dispatcher = Hearing(other), worker.worker.dispatcher
     monkeypatch.setattr(dispatcher, "_heard", lambda: True)
     jobs.say.enqueue("retry")
     worker.claim()
@@ -563,10 +563,10 @@ def test_what_is_claimed_in_a_round_that_fails_later_is_watched(
     jobs.add.enqueue(1)
     dispatcher = worker.worker.dispatcher
     dispatcher.jobs_arrived()
-    monkeypatch.setattr(dispatcher._lookout, "next_at", 0.0)
-    monkeypatch.setattr(dispatcher._lookout, "look", gone)
-    worker.worker.stir.last = 0.0
+    monkeypatch.setattr(dispatcher._scanner, "next_at", 0.0)
+    monkeypatch.setattr(dispatcher._scanner, "look", gone)
+    worker.worker.activity.last = 0.0
     with pytest.raises(StoreUnavailable):
         worker.claim()
     assert held(worker) == 1
-    assert worker.worker.stir.last > 0
+    assert worker.worker.activity.last > 0

@@ -39,7 +39,7 @@ def test_what_processes_know_of_a_job_is_merged(
     dump = Dump(str(tmp_path), "web-3:7")
     dump.add("8", unfinished("a", "b", attempt=2))
     dump.add("9", [])
-    dump.add("keeper", unfinished("a", became="queued"))
+    dump.add("maintenance", unfinished("a", became="queued"))
     dump.merge()
     assert listed(tmp_path) == {
         "a": {"id": "a", "job_type": "shop.pay", "attempt": 2, "became": "queued"},

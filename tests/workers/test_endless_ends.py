@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 from django.test import override_settings
 
 from django_jobqueue import signals
-from django_jobqueue.domain.retry_decision import Asked, Verb
+from django_jobqueue.domain.retry_decision import StopReason, Verb
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.execution.attempt import Attempt, run
 from django_jobqueue.workers.executors import base, coroutines
@@ -307,10 +307,11 @@ def test_what_is_known_of_a_stuck_end_is_recorded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "verb"), [(Asked.NOTHING, Verb.RETRY), (Asked.CANCEL, Verb.CANCEL)]
+    ("asked", "verb"),
+    [(StopReason.NOTHING, Verb.RETRY), (StopReason.CANCEL, Verb.CANCEL)],
 )
 def test_an_error_of_which_nothing_can_be_said_is_a_timeout(
-    asked: Asked, verb: Verb
+    asked: StopReason, verb: Verb
 ) -> None:
     attempt = attempt_of(lambda: None)
     attempt.started, attempt.over, attempt.asked = 1.0, True, asked
@@ -340,9 +341,9 @@ def test_a_receiver_that_hangs_hinders_no_end_of_a_worker(
         worker.claim()
         (stays,) = worker.worker.held - {known}
         eventually(lambda: stays.started)
-        stays.asked = Asked.TIME_OUT
-        worker.worker.hung = [known, stays]
-        worker.worker.record_ends(0.05, hung=True)
+        stays.asked = StopReason.TIME_OUT
+        worker.worker.unresponsive = [known, stays]
+        worker.worker.record_ends(0.05, unresponsive=True)
         eventually(lambda: worker.worker.completer.waiting == 2)
         worker.finish()
         assert [job.status for job in archived()] == ["succeeded"]

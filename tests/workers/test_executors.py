@@ -13,8 +13,8 @@ from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.execution import attempt as attempts
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.store.finish import Finished
-from django_jobqueue.workers.executors.base import Executor, Ties
+from django_jobqueue.store.queue.finish import Finished
+from django_jobqueue.workers.executors.base import Executor, ExecutorCallbacks
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from tests.conftest import eventually
@@ -32,12 +32,12 @@ class Scene:
         self.gate = threading.Event()
         self.running = self.peak = 0
         self.lock = threading.Lock()
-        ties = Ties(done=self._take, wanting=self.wanted.set)
+        callbacks = ExecutorCallbacks(done=self._take, wanting=self.wanted.set)
         self.executor: Executor
         if kind is Threads:
-            self.executor = Threads(SLOTS, ties, run=attempts.run)
+            self.executor = Threads(SLOTS, callbacks, run=attempts.run)
         else:
-            self.executor = Coroutines(SLOTS, ties)
+            self.executor = Coroutines(SLOTS, callbacks)
 
     def _take(self, attempt: Attempt, finished: Finished) -> None:
         self.done.append(finished)
@@ -159,14 +159,14 @@ def test_the_pace_is_noted(scene: Scene) -> None:
     scene.gate.set()
     scene.executor.put([scene.attempt() for _ in range(30)])
     eventually(lambda: len(scene.done) == 30)
-    assert scene.executor.pace.mean("tests.job") > 0
+    assert scene.executor.runtimes.mean("tests.job") > 0
 
 
 def test_tiny_jobs_are_left_to_few_threads_until_they_get_stuck() -> None:
     scene = Scene(Threads)
     executor = scene.executor
     for _ in range(50):
-        executor.pace.ran("tests.job", 0.00001)
+        executor.runtimes.ran("tests.job", 0.00001)
     executor.put([scene.attempt() for _ in range(10)])
     eventually(lambda: scene.running == 1)
     executor.nudge()  # takes note of what waits first
@@ -182,7 +182,7 @@ def test_a_short_job_does_not_wait_for_one_that_runs() -> None:
     scene = Scene(Threads)
     executor = scene.executor
     for _ in range(50):
-        executor.pace.ran("tests.job", 0.005)
+        executor.runtimes.ran("tests.job", 0.005)
     for number in range(1, SLOTS + 1):
         executor.put([scene.attempt()])
         eventually(lambda wanted=number: scene.running == wanted)
@@ -197,7 +197,7 @@ def test_it_knows_whether_more_outcomes_are_about_to_come(scene: Scene) -> None:
     eventually(lambda: scene.running == 1)
     assert not executor.ends_soon  # nobody knows how long this one takes
     for _ in range(50):
-        executor.pace.ran("tests.job", 0.005)
+        executor.runtimes.ran("tests.job", 0.005)
     assert executor.ends_soon
     scene.gate.set()
     eventually(lambda: not executor.ends_soon)

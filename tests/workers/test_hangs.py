@@ -20,7 +20,7 @@ from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.host import hangs
 from django_jobqueue.host.hangs import MARGIN, Hang, HangWatch, cpu_seconds
 from django_jobqueue.processes.attempt_table import AttemptTable, RunningAttempt
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.worker import Worker
 from tests.conftest import eventually
@@ -230,7 +230,7 @@ def test_a_worker_shows_what_runs_and_nothing_that_has_ended(
     handler: str, own: OwnConnection
 ) -> None:
     table = AttemptTable(4)
-    worker = Worker(Plan(threads=2, async_slots=2, listen=False), table)
+    worker = Worker(WorkerConfig(threads=2, async_slots=2, listen=False), table)
     worker.register()
     worker.build()
     gate = jobs.gates["gate"] = threading.Event()

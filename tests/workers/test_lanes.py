@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from django_jobqueue.store.lanes import Head
-from django_jobqueue.store.marks import START, LaneMark, Mark
+from django_jobqueue.store.queue.lane_marks import START, LaneMark, Mark
+from django_jobqueue.store.queue.lanes import Head
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.claiming.lanes import BACK, KEPT, MANY, Lanes
 
@@ -132,8 +132,8 @@ def test_a_look_starts_at_the_marks_and_a_sweep_at_the_left_end() -> None:
     lanes = lanes_of(MAIL)
     asked = lanes.in_turn(lambda lane: True)
     lanes.claimed(asked, [job(MAIL, 9)], full=True)
-    assert lanes.marks(sweep=False) == [LaneMark(MAIL, at(9), at(9))]
-    assert lanes.marks(sweep=True) == [LaneMark(MAIL)]
+    assert lanes.marks(full_scan=False) == [LaneMark(MAIL, at(9), at(9))]
+    assert lanes.marks(full_scan=True) == [LaneMark(MAIL)]
 
 
 def test_a_claim_says_where_it_stopped_and_which_lanes_are_empty() -> None:

@@ -12,9 +12,9 @@ import pytest
 from django_jobqueue import job, testing
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
-from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.models import QueuedJob, Worker
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
@@ -88,14 +88,14 @@ def test_a_type_whose_module_is_still_being_imported_is_left_to_the_next_look(
     assert [done.result for done in archived()] == ["ran"]
 
 
-def test_the_keeper_sees_a_quarantined_job_of_a_type_declared_after_its_start(
+def test_maintenance_sees_a_quarantined_job_of_a_type_declared_after_its_start(
     own: OwnConnection, late: Callable[[], Handler]
 ) -> None:
-    prospects = Prospects(own, Plan())
-    prospects.look(Counter())
+    deadlines = DeadlineWatch(own, WorkerConfig())
+    deadlines.look(Counter())
     late().enqueue()
     QueuedJob.objects.update(alone=True)
-    assert prospects.look(Counter(), anew=True).alone == pytest.approx(0, abs=1)
+    assert deadlines.look(Counter(), anew=True).alone == pytest.approx(0, abs=1)
 
 
 def test_a_drain_of_a_test_runs_what_a_handler_of_it_declared(

@@ -11,28 +11,28 @@ from typing import cast
 import pytest
 
 from django_jobqueue.conf import conf
-from django_jobqueue.embedded.life import EmbeddedLife
+from django_jobqueue.embedded.lifecycle import WorkerLifecycle
 from django_jobqueue.host.child import Child
-from django_jobqueue.host.children import Family
+from django_jobqueue.host.children import Children
 from django_jobqueue.host.fencing import Fencing
 from django_jobqueue.host.maintenance.renewer import Renewer
+from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import ClockWatch, lease_time
-from django_jobqueue.processes.process_table import Roster
-from django_jobqueue.processes.wakeup_pipe import Bells
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import HandDriven
 from tests.workers.test_attempt import attempt_of
 
 
-class Children:
+class OneChild:
     """A family of one, which is told to end instead of being killed, and which is its
-    own keeper."""
+    own maintenance process."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.child = Child(os.getpid(), 0, 0, time.monotonic())
         self.killed: list[Child] = []
-        self.keeper = self
+        self.maintenance = self
         monkeypatch.setattr(Child, "kill", self._kill)
 
     def __iter__(self) -> Iterator[Child]:
@@ -65,16 +65,16 @@ def test_a_lease_is_judged_by_a_clock_that_counts_sleep() -> None:
     assert before <= lease_time() <= time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def renewed(worker: HandDriven, own: OwnConnection) -> Roster:
+def renewed(worker: HandDriven, own: OwnConnection) -> ProcessTable:
     """A host whose worker holds a job and was renewed just now."""
-    roster = Roster(1, Bells())
+    process_table = ProcessTable(1, WakeupPipes())
     registered = int(lease_time() * 1_000)
-    roster.write(
+    process_table.write(
         0, pid=os.getpid(), worker=worker.worker.id, renewable=1, registered=registered
     )
-    roster.write(0, held=1)
-    Renewer(roster, own).tick()
-    return roster
+    process_table.write(0, held=1)
+    Renewer(process_table, own).tick()
+    return process_table
 
 
 def test_after_a_sleep_a_supervisor_kills_what_others_may_have_taken_over(
@@ -83,8 +83,8 @@ def test_after_a_sleep_a_supervisor_kills_what_others_may_have_taken_over(
     suspend: Callable[[float], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    children = Children(monkeypatch)
-    fencing = Fencing(renewed(worker, own), cast("Family", children))
+    children = OneChild(monkeypatch)
+    fencing = Fencing(renewed(worker, own), cast("Children", children))
     fencing.look()
     suspend(conf.lease / 2)
     fencing.look()
@@ -98,34 +98,36 @@ def test_after_a_sleep_a_supervisor_kills_what_others_may_have_taken_over(
 def test_after_a_sleep_the_renewer_renews_at_once(
     worker: HandDriven, own: OwnConnection, suspend: Callable[[float], None]
 ) -> None:
-    roster = renewed(worker, own)
-    renewer = Renewer(roster, own)
+    process_table = renewed(worker, own)
+    renewer = Renewer(process_table, own)
     renewer.tick()
-    before = roster.renewed_at
+    before = process_table.renewed_at
     renewer.tick()
-    assert roster.renewed_at == before
+    assert process_table.renewed_at == before
     suspend(conf.lease / 2)
     renewer.tick()
-    assert roster.renewed_at > before
+    assert process_table.renewed_at > before
 
 
 @pytest.mark.django_db(transaction=True)
 def test_after_a_sleep_an_embedded_worker_leaves(
     suspend: Callable[[float], None], own: OwnConnection
 ) -> None:
-    roster = Roster(1)
-    roster.renewed_at = lease_time()
-    life = EmbeddedLife(Plan(threads=1, listen=False), roster, 0, grace=0)
-    life.begin()
-    life.look()
-    assert not life.is_leaving
-    life.worker.held.add(attempt_of(lambda: None))
-    life.worker.stir()
+    process_table = ProcessTable(1)
+    process_table.renewed_at = lease_time()
+    lifecycle = WorkerLifecycle(
+        WorkerConfig(threads=1, listen=False), process_table, 0, grace=0
+    )
+    lifecycle.begin()
+    lifecycle.look()
+    assert not lifecycle.is_leaving
+    lifecycle.worker.held.add(attempt_of(lambda: None))
+    lifecycle.worker.activity()
     suspend(conf.lease)
-    life.look()
-    assert life.is_leaving
-    life.worker.held.clear()
-    life.end()
+    lifecycle.look()
+    assert lifecycle.is_leaving
+    lifecycle.worker.held.clear()
+    lifecycle.end()
 
 
 def test_a_clock_that_is_set_forward_is_noticed_by_what_it_went_too_far() -> None:

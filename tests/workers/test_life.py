@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.processes.process_table import Roster
-from django_jobqueue.processes.wakeup_pipe import Bells
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.idle import WakeupPipes
+from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
-from django_jobqueue.workers.worker_main import RELEASED, Life
+from django_jobqueue.workers.worker_main import RELEASED, WorkerMain
 
 
 class Failing:
@@ -20,15 +20,15 @@ class Failing:
     name = "web-3:7"
     held: set[Any] = set()
 
-    def __init__(self, roster: Roster) -> None:
-        self._roster = roster
+    def __init__(self, process_table: ProcessTable) -> None:
+        self._process_table = process_table
         self.was_orderly: list[int] = []
 
-    def record_ends(self, within: float, *, hung: bool) -> None:
+    def record_ends(self, within: float, *, unresponsive: bool) -> None:
         """It has none."""
 
     def stop(self, timeout: float) -> None:
-        self.was_orderly.append(self._roster.seat(0).orderly)
+        self.was_orderly.append(self._process_table.entry(0).orderly)
         raise OSError("no space left on device")
 
 
@@ -36,13 +36,15 @@ def test_an_end_is_orderly_whatever_fails_in_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Else it would count as a crash of the jobs that it leaves."""
-    bells = Bells()
-    roster = Roster(1, bells)
+    wakeups = WakeupPipes()
+    process_table = ProcessTable(1, wakeups)
     dump = Dump(str(tmp_path), "web-3:6")
-    life = Life(Plan(), roster=roster, seat=0, control=-1, dump=dump)
-    worker = Failing(roster)
-    life._end(worker, RELEASED)  # type: ignore[arg-type]
+    lifecycle = WorkerMain(
+        WorkerConfig(), process_table=process_table, entry=0, control=-1, dump=dump
+    )
+    worker = Failing(process_table)
+    lifecycle._end(worker, RELEASED)  # type: ignore[arg-type]
     assert worker.was_orderly == [1]
     assert "The end of worker web-3:7 failed" in caplog.text
-    life._bell.close()
-    bells.close()
+    lifecycle._wakeup.close()
+    wakeups.close()

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from django_jobqueue.store.claim import LOCK_TYPE
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue.claim import LOCK_TYPE
 from tests.conftest import HandDriven, archived
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction, until_waiting
@@ -65,7 +65,7 @@ def test_what_ends_while_a_limited_type_is_claimed_makes_room_at_once(
     enqueue(3)
     worker.claim()
     worker.run()
-    worker.worker.dispatcher._lookout.look()  # there is one more
+    worker.worker.dispatcher._scanner.look()  # there is one more
     worker.worker.dispatcher._claimer.choice.limited_until.clear()
     worker.worker.dispatcher.jobs_arrived()
     claiming = threading.Thread(target=worker.claim)

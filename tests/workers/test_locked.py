@@ -14,14 +14,14 @@ from django.db import transaction
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.recovery import Recovery
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.models import FailureGroup, QueuedJob, Worker
 from django_jobqueue.processes.lease_clock import lease_time
-from django_jobqueue.processes.process_table import Roster
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import halving
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.halving import each_it_can
@@ -128,8 +128,8 @@ def test_outcomes_that_need_a_lock_of_others_hold_up_no_other(
 def test_a_job_type_that_is_locked_keeps_no_other_from_being_claimed(
     make_worker: Make, own: OwnConnection, claimed_alone: bool
 ) -> None:
-    plan = Plan(threads=4).for_alone() if claimed_alone else None
-    worker = make_worker() if plan is None else make_worker(alone=True)
+    config = WorkerConfig(threads=4).for_quarantined() if claimed_alone else None
+    worker = make_worker() if config is None else make_worker(alone=True)
     data = {"journal": "/dev/null"}
     limited = make(LIMITED, data=data, alone=claimed_alone, priority=50)
     other = make(data={"a": 1}, alone=claimed_alone)
@@ -176,13 +176,13 @@ def test_jobs_that_are_given_back_wait_for_no_locked_one(
             f"SELECT FROM jobqueue_queuedjob WHERE id = '{locked}' FOR UPDATE"
         )
         claimer.give_back(list(worker.worker.held))
-        claimer.settle_doubt()
+        claimer.release_unconfirmed()
         back = QueuedJob.objects.filter(status="queued").values_list("id", flat=True)
         assert set(back) == set(others)
-        assert 0 < claimer.doubt.rest <= 1.0
+        assert 0 < claimer.unconfirmed.rest <= 1.0
     eventually(
         lambda: (
-            (claimer.settle_doubt(), QueuedJob.objects.get(id=locked))[1].status
+            (claimer.release_unconfirmed(), QueuedJob.objects.get(id=locked))[1].status
             == "queued"
         )
     )
@@ -259,7 +259,7 @@ def test_jobs_that_expire_wait_for_no_follower(
     monkeypatch.setattr("django_jobqueue.host.maintenance.expirer.LOCKED_AFTER", 0.0)
     led = make(on_complete=FOLLOWER, expires_at=ago(10))
     rest = {make(expires_at=ago(1)) for _ in range(5)}
-    expirer = Expirer(own, Prospects(own, Plan(threads=1)))
+    expirer = Expirer(own, DeadlineWatch(own, WorkerConfig(threads=1)))
     with open_transaction(other) as transaction_:
         transaction_.run(HOLD_KEY % "expired")
         expirer.tick()
@@ -268,7 +268,7 @@ def test_jobs_that_expire_wait_for_no_follower(
 
 
 def _look_anew(expirer: Expirer) -> None:
-    expirer._prospects.looked_at = -1e9
+    expirer._deadlines.looked_at = -1e9
     expirer.tick()
 
 
@@ -276,23 +276,28 @@ def test_only_the_worker_whose_row_is_locked_loses_its_lease(
     make_worker: Make, own: OwnConnection, other: OwnConnection
 ) -> None:
     first, second = make_worker().worker.id, make_worker().worker.id
-    roster = Roster(2)
+    process_table = ProcessTable(2)
     for number, id in enumerate((first, second)):
-        roster.write(number, pid=number + 1, worker=id, renewable=1, held=1)
-    renewer = Renewer(roster, own)
+        process_table.write(number, pid=number + 1, worker=id, renewable=1, held=1)
+    renewer = Renewer(process_table, own)
     renewer.tick()
-    before = roster.renewed_at = lease_time() - conf.lease * 0.8
+    before = process_table.renewed_at = lease_time() - conf.lease * 0.8
     renewer.wake()
     with open_transaction(other) as transaction_:
         transaction_.fetch(f"SELECT FROM jobqueue_worker WHERE id = {first} FOR UPDATE")
         renewer.tick()
         assert renewer.tick() <= 1.0, "it is tried again soon"
         later = before + conf.lease * 0.9
-        overdue = [s.is_cut_off(roster.renewed_at, later, conf.lease) for s in roster]
+        overdue = [
+            s.is_cut_off(process_table.renewed_at, later, conf.lease)
+            for s in process_table
+        ]
         assert overdue == [True, False]
-        assert not any(seat.lost for seat in roster)
+        assert not any(entry.lost for entry in process_table)
     renewer.tick()
-    overdue = [s.is_cut_off(roster.renewed_at, later, conf.lease) for s in roster]
+    overdue = [
+        s.is_cut_off(process_table.renewed_at, later, conf.lease) for s in process_table
+    ]
     assert overdue == [False, False]
 
 

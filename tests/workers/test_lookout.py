@@ -12,11 +12,16 @@ import pytest
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.lanes import Head
-from django_jobqueue.store.marks import START, LaneMark
+from django_jobqueue.store.queue.lane_marks import START, LaneMark
+from django_jobqueue.store.queue.lanes import Head
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming import lane_scanner
-from django_jobqueue.workers.claiming.lane_scanner import SHARE, SLOW, Lookout, Sweeps
+from django_jobqueue.workers.claiming.lane_scanner import (
+    SHARE,
+    SLOW,
+    FullScans,
+    LaneScanner,
+)
 from django_jobqueue.workers.claiming.lanes import Lanes
 from tests.sample import jobs
 
@@ -43,7 +48,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 
 def test_short_sweeps_are_made_as_often_as_there_is_a_look(time: Time) -> None:
-    sweeps = Sweeps()
+    sweeps = FullScans()
     for _ in range(100):
         assert sweeps.may_begin()
         sweeps.took(0.001)
@@ -51,7 +56,7 @@ def test_short_sweeps_are_made_as_often_as_there_is_a_look(time: Time) -> None:
 
 
 def test_long_sweeps_get_a_small_share_of_the_time(time: Time) -> None:
-    sweeps, made = Sweeps(), 0
+    sweeps, made = FullScans(), 0
     for _ in range(10_000):
         if sweeps.may_begin():
             sweeps.took(0.3)
@@ -61,7 +66,7 @@ def test_long_sweeps_get_a_small_share_of_the_time(time: Time) -> None:
 
 
 def test_nothing_is_saved_for_a_storm_of_sweeps(time: Time) -> None:
-    sweeps, made = Sweeps(), 0
+    sweeps, made = FullScans(), 0
     time.now += 3_600
     while sweeps.may_begin():
         sweeps.took(0.01)
@@ -72,7 +77,7 @@ def test_nothing_is_saved_for_a_storm_of_sweeps(time: Time) -> None:
 def test_slow_sweeps_are_told_once_in_a_while(
     time: Time, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sweeps = Sweeps()
+    sweeps = FullScans()
     with caplog.at_level(logging.WARNING):
         sweeps.took(SLOW / 2)
         assert caplog.messages == []
@@ -85,7 +90,7 @@ def test_slow_sweeps_are_told_once_in_a_while(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_look_says_which_lanes_have_jobs_now(own: OwnConnection) -> None:
-    looks = Lookout(own, Lanes())
+    looks = LaneScanner(own, Lanes())
     assert looks.look() == []
     assert looks.longest_rest == math.inf
 
@@ -99,7 +104,7 @@ def test_a_look_says_which_lanes_have_jobs_now(own: OwnConnection) -> None:
 def test_a_job_behind_the_mark_is_found_when_there_is_time_for_a_sweep(
     own: OwnConnection, time: Time
 ) -> None:
-    looks = Lookout(own, Lanes())
+    looks = LaneScanner(own, Lanes())
     looks.look()
     jobs.add.enqueue(1)
     assert looks.look() == [ADDS]
@@ -108,7 +113,7 @@ def test_a_job_behind_the_mark_is_found_when_there_is_time_for_a_sweep(
 
     jobs.add.enqueue(2)
     QueuedJob.objects.update(run_after=OLD)
-    looks._sweeps.took(0.2)
+    looks._full_scans.took(0.2)
     looks.ask_behind()
     assert not looks.is_due
     assert looks.look() == []
@@ -126,7 +131,7 @@ def test_a_sweep_that_fails_is_repeated_no_sooner_than_one_that_does_not(
     own: OwnConnection, time: Time, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """The server cuts it off after 15 s; looks from the marks go on meanwhile."""
-    looks = Lookout(own, Lanes())
+    looks = LaneScanner(own, Lanes())
     sweeps = 0
 
     def cut_off(db: OwnConnection, known: list[LaneMark]) -> list[Head]:
@@ -148,4 +153,4 @@ def test_a_sweep_that_fails_is_repeated_no_sooner_than_one_that_does_not(
         time.now += 0.05
     assert sweeps <= 4  # 15 s each in a twentieth of the time
     monkeypatch.undo()
-    assert looks._sweeps.wanted
+    assert looks._full_scans.wanted

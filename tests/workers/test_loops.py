@@ -17,8 +17,8 @@ from django.utils import timezone
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance import expirer as expirer_module
 from django_jobqueue.host.maintenance import pruner as pruner_module
-from django_jobqueue.host.maintenance.burial import Death
-from django_jobqueue.host.maintenance.deadlines import LONGEST, Prospects
+from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.deadline_watch import LONGEST, DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.pruner import SHARE, Pruner
 from django_jobqueue.host.maintenance.renewer import Renewer
@@ -32,8 +32,8 @@ from django_jobqueue.processes.loop import (
     Loop,
     LoopGroup,
 )
-from django_jobqueue.processes.process_table import DESIRES, Roster
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.process_table import DESIRES, ProcessTable
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
 from tests.conftest import HandDriven, archived, eventually, queued
@@ -272,16 +272,18 @@ def test_the_renewer_renews_the_seated_and_passes_on_what_is_asked(
     first, second = make_worker(), make_worker()
     Worker.objects.update(lease_until=timezone.now() - timedelta(days=1))
     Worker.objects.filter(id=second.worker.id).update(desired="drain")
-    roster = Roster(4)
+    process_table = ProcessTable(4)
     for number, made in enumerate((first, second)):
-        roster.write(number, pid=1, worker=made.worker.id, renewable=1, running=number)
-    Renewer(roster, own).tick()
+        process_table.write(
+            number, pid=1, worker=made.worker.id, renewable=1, running=number
+        )
+    Renewer(process_table, own).tick()
 
     rows = {row.id: row for row in Worker.objects.all()}
     assert all(row.lease_until > timezone.now() for row in rows.values())
     assert rows[second.worker.id].running == 1
-    assert roster.renewed_at > 0
-    assert DESIRES[roster.seat(1).desired] == "drain"
+    assert process_table.renewed_at > 0
+    assert DESIRES[process_table.entry(1).desired] == "drain"
 
 
 def test_the_renewer_leaves_paused_processes_out_and_tells_of_lost_ones(
@@ -291,16 +293,16 @@ def test_the_renewer_leaves_paused_processes_out_and_tells_of_lost_ones(
     long_ago = timezone.now() - timedelta(days=1)
     Worker.objects.update(lease_until=long_ago)
     Worker.objects.filter(id=lost.worker.id).update(state="lost")
-    roster = Roster(4)
-    roster.write(0, pid=1, worker=paused.worker.id, renewable=0)
-    roster.write(1, pid=1, worker=lost.worker.id, renewable=1)
-    Renewer(roster, own).tick()
+    process_table = ProcessTable(4)
+    process_table.write(0, pid=1, worker=paused.worker.id, renewable=0)
+    process_table.write(1, pid=1, worker=lost.worker.id, renewable=1)
+    Renewer(process_table, own).tick()
     assert Worker.objects.get(id=paused.worker.id).lease_until == long_ago
-    assert (roster.seat(0).lost, roster.seat(1).lost) == (0, 1)
+    assert (process_table.entry(0).lost, process_table.entry(1).lost) == (0, 1)
 
 
-def prospects_on(own: OwnConnection) -> Prospects:
-    return Prospects(own, Plan())
+def prospects_on(own: OwnConnection) -> DeadlineWatch:
+    return DeadlineWatch(own, WorkerConfig())
 
 
 def rescuer_on(own: OwnConnection, said: list[object]) -> Rescuer:
@@ -321,7 +323,9 @@ def test_the_rescuer_looks_after_the_jobs_of_a_dead_child(
     worker.run()
     said: list[object] = []
     rescuer = rescuer_on(own, said)
-    rescuer.report(Death(worker.worker.id, "here:1", True, "exited with code 3", 5))
+    rescuer.report(
+        ProcessDeath(worker.worker.id, "here:1", True, "exited with code 3", 5)
+    )
     assert not rescuer.is_done
     rescuer.tick()
     assert rescuer.is_done
@@ -342,7 +346,7 @@ def test_the_rescuer_is_waited_for_until_it_has_dealt_with_every_death(
     own: OwnConnection, make_worker: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     rescuer = rescuer_on(own, [])
-    rescuer.report(Death(make_worker().worker.id, "here:1", True, "killed"))
+    rescuer.report(ProcessDeath(make_worker().worker.id, "here:1", True, "killed"))
     rescuer.start()
     rescuer.settle(3_600)
     assert rescuer.is_done
@@ -354,7 +358,7 @@ def test_a_rescuer_that_cannot_go_on_is_waited_for_so_long_and_no_longer(
     own: OwnConnection, caplog: pytest.LogCaptureFixture
 ) -> None:
     rescuer = rescuer_on(own, [])
-    rescuer.report(Death(1, "here:1", True, "killed"))
+    rescuer.report(ProcessDeath(1, "here:1", True, "killed"))
     rescuer.settle(0.05)
     assert not rescuer.is_done
     assert "The database does not answer" in caplog.text
@@ -370,7 +374,7 @@ def test_only_what_the_end_of_the_host_cut_off_is_remembered_for_the_dump(
     worker.run()
     rescuer = rescuer_on(own, [])
     rescuer.report(
-        Death(worker.worker.id, "here:1", False, "stopped", stopping=stopping)
+        ProcessDeath(worker.worker.id, "here:1", False, "stopped", stopping=stopping)
     )
     rescuer.tick()
     assert [job.id for job in rescuer.released] == ([made.id] if stopping else [])
@@ -423,7 +427,7 @@ def test_what_the_dead_sent_last_is_looked_for_soon_and_then_more_and_more_seldo
     worker = make_worker()
     rescuer = rescuer_on(own, [])
     rescuer.tick()  # nothing is there
-    rescuer.report(Death(worker.worker.id, "here:1", True, "killed"))
+    rescuer.report(ProcessDeath(worker.worker.id, "here:1", True, "killed"))
     jobs.add.enqueue(1)
     assert 0 < rescuer.tick() <= STRAYS_AFTER
     worker.claim()  # commits after its death
@@ -485,12 +489,12 @@ def test_expired_jobs_that_the_database_refuses_to_archive_keep_no_others(
 
 
 def test_one_look_ahead_does_for_all_chores(own: OwnConnection) -> None:
-    prospects = prospects_on(own)
+    deadlines = prospects_on(own)
     first, second = Counter(), Counter()
-    assert prospects.look(first).expiry is None
+    assert deadlines.look(first).expiry is None
     jobs.add.using(expires_at=timezone.now() + timedelta(seconds=60)).enqueue(1)
-    assert prospects.look(second).expiry is None
-    for look in (prospects.look(second), prospects.look(first, anew=True)):
+    assert deadlines.look(second).expiry is None
+    for look in (deadlines.look(second), deadlines.look(first, anew=True)):
         assert look.expiry == pytest.approx(60, abs=5)
 
 

@@ -16,13 +16,13 @@ from django.test import override_settings
 from django.utils import timezone, translation
 
 from django_jobqueue import Context, Retry, Snooze, current_job
-from django_jobqueue.domain.retry_decision import Asked, Outcome, Verb
+from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb
 from django_jobqueue.execution import middleware_chain
 from django_jobqueue.execution.attempt import Attempt, arun, run
 from django_jobqueue.logs import JobFilter, JobLogHandler
 from django_jobqueue.middleware import count_queries, localize, log_context
 from django_jobqueue.models import ArchivedJob, Report
-from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.queue.finish import Finished
 from tests.conftest import HandDriven
 from tests.sample import jobs
 from tests.workers.test_attempt import attempt_of
@@ -247,7 +247,7 @@ def test_an_async_handler_within_a_sync_middleware_can_be_told_to_stop() -> None
         attempt.task = asyncio.create_task(arun(attempt))
         while "began" not in calls:
             await asyncio.sleep(0.005)
-        attempt.interrupt(Asked.CANCEL)
+        attempt.interrupt(StopReason.CANCEL)
         return await attempt.task
 
     assert asyncio.run(cancelled()).outcome.verb is Verb.CANCEL

@@ -15,7 +15,7 @@ from django_jobqueue import job
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import JobTimeout, StoreUnavailable
-from django_jobqueue.host.maintenance.burial import Death
+from django_jobqueue.host.maintenance.burial import ProcessDeath
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import (
     ArchivedJob,
@@ -47,7 +47,7 @@ def kill(
 ) -> None:
     """Let the supervisor kill the worker for these jobs."""
     rescuer.report(
-        Death(worker, "host:1", False, REASON, 1, False, timed_out, suspects)
+        ProcessDeath(worker, "host:1", False, REASON, 1, False, timed_out, suspects)
     )
     rescuer.tick()
 
@@ -59,17 +59,17 @@ def test_it_is_retried_as_its_type_says_and_its_neighbours_are_released(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     worker = register(own, "web-7:4711", release="r9")
-    hung, other = held_by(worker, HUNG, queue="q"), held_by(worker)
+    unresponsive, other = held_by(worker, HUNG, queue="q"), held_by(worker)
 
-    kill(rescuer, worker, hung)
+    kill(rescuer, worker, unresponsive)
 
-    again, neighbour = queued_job(hung), queued_job(other)
+    again, neighbour = queued_job(unresponsive), queued_job(other)
     assert again is not None
     assert neighbour is not None
     assert (again.status, again.attempts, again.crashes) == ("queued", 1, 0)
     assert (again.worker_id, again.alone) == (None, False)
     assert (neighbour.status, neighbour.attempts, neighbour.crashes) == ("queued", 0, 0)
-    kept = Failure.objects.get(job_id=hung)
+    kept = Failure.objects.get(job_id=unresponsive)
     assert (kept.end, kept.number, kept.error_class) == ("timed_out", 1, TIMEOUT)
     assert (kept.worker, kept.release) == ("web-7:4711", "r9")
     assert kept.error_message.startswith(
@@ -81,7 +81,7 @@ def test_it_is_retried_as_its_type_says_and_its_neighbours_are_released(
     assert 3_000 <= counted.run_ms < 60_000
     assert (FailureRollup.objects.get().retried, counted.wait_ms) == (1, 2_000)
     retried, rescued = told()
-    assert (retried.name, retried.id) == ("job_retried", hung)
+    assert (retried.name, retried.id) == ("job_retried", unresponsive)
     assert retried.arguments["attempt"] == 1
     assert isinstance(retried.arguments["outcome"], Outcome)
     assert retried.arguments["outcome"].verb is Verb.RETRY
@@ -89,7 +89,7 @@ def test_it_is_retried_as_its_type_says_and_its_neighbours_are_released(
     (line,) = lines(caplog)
     assert line.levelno == logging.WARNING
     said = (line.job_id, line.job_type, line.attempt)  # type: ignore[attr-defined]
-    assert said == (str(hung), HUNG, 1)
+    assert said == (str(unresponsive), HUNG, 1)
     assert "attempt 1 failed, again in 0.0 s: it ran longer" in line.getMessage()
     row = Worker.objects.get()
     assert (row.state, row.end) == ("stopped", REASON)
@@ -102,12 +102,12 @@ def test_the_last_attempt_has_failed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     worker = register(own)
-    hung = held_by(worker, HUNG)
+    unresponsive = held_by(worker, HUNG)
     QueuedJob.objects.update(attempts=2)
 
-    kill(rescuer, worker, hung)
+    kill(rescuer, worker, unresponsive)
 
-    held = archived_job(hung)
+    held = archived_job(unresponsive)
     assert held is not None
     assert (held.status, held.attempts, held.crashes) == ("failed", 2, 0)
     assert (held.error_class, held.worker) == (TIMEOUT, "host:1")
@@ -144,14 +144,14 @@ def test_the_attempts_in_force_and_a_cancel_count(
 ) -> None:
     worker = register(own)
     JobType.objects.filter(name=HUNG).update(**of_type)
-    hung = held_by(worker, HUNG)
+    unresponsive = held_by(worker, HUNG)
     if columns.pop("cancel", False):
         own.run("UPDATE jobqueue_queuedjob SET cancel_requested_at = now()")
     QueuedJob.objects.update(**columns)
 
-    kill(rescuer, worker, hung)
+    kill(rescuer, worker, unresponsive)
 
-    found = queued_job(hung) or archived_job(hung)
+    found = queued_job(unresponsive) or archived_job(unresponsive)
     assert found is not None
     assert (found.status, found.crashes) == (status, 0)
     if isinstance(found, ArchivedJob):
@@ -165,9 +165,9 @@ def test_an_at_most_once_job_is_not_started_again(
     own: OwnConnection,
 ) -> None:
     worker = register(own)
-    hung = held_by(worker, ONCE)
-    kill(rescuer, worker, hung)
-    held = archived_job(hung)
+    unresponsive = held_by(worker, ONCE)
+    kill(rescuer, worker, unresponsive)
+    held = archived_job(unresponsive)
     assert held is not None
     assert (held.status, held.error_class) == ("failed", TIMEOUT)
 
@@ -181,11 +181,11 @@ def test_a_policy_that_says_that_a_timeout_is_final_is_heard(
 
     try:
         worker = register(own)
-        hung = held_by(worker, job_type("tests.final"))
-        kill(rescuer, worker, hung)
+        unresponsive = held_by(worker, job_type("tests.final"))
+        kill(rescuer, worker, unresponsive)
     finally:
         registry.remove("tests.final")
-    (held,) = archived(id=hung)
+    (held,) = archived(id=unresponsive)
     assert held.status == "failed"
 
 
@@ -244,12 +244,12 @@ def test_it_is_told_once_also_if_the_answer_was_lost(
     arrive: bool,
 ) -> None:
     worker = register(own)
-    hung = held_by(worker, HUNG)
+    unresponsive = held_by(worker, HUNG)
     with commits(monkeypatch, arrive=arrive), pytest.raises(StoreUnavailable):
-        kill(rescuer, worker, hung)
+        kill(rescuer, worker, unresponsive)
     rescuer._burials[0].next_at = 0.0
     rescuer.tick()
-    assert [(one.name, one.id) for one in told()] == [("job_retried", hung)]
+    assert [(one.name, one.id) for one in told()] == [("job_retried", unresponsive)]
     assert Rollup.objects.get().retried == 1
     assert Failure.objects.count() == 1
 
@@ -261,8 +261,8 @@ def test_one_that_the_database_refuses_to_end_keeps_no_other_one(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     worker = register(own)
-    hung, other = held_by(worker, refusing), held_by(worker)
-    kill(rescuer, worker, hung)
+    unresponsive, other = held_by(worker, refusing), held_by(worker)
+    kill(rescuer, worker, unresponsive)
     released = queued_job(other)
     assert released is not None
     assert released.status == "queued"
@@ -272,4 +272,4 @@ def test_one_that_the_database_refuses_to_end_keeps_no_other_one(
         cursor.execute("DROP TRIGGER refuse ON jobqueue_queuedjob")
     rescuer._next_strays = 0.0
     rescuer.tick()
-    assert archived(id=hung)
+    assert archived(id=unresponsive)

@@ -9,20 +9,20 @@ from django_jobqueue.workers.executors.runtime_estimate import (
     MOST_AHEAD,
     OVERHEAD,
     SAMPLES,
-    Pace,
+    RuntimeEstimate,
 )
 
 
-def pace_of(seconds: float, runs: int = SAMPLES) -> Pace:
-    pace = Pace()
+def pace_of(seconds: float, runs: int = SAMPLES) -> RuntimeEstimate:
+    runtimes = RuntimeEstimate()
     for _ in range(runs):
-        pace.ran("mail", seconds)
-    return pace
+        runtimes.ran("mail", seconds)
+    return runtimes
 
 
 def test_nothing_is_claimed_ahead_of_what_is_not_known() -> None:
     assert pace_of(0.001, SAMPLES - 1).ahead("mail", 4) == 0
-    assert Pace().ahead("mail", 4) == 0
+    assert RuntimeEstimate().ahead("mail", 4) == 0
 
 
 def test_long_jobs_are_never_claimed_ahead() -> None:
@@ -43,18 +43,18 @@ def test_the_setting_switches_it_off() -> None:
 
 
 def test_jobs_that_became_long_are_not_claimed_ahead_any_more() -> None:
-    pace = pace_of(0.001)
-    pace.ran("mail", 5.0)
-    assert not pace.is_short("mail")
+    runtimes = pace_of(0.001)
+    runtimes.ran("mail", 5.0)
+    assert not runtimes.is_short("mail")
 
 
 def test_the_larger_the_data_of_jobs_is_the_fewer_are_claimed_ahead() -> None:
     with override_settings(JOBQUEUE={"PREFETCH": 60}):
-        pace = pace_of(0.000001)
-        pace.took(9_000)
-        assert pace.ahead("mail", 4) == MOST_AHEAD
-        pace.took(1_000_000)
-        assert pace.ahead("mail", 4) == LARGEST_AHEAD // 1_000_000 == 32
+        runtimes = pace_of(0.000001)
+        runtimes.took(9_000)
+        assert runtimes.ahead("mail", 4) == MOST_AHEAD
+        runtimes.took(1_000_000)
+        assert runtimes.ahead("mail", 4) == LARGEST_AHEAD // 1_000_000 == 32
         for _ in range(50):
-            pace.took(0)
-        assert pace.ahead("mail", 4) == MOST_AHEAD
+            runtimes.took(0)
+        assert runtimes.ahead("mail", 4) == MOST_AHEAD

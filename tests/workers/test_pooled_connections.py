@@ -65,8 +65,8 @@ def test_so_do_those_of_a_worker_in_a_process_of_yours(
     assert archived()
     expected = WORKERS | {"renewer"}
     assert pooled(made, expected) == dict.fromkeys(expected, {not listen})
-    # The first ones of the keeper find out whether there is a pooler.
-    assert [one.pooled for one in made if one.purpose == "keeper"] == [
+    # The first ones of the maintenance process find out whether there is a pooler.
+    assert [one.pooled for one in made if one.purpose == "maintenance"] == [
         True,
         True,
         not listen,

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from django_jobqueue.conf import conf
+from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
-from django_jobqueue.processes.process_table import Roster, Seat
-from django_jobqueue.processes.wakeup_pipe import Bells
+from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.workers.presence import Presence
 from tests.conftest import HandDriven
 from tests.sample import jobs
@@ -19,63 +19,65 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def bells() -> Bells:
-    return Bells()
+def wakeups() -> WakeupPipes:
+    return WakeupPipes()
 
 
 @pytest.fixture
-def seat(worker: HandDriven, bells: Bells) -> Callable[[], Seat]:
+def entry(worker: HandDriven, wakeups: WakeupPipes) -> Callable[[], ProcessEntry]:
     """What others see of the worker, which has a presence."""
-    roster = Roster(1, bells)
-    roster.can_listen = True
-    roster.write(0, pid=1)
-    presence = Presence(worker.worker, roster, 0)
-    worker.worker.stir.wakes(presence.claimed)
-    worker.presence, worker.roster = presence, roster  # type: ignore[attr-defined]
-    return lambda: roster.seat(0)
+    process_table = ProcessTable(1, wakeups)
+    process_table.can_listen = True
+    process_table.write(0, pid=1)
+    presence = Presence(worker.worker, process_table, 0)
+    worker.worker.activity.wakes(presence.claimed)
+    worker.presence, worker.process_table = presence, process_table  # type: ignore[attr-defined]
+    return lambda: process_table.entry(0)
 
 
 def test_that_it_holds_a_job_is_said_before_its_handler_starts(
-    worker: HandDriven, seat: Callable[[], Seat], monkeypatch: pytest.MonkeyPatch
+    worker: HandDriven,
+    entry: Callable[[], ProcessEntry],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A handler may keep everybody in its process from saying it later."""
-    seen: list[Seat] = []
+    seen: list[ProcessEntry] = []
     for executor in worker.worker.executors:
-        monkeypatch.setattr(executor, "put", lambda attempts: seen.append(seat()))
-    assert (seat().held, seat().claimed) == (0, 0)
+        monkeypatch.setattr(executor, "put", lambda attempts: seen.append(entry()))
+    assert (entry().held, entry().claimed) == (0, 0)
     jobs.add.enqueue(1)
     worker.claim()
     assert [(one.held, one.claimed) for one in seen if one.held] == [(1, 1)]
 
 
 def test_that_it_holds_none_any_more_is_said_when_it_next_speaks(
-    worker: HandDriven, seat: Callable[[], Seat]
+    worker: HandDriven, entry: Callable[[], ProcessEntry]
 ) -> None:
     for _ in range(2):
         jobs.add.enqueue(1)
         worker.claim()
-        assert seat().held == 1
+        assert entry().held == 1
         worker.run()
         worker.finish()
         worker.presence.say()  # type: ignore[attr-defined]
-        assert (seat().held, seat().running, seat().claimed) == (0, 0, 1)
+        assert (entry().held, entry().running, entry().claimed) == (0, 0, 1)
 
 
 def test_a_claim_wakes_those_who_rest(
-    worker: HandDriven, seat: Callable[[], Seat], bells: Bells
+    worker: HandDriven, entry: Callable[[], ProcessEntry], wakeups: WakeupPipes
 ) -> None:
     """Else they would look no sooner than when its process can say so."""
-    roster: Roster = worker.roster  # type: ignore[attr-defined]
-    roster.stirred_at -= 10 * conf.lease
-    assert roster.may_rest(lease_time(), conf.lease)
+    process_table: ProcessTable = worker.process_table  # type: ignore[attr-defined]
+    process_table.stirred_at -= 10 * conf.lease
+    assert process_table.may_rest(lease_time(), conf.lease)
     jobs.add.enqueue(1)
     worker.claim()
-    assert not roster.may_rest(lease_time(), conf.lease)
-    assert bells.supervisor.wait(0)[0]
+    assert not process_table.may_rest(lease_time(), conf.lease)
+    assert wakeups.supervisor.wait(0)[0]
 
 
 def test_a_claim_beside_the_saying_is_never_said_to_be_none(
-    worker: HandDriven, seat: Callable[[], Seat]
+    worker: HandDriven, entry: Callable[[], ProcessEntry]
 ) -> None:
     """Whoever counts the jobs may be overtaken by a claim before it writes."""
     counting, claimed = threading.Event(), threading.Event()
@@ -97,4 +99,4 @@ def test_a_claim_beside_the_saying_is_never_said_to_be_none(
     presence.claimed()
     claimed.set()
     speaker.join(10)
-    assert seat().held == 1
+    assert entry().held == 1

@@ -22,8 +22,8 @@ from django_jobqueue import operations
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.lost_attempts import NAMED
-from django_jobqueue.host.maintenance.burial import Death
-from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import (
     ArchivedJob,
@@ -34,9 +34,10 @@ from django_jobqueue.models import (
     Rollup,
     Worker,
 )
-from django_jobqueue.processes.worker_config import Plan
-from django_jobqueue.store import rescue, workers
+from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue import rescue
 from tests.conftest import archived, queued
 from tests.store.meanwhile import open_transaction
 from tests.store.rows import ADD, ONCE, ago, make_many, queued_job, register
@@ -51,7 +52,7 @@ WAYS = ("killed", "stopped", "lapsed", "stray", "released by hand")
 def die(rescuer: Rescuer, worker: int, way: str, reason: str = KILLED) -> None:
     """Let the worker be lost in this way, and its jobs be taken from it."""
     if way in ("killed", "stopped"):
-        rescuer.report(Death(worker, "host:1", way == "killed", reason))
+        rescuer.report(ProcessDeath(worker, "host:1", way == "killed", reason))
     elif way == "lapsed":
         Worker.objects.filter(id=worker).update(lease_until=ago(1))
     else:
@@ -247,7 +248,7 @@ def test_of_a_batch_that_was_lost_others_are_told_by_whoever_took_them(
     monkeypatch.setattr("django_jobqueue.host.maintenance.recovery.BATCH", 3)
     worker = register(own)
     ids = {held_by(worker) for _ in range(7)}
-    rescuer.report(Death(worker, "host:1", True, KILLED))
+    rescuer.report(ProcessDeath(worker, "host:1", True, KILLED))
     (burial,) = rescuer._burials
     recovery, calls = burial.recovery, 0
     take = recovery._take
@@ -278,7 +279,7 @@ def test_jobs_that_the_database_refuses_to_move_do_not_keep_others(
     first, second = register(own), register(own, "host:2")
     refused = {held_by(first, refusing), held_by(second, refusing)}
     others = [held_by(worker) for worker in (first, first, first, second)]
-    rescuer.report(Death(first, "host:1", True, KILLED, 1))
+    rescuer.report(ProcessDeath(first, "host:1", True, KILLED, 1))
     die(rescuer, second, "killed")
 
     assert rescuer.is_done
@@ -312,8 +313,8 @@ def test_a_death_that_must_wait_keeps_no_other_one_waiting(
         transaction.run(
             "SELECT FROM jobqueue_worker WHERE id = %(id)s FOR UPDATE", {"id": first}
         )
-        rescuer.report(Death(first, "host:1", True, KILLED, 1))
-        rescuer.report(Death(second, "host:2", True, KILLED, 2))
+        rescuer.report(ProcessDeath(first, "host:1", True, KILLED, 1))
+        rescuer.report(ProcessDeath(second, "host:2", True, KILLED, 2))
         with pytest.raises(StoreUnavailable):
             rescuer.tick()
         rescuer._burials[0].next_at = time.monotonic() + 60
@@ -330,10 +331,13 @@ def test_a_death_that_must_wait_keeps_no_other_one_waiting(
 def test_it_says_up_to_which_death_all_are_looked_after(own: OwnConnection) -> None:
     said: list[int] = []
     made = Rescuer(
-        own, Prospects(own, Plan()), alone=lambda at: None, buried=said.append
+        own,
+        DeadlineWatch(own, WorkerConfig()),
+        alone=lambda at: None,
+        buried=said.append,
     )
     for number in (4, 5, 6):
-        made.report(Death(register(own), "host:1", True, KILLED, number))
+        made.report(ProcessDeath(register(own), "host:1", True, KILLED, number))
     later = made._burials[1]
     later.next_at = time.monotonic() + 60
     made.tick()
@@ -353,7 +357,7 @@ def test_a_sweep_that_fails_is_tried_again_no_sooner_than_another_one(
         sweeps += 1
         raise psycopg.errors.InternalError("odd")
 
-    monkeypatch.setattr(workers, "strays", fail)
+    monkeypatch.setattr(worker_rows, "strays", fail)
     for _ in range(20):
         rescuer.round()
     assert sweeps == 1
@@ -382,27 +386,29 @@ def test_a_death_is_told_to_be_looked_after_also_if_the_next_look_fails(
 ) -> None:
     """Else a drain would wait for it for good."""
     said: list[int] = []
-    prospects = Prospects(own, Plan())
-    made = Rescuer(own, prospects, alone=lambda at: None, buried=said.append)
+    deadlines = DeadlineWatch(own, WorkerConfig())
+    made = Rescuer(own, deadlines, alone=lambda at: None, buried=said.append)
     made.tick()
 
     def fail(*given: Any, **more: Any) -> None:
         raise StoreUnavailable("cut off", retry_in=0)
 
-    made.report(Death(register(own), "host:1", True, KILLED, 1))
+    made.report(ProcessDeath(register(own), "host:1", True, KILLED, 1))
     with monkeypatch.context() as patch:
-        patch.setattr(prospects, "look", fail)
+        patch.setattr(deadlines, "look", fail)
         with pytest.raises(StoreUnavailable):
             made.tick()
     assert said == []
-    looked_at = prospects.looked_at
+    looked_at = deadlines.looked_at
     made.tick()
     assert said == [1]
-    assert prospects.looked_at > looked_at
+    assert deadlines.looked_at > looked_at
     made.tick()
     assert said == [1]
 
 
 def test_a_death_is_told_to_another_process_as_it_is() -> None:
-    death = Death(7, "host:1", True, KILLED, 3, True, (uuid4(), uuid4()), (uuid4(),))
-    assert Death.of_json(json.loads(json.dumps(death.to_json()))) == death
+    death = ProcessDeath(
+        7, "host:1", True, KILLED, 3, True, (uuid4(), uuid4()), (uuid4(),)
+    )
+    assert ProcessDeath.of_json(json.loads(json.dumps(death.to_json()))) == death

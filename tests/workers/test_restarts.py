@@ -36,7 +36,7 @@ def test_an_orderly_end_is_no_death() -> None:
         restarts.died(lived=0.0, now=10.0)
     assert not restarts.is_due(11.0)
     assert restarts.is_due(15.0)
-    restarts.begin_anew()
+    restarts.reset()
     assert restarts.is_due(11.0)
     assert (restarts.in_row, restarts.how_often) == (0, "")
 

@@ -13,11 +13,11 @@ from django.test import override_settings
 from django_jobqueue import logs, signals
 from django_jobqueue.domain import registry
 from django_jobqueue.host.start_line import log_start
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 from tests.conftest import HandDriven
 from tests.sample import jobs
 
-PLAN = Plan(threads=4, async_slots=1)
+PLAN = WorkerConfig(threads=4, async_slots=1)
 SECRET = "hunter2"
 
 
@@ -122,7 +122,7 @@ def test_it_warns_of_each_module_that_no_app_has(
 def test_it_warns_of_a_queue_that_only_looks_like_one_of_a_handler(
     said: pytest.LogCaptureFixture,
 ) -> None:
-    log_start(Plan(queues=("default", "defualt", "xyzzy")), 1)
+    log_start(WorkerConfig(queues=("default", "defualt", "xyzzy")), 1)
     assert [record.getMessage() for record in said.records[1:]] == [
         "No handler names the queue 'defualt'. Did you mean 'default'?"
     ]

@@ -75,7 +75,7 @@ def test_a_worker_stirs_when_it_has_claimed_and_when_an_operator_calls(
     worker: HandDriven,
 ) -> None:
     told: list[str] = []
-    worker.worker.stir.wakes(lambda: told.append("stirred"))
+    worker.worker.activity.wakes(lambda: told.append("stirred"))
     worker.claim()
     assert told == []
     jobs.add.enqueue(1)

@@ -21,9 +21,9 @@ from django_jobqueue.admin.verbs.verb import Question
 from django_jobqueue.domain.states import ArchivedStatus, BulkKind, QueuedStatus
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.search.selection import Selection, Table
-from django_jobqueue.store.bulk_skips import planned
-from django_jobqueue.store.counted import Counted
-from django_jobqueue.store.operations import Operation, Options
+from django_jobqueue.store.bulk.counts import Counted
+from django_jobqueue.store.bulk.operation_rows import Operation, Options
+from django_jobqueue.store.bulk.skips import planned
 from django_jobqueue.text import numbers
 
 UNBOUNDED: Final = "unbounded_bulkoperation"
@@ -107,10 +107,10 @@ def number_text(draft: Draft, number: int) -> str:
     return gettext("jobs, not all counted yet")
 
 
-Plan = tuple[int, Counter[str]]  # jobs that are changed; and skipped, by reason
+WorkerConfig = tuple[int, Counter[str]]  # jobs that are changed; and skipped, by reason
 
 
-def question_of(request: HttpRequest, draft: Draft, plan: Plan) -> Question:
+def question_of(request: HttpRequest, draft: Draft, plan: WorkerConfig) -> Question:
     """What the page says before the form, with what was chosen there."""
     operation = draft.operation
     question = Question(_title(draft, plan[0]))
@@ -153,7 +153,7 @@ def _frozen(operation: Operation) -> str:
     return text % {"moment": display.exact(operation.cutoff)}
 
 
-def _counts(draft: Draft, plan: Plan) -> list[str]:
+def _counts(draft: Draft, plan: WorkerConfig) -> list[str]:
     """How many, of which statuses, from when to when; and of what that was counted."""
     counted = draft.counted
     found = [] if counted.over else [_so_far(counted)]

@@ -17,8 +17,8 @@ from django_jobqueue.admin.parts.fields import PriorityField, QueueField
 from django_jobqueue.admin.parts.moments import MomentField
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.states import BulkKind
-from django_jobqueue.store.counted import Counted
-from django_jobqueue.store.operations import Operation, Options
+from django_jobqueue.store.bulk.counts import Counted
+from django_jobqueue.store.bulk.operation_rows import Operation, Options
 from django_jobqueue.text import numbers
 
 TYPED_ABOVE: Final = 1_000  # jobs, of which the number is to be typed

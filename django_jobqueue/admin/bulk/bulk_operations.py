@@ -62,7 +62,7 @@ class BulkOperationAdmin(SteeredAdmin):
     class Media:
         css = {"all": ["django_jobqueue/bulk.css"]}  # noqa: RUF012
 
-    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+    def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Which jobs, in words that this user may read."""
         data = may(request, VIEW_DATA)
         for row in rows:

@@ -21,10 +21,10 @@ from django_jobqueue.admin.workers.fleet import fleet
 from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.search.selection import Selection, SelectionError
-from django_jobqueue.store.bulk import UNCONFIRMED
+from django_jobqueue.store.bulk.chunk import UNCONFIRMED
+from django_jobqueue.store.bulk.operation_rows import ACTIVE, JOB_TYPE
+from django_jobqueue.store.bulk.results import outcome
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.operations import ACTIVE, JOB_TYPE
-from django_jobqueue.store.outcome import outcome
 from django_jobqueue.text import numbers, timezones
 
 BECAME: Final = {

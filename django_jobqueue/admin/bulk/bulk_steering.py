@@ -23,7 +23,7 @@ from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.models import BulkOperation
 from django_jobqueue.operations import bulk_counting, bulk_steps
-from django_jobqueue.store.operations import ACTIVE, OPEN, RESUMABLE
+from django_jobqueue.store.bulk.operation_rows import ACTIVE, OPEN, RESUMABLE
 from django_jobqueue.text import numbers
 
 STEP_SECONDS: Final = 2.0  # of work in a request, where no worker does it

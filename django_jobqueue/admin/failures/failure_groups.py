@@ -106,9 +106,9 @@ class FailureGroupAdmin(GroupJobsAdmin):
             return queryset, False
         return failure_list.searched(queryset, search_term), False
 
-    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+    def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """The figures of the page's groups."""
-        for row in failure_list.dress(rows):
+        for row in failure_list.annotate(rows):
             row.request = request
         return rows
 
@@ -143,7 +143,7 @@ class FailureGroupAdmin(GroupJobsAdmin):
     def jobs(self, group: Any) -> Any:
         """How often it failed, hour by hour; how many jobs were archived with it, and
         how many wait for another attempt."""
-        about = group.around
+        about = group.row_context
         counts = failure_list.job_counts(group.request, group.pk, about.figures)
         return display.lines([sparkline(about.spark), *counts])
 
@@ -156,4 +156,4 @@ class FailureGroupAdmin(GroupJobsAdmin):
     @column(description=_("types and releases"))
     def affected(self, group: Any) -> Any:
         """Of its newest failures."""
-        return failure_list.names_cell(group.around.figures)
+        return failure_list.names_cell(group.row_context.figures)

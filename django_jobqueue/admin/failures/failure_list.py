@@ -33,9 +33,9 @@ from django_jobqueue.admin.parts.charts import Spark
 from django_jobqueue.admin.parts.chips import Chip, Tab
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.models import ArchivedJob, QueuedJob
-from django_jobqueue.store import failure_figures
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.failure_figures import (
+from django_jobqueue.store.reading import failure_stats
+from django_jobqueue.store.reading.failure_stats import (
     MOST_COUNTED,
     MOST_LOOKED_AT,
     Figures,
@@ -46,7 +46,7 @@ MOST_NAMES: Final = 3  # job types and releases of a row
 
 
 @dataclass(slots=True)
-class Around:
+class RowContext:
     """What the list knows beside the row of a group."""
 
     figures: Figures
@@ -125,13 +125,13 @@ def searched(queryset: QuerySet[Any], text: str) -> QuerySet[Any]:
     return queryset
 
 
-def dress(rows: list[Any]) -> list[Any]:
+def annotate(rows: list[Any]) -> list[Any]:
     """Give the groups of a page their figures: three queries."""
     keys = [row.pk for row in rows]
-    figures = failure_figures.figures(DjangoDatabase(), keys) if keys else {}
+    figures = failure_stats.figures(DjangoDatabase(), keys) if keys else {}
     trends = sparks(keys) if keys else {}
     for row in rows:
-        row.around = Around(figures[row.pk], trends[row.pk])
+        row.row_context = RowContext(figures[row.pk], trends[row.pk])
     return rows
 
 

@@ -22,9 +22,9 @@ from django_jobqueue.admin.parts.frames import Traceback, traceback_of
 from django_jobqueue.admin.permalink import permalink
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.store import failure_figures
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.failure_figures import MOST_BROKEN_DOWN, Share
+from django_jobqueue.store.reading import failure_stats
+from django_jobqueue.store.reading.failure_stats import MOST_BROKEN_DOWN, Share
 from django_jobqueue.text import numbers
 
 EXAMPLES: Final = 10  # jobs
@@ -83,7 +83,7 @@ class GroupPage:
 
 def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
     """Read it."""
-    shares = failure_figures.break_down(DjangoDatabase(), group.pk)
+    shares = failure_stats.break_down(DjangoDatabase(), group.pk)
     looked_at = sum(share.failures for share in shares)
     return GroupPage(
         sample=_sample(group),
@@ -100,7 +100,7 @@ def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
 
 def summary(request: HttpRequest, group: FailureGroup) -> list[tuple[Any, Any]]:
     """What there is to know in short."""
-    figures = failure_figures.figures(DjangoDatabase(), [group.pk])[group.pk]
+    figures = failure_stats.figures(DjangoDatabase(), [group.pk])[group.pk]
     return [
         (_("Class"), display.visible(group.error_class)),
         (_("Message"), display.shown_text(group.template) or display.NOTHING),

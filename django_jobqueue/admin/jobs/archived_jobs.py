@@ -42,7 +42,7 @@ from django_jobqueue.text import numbers
 
 
 @dataclass(slots=True)
-class Around:
+class RowContext:
     """What a list or page knows beside the row of an archived job."""
 
     job_type: JobType | None
@@ -105,7 +105,7 @@ class ArchivedJobAdmin(JobAdmin):
         """Whether the user may prune jobs."""
         return may(request, "prune_archivedjob")
 
-    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+    def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Job types and replays: a query each."""
         types = catalogue.job_types(request)
         ids = [row.pk for row in rows]
@@ -113,7 +113,7 @@ class ArchivedJobAdmin(JobAdmin):
         for row in rows:
             found = replays.get(row.pk, [])
             cells = [replay_cell(request, *rest) for original, *rest in found]
-            row.around = Around(types.get(row.job_type_id), cells)
+            row.row_context = RowContext(types.get(row.job_type_id), cells)
         return rows
 
     @column(description=_("status"))
@@ -125,7 +125,7 @@ class ArchivedJobAdmin(JobAdmin):
     @column(description=_("attempts"))
     def tries(self, job: Any) -> Any:
         """Attempts, of how many; and crashes."""
-        return tries_of(job, job.around.job_type)
+        return tries_of(job, job.row_context.job_type)
 
     @column(description=_("waited"))
     def waited(self, job: Any) -> str:
@@ -145,7 +145,7 @@ class ArchivedJobAdmin(JobAdmin):
     @column(description=_("replayed"))
     def replayed(self, job: Any) -> Any:
         """What became of its latest replay, and how many there are."""
-        cells = job.around.replays
+        cells = job.row_context.replays
         if not cells:
             return display.NOTHING
         more = len(cells) - 1

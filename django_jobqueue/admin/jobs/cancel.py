@@ -21,7 +21,7 @@ from django_jobqueue.admin.verbs.verb import (
     with_reason,
 )
 from django_jobqueue.domain.states import BulkKind, QueuedStatus
-from django_jobqueue.store.cancel import Cancelled
+from django_jobqueue.store.control.cancel import Cancelled
 from django_jobqueue.text import numbers
 
 

@@ -60,7 +60,7 @@ PUT_OFF = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
 
 
 @dataclass(slots=True)
-class Around:
+class RowContext:
     """What a list or page knows beside the row of a queued job."""
 
     job_type: JobType | None
@@ -151,7 +151,7 @@ class QueuedJobAdmin(JobAdmin):
         """Whether the user may let jobs run now, or at another time or place."""
         return may(request, "reschedule_queuedjob")
 
-    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+    def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Job types, queues, workers, last errors and progress: a query each."""
         types, queues = catalogue.job_types(request), catalogue.queues(request)
         workers = _workers({row.worker_id for row in rows if row.worker_id})
@@ -161,7 +161,7 @@ class QueuedJobAdmin(JobAdmin):
         sees_workers = may_view(request, Worker)
         for row in rows:
             job_type = types.get(row.job_type_id)
-            row.around = Around(
+            row.row_context = RowContext(
                 job_type,
                 _paused(job_type, queues.get(row.queue)),
                 workers.get(row.worker_id),
@@ -181,8 +181,8 @@ class QueuedJobAdmin(JobAdmin):
     def state(self, job: Any) -> Any:
         """The state as a person sees it, how far it is, and what the last attempt
         failed with."""
-        lines = [state_of(job, job.around), *bars.bar_cell(job.around.told)]
-        error = job.around.error
+        lines = [state_of(job, job.row_context), *bars.bar_cell(job.row_context.told)]
+        error = job.row_context.error
         if error is not None:
             message = error.error_message or error.reason
             lines += display.error_cell(error.error_class, message)
@@ -203,26 +203,26 @@ class QueuedJobAdmin(JobAdmin):
     @column(description=_("attempts"))
     def tries(self, job: Any) -> Any:
         """Attempts so far, of how many; and crashes."""
-        return tries_of(job, job.around.job_type)
+        return tries_of(job, job.row_context.job_type)
 
     def page(self, request: HttpRequest, job: Any) -> JobPage:
         """The page of a queued or running job."""
-        (job,) = self.dress(request, [job])
-        state = state_of(job, job.around)
+        (job,) = self.annotate(request, [job])
+        state = state_of(job, job.row_context)
         return page_of(request, job, state, self.buttons(request, job))
 
 
-def state_of(job: Any, around: Around) -> Any:
+def state_of(job: Any, row_context: RowContext) -> Any:
     """The state as a person sees it."""
     if job.status == QueuedStatus.RUNNING:
-        return _running_state(job, around)
+        return _running_state(job, row_context)
     now = timezones.now()
     if job.expires_at is not None and job.expires_at <= now:
         return display.pill("expired", gettext("expired, about to be archived"))
     if job.run_after <= now:
         state = display.pill("ready", gettext("ready"))
     elif job.attempts:
-        limit = catalogue.max_attempts(job, around.job_type)
+        limit = catalogue.max_attempts(job, row_context.job_type)
         text = gettext("retrying after failure %(count)s of %(limit)s") % {
             "count": numbers.number(job.attempts),
             "limit": "∞" if limit is None else numbers.number(limit),
@@ -230,15 +230,15 @@ def state_of(job: Any, around: Around) -> Any:
         state = display.pill("retrying", text)
     else:
         state = display.pill("later", gettext("later"))
-    if around.paused:
-        return format_html("{} {}", state, display.pill("paused", around.paused))
+    if row_context.paused:
+        return format_html("{} {}", state, display.pill("paused", row_context.paused))
     return state
 
 
-def _running_state(job: Any, around: Around) -> Any:
+def _running_state(job: Any, row_context: RowContext) -> Any:
     if job.cancel_requested_at is not None:
         return display.pill("cancelling", gettext("cancelling"))
-    worker = around.worker
+    worker = row_context.worker
     if worker is None:
         return display.pill("lapsed", gettext("running, its worker is gone"))
     name = {"worker": display.visible(worker.name)}
@@ -246,7 +246,9 @@ def _running_state(job: Any, around: Around) -> Any:
         state = display.pill("lapsed", gettext("lapsed on %(worker)s") % name)
     else:
         state = display.pill("running", gettext("running on %(worker)s") % name)
-    return display.link("worker", worker.pk, state) if around.sees_workers else state
+    return (
+        display.link("worker", worker.pk, state) if row_context.sees_workers else state
+    )
 
 
 def _workers(ids: set[int]) -> dict[int, Worker]:

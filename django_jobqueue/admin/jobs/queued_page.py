@@ -23,7 +23,7 @@ def page_of(
     request: HttpRequest, job: Any, state: Any, buttons: list[dict[str, Any]]
 ) -> JobPage:
     """The page of a queued or running job that its list has dressed."""
-    read = Reader(request, job, job.around.job_type)
+    read = Reader(request, job, job.row_context.job_type)
     attempts = read.attempts()
     return JobPage(
         state=state,
@@ -48,7 +48,7 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Queue"), display.visible(job.queue)),
         (_("Why not running?"), why(job)),
         (_("Priority"), job.priority),
-        (_("Attempts"), tries_of(job, job.around.job_type)),
+        (_("Attempts"), tries_of(job, job.row_context.job_type)),
         (_("Expires"), display.full_moment(job.expires_at)),
         *([(_("Tags"), tags.tags_links(job))] if tags.tags_of(job) else []),
         (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
@@ -81,7 +81,7 @@ def _running(job: Any, told: Told | None) -> Attempt | None:
     """The attempt that goes on now."""
     if job.status != QueuedStatus.RUNNING:
         return None
-    worker, place = job.around.worker, where.place_of(job)
+    worker, place = job.row_context.worker, where.place_of(job)
     note = ""
     if place is not None:
         note = gettext("Where it was %(ago)s:") % {"ago": display.ago(place.at)}

@@ -16,8 +16,8 @@ from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.policies import effective_concurrency
 from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
-from django_jobqueue.store.ahead import Place, ahead
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading.lane_position import Place, ahead
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.text import numbers as formatting
 from django_jobqueue.text import timezones
@@ -45,7 +45,9 @@ def why_not(
 
 def why(job: Any) -> Any:
     """The reasons of a job that its list has dressed, one below the other."""
-    return display.lines(job.around.why) if job.around.why else display.NOTHING
+    return (
+        display.lines(job.row_context.why) if job.row_context.why else display.NOTHING
+    )
 
 
 class _Reasons:

@@ -54,7 +54,7 @@ class PlainChangeList(ChangeList):
         """Find the page, and let the admin class add what its columns need."""
         self.params.pop(ORDER_VAR, None)
         self.find_page(request)
-        self.result_list = self.model_admin.dress(request, list(self.result_list))
+        self.result_list = self.model_admin.annotate(request, list(self.result_list))
         # Equal counts keep Django's search form from printing a second one.
         self.full_result_count = self.result_count
 

@@ -24,7 +24,7 @@ from django_jobqueue.search.selection import (
     Term,
 )
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.data_index import has_data_index
+from django_jobqueue.store.reading.data_index import has_data_index
 from django_jobqueue.store.selection import condition
 
 _VALUE: Final = "\x00"  # stands for a value where no SQL has this character

@@ -11,8 +11,8 @@ from django.http import HttpRequest
 from django_jobqueue.admin.parts.policies import effective_max_attempts
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import JobType, Queue
-from django_jobqueue.store import lanes
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.queue import lanes
 from django_jobqueue.text import timezones
 
 _TYPES = "_jobqueue_job_types"

@@ -8,9 +8,9 @@ from typing import Any
 from django.http import HttpRequest
 
 from django_jobqueue.admin.parts import display
-from django_jobqueue.store import stats
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.stats import CAP, Depth
+from django_jobqueue.store.reading import stats
+from django_jobqueue.store.reading.stats import CAP, Depth
 from django_jobqueue.text import numbers
 
 

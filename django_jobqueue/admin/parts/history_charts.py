@@ -14,7 +14,7 @@ from django_jobqueue.admin.parts import charts
 from django_jobqueue.admin.parts.charts import Chart, Decades
 from django_jobqueue.stats.overview import Overview
 from django_jobqueue.stats.window import HOUR, WEEK, Window
-from django_jobqueue.store.history import Span
+from django_jobqueue.store.reading.history import Span
 from django_jobqueue.text import numbers, timezones
 
 MOST: Final = 0.95  # of the attempts

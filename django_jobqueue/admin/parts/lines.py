@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.parts import display
 from django_jobqueue.stats.lines import Line
-from django_jobqueue.store import history
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.stats import Recent
+from django_jobqueue.store.reading import history
+from django_jobqueue.store.reading.stats import Recent
 from django_jobqueue.text import numbers, timezones
 
 

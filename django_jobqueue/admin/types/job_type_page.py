@@ -21,10 +21,10 @@ from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cel
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
 from django_jobqueue.stats.lines import Line
-from django_jobqueue.store import windows
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.stats import Depth
-from django_jobqueue.store.windows import DAY, HOUR, WEEK
+from django_jobqueue.store.reading import windows
+from django_jobqueue.store.reading.stats import Depth
+from django_jobqueue.store.reading.windows import DAY, HOUR, WEEK
 from django_jobqueue.text import numbers, timezones
 
 LOOKED_AT: Final = 1_000  # failed jobs, among which the commonest groups are found

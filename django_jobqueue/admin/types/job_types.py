@@ -30,14 +30,14 @@ from django_jobqueue.admin.types.pause import Pause, Resume
 from django_jobqueue.admin.verbs.verb import Verb
 from django_jobqueue.models import JobType
 from django_jobqueue.stats.lines import Line
-from django_jobqueue.store.stats import Depth
+from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 
 CLEAR = overrides.ClearOverrides()
 
 
 @dataclass(slots=True)
-class Around:
+class RowContext:
     """What the list knows beside the row of a job type."""
 
     depth: Depth
@@ -75,12 +75,12 @@ class JobTypeAdmin(NewJobs):
         """Whether the user may pause and resume."""
         return may(request, "pause_jobtype")
 
-    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+    def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Depths, roll-ups and workers, each read once for all."""
         found = depths.by_job_type(request)
         past = last_day(lambda recent: recent.job_type)
         for row in rows:
-            row.around = Around(
+            row.row_context = RowContext(
                 depth=found.get(row.name) or Depth("", row.name),
                 day=past.get(row.name) or Line(row.name),
                 handler=handler_cell(request, row),
@@ -168,27 +168,27 @@ class JobTypeAdmin(NewJobs):
     @column(description=_("ready"))
     def ready(self, job_type: Any) -> Any:
         """How many could run now, and how long the oldest has waited."""
-        return depths.ready_cell(job_type.around.depth)
+        return depths.ready_cell(job_type.row_context.depth)
 
     @column(description=_("running"))
     def running(self, job_type: Any) -> str:
         """How many run, of how many that may."""
-        return running_text(job_type.around.depth, job_type)
+        return running_text(job_type.row_context.depth, job_type)
 
     @column(description=_("finished, last 24 h"))
     def finished(self, job_type: Any) -> Any:
         """How many ended, and the share of those that failed."""
-        return finished_cell(job_type.around.day)
+        return finished_cell(job_type.row_context.day)
 
     @column(description=_("run p95, last 24 h"))
     def run_time(self, job_type: Any) -> str:
         """95 of a hundred attempts did not take longer."""
-        return at_most(job_type.around.day.run_time(0.95))
+        return at_most(job_type.row_context.day.run_time(0.95))
 
     @column(description=_("handler"))
     def known(self, job_type: Any) -> Any:
         """Who could run it."""
-        return job_type.around.handler
+        return job_type.row_context.handler
 
 
 def state_of(row: Any) -> Any:

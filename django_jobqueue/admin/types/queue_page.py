@@ -19,7 +19,7 @@ from django_jobqueue.admin.parts.lines import finished_cell, last_day
 from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
 from django_jobqueue.models import ArchivedJob, JobType, Queue, QueuedJob
 from django_jobqueue.stats.lines import Line
-from django_jobqueue.store.stats import Depth
+from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 
 

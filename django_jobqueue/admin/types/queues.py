@@ -32,12 +32,12 @@ from django_jobqueue.admin.workers.fleet import fleet
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.models import Queue
 from django_jobqueue.stats.lines import Line
-from django_jobqueue.store.stats import Depth
+from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 
 
 @dataclass(slots=True)
-class Around:
+class RowContext:
     """What the list knows beside the row of a queue."""
 
     depth: Depth
@@ -140,12 +140,12 @@ class QueueAdmin(OperatedAdmin):
         rows = self.rows_of(request, request.POST.getlist(ACTION_CHECKBOX_NAME))
         return self._page(request, verb, rows, self._form(request, verb, rows))
 
-    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+    def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Depths, roll-ups and workers, each read once for all."""
         found = depths.by_queue(request)
         past = last_day(lambda recent: recent.queue)
         for row in rows:
-            row.around = Around(
+            row.row_context = RowContext(
                 depth=found.get(row.name) or Depth(row.name, ""),
                 day=past.get(row.name) or Line(row.name),
                 served=served_cell(request, row.name),
@@ -198,27 +198,27 @@ class QueueAdmin(OperatedAdmin):
     @column(description=_("ready"))
     def ready(self, queue: Any) -> Any:
         """How many could run now, and how long the oldest has waited."""
-        return depths.ready_cell(queue.around.depth)
+        return depths.ready_cell(queue.row_context.depth)
 
     @column(description=_("later"))
     def later(self, queue: Any) -> str:
         """How many wait for their time."""
-        return depths.count_text(queue.around.depth.later)
+        return depths.count_text(queue.row_context.depth.later)
 
     @column(description=_("running"))
     def running(self, queue: Any) -> str:
         """How many run."""
-        return numbers.number(queue.around.depth.running)
+        return numbers.number(queue.row_context.depth.running)
 
     @column(description=_("finished, last 24 h"))
     def finished(self, queue: Any) -> Any:
         """How many ended, and the share of those that failed."""
-        return finished_cell(queue.around.day)
+        return finished_cell(queue.row_context.day)
 
     @column(description=_("workers"))
     def served(self, queue: Any) -> Any:
         """Who claims from it."""
-        return queue.around.served
+        return queue.row_context.served
 
     @column(description=_("paused"))
     def pause_said(self, queue: Queue) -> Any:

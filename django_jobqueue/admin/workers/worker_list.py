@@ -111,7 +111,7 @@ class WorkerAdmin(OperatedAdmin):
         """Whether the user may ask workers for something."""
         return may(request, "control_worker")
 
-    def dress(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
+    def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """What each runs now, in one query."""
         jobs = _first_jobs([row.pk for row in rows if row.state in ALIVE])
         sees = may_view(request, QueuedJob)

@@ -15,11 +15,11 @@ import psycopg
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance.recovery import Recovery
 from django_jobqueue.host.overruns import Overruns
-from django_jobqueue.store import workers
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.halving import BRIEF
-from django_jobqueue.store.rescue import Rescued
+from django_jobqueue.store.queue.rescue import Rescued
 
 logger = logging.getLogger("django_jobqueue.rescuer")
 
@@ -29,7 +29,7 @@ JOBS: Final = ("timed_out", "suspects")  # what a Death says of jobs
 
 
 @dataclass(frozen=True, slots=True)
-class Death:
+class ProcessDeath:
     """A worker that has ended."""
 
     worker: int
@@ -49,7 +49,7 @@ class Death:
         }
 
     @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> Death:
+    def of_json(cls, told: Mapping[str, Any]) -> ProcessDeath:
         """The same there."""
         jobs = {name: tuple(map(UUID, told[name])) for name in JOBS}
         return cls(**{**told, **jobs})
@@ -58,7 +58,7 @@ class Death:
 class Burial:
     """Looks after a death, in as many tries as it takes."""
 
-    def __init__(self, death: Death) -> None:
+    def __init__(self, death: ProcessDeath) -> None:
         self.death = death
         self.next_at = 0.0  # time.monotonic()
         of, reason = [death.worker], death.reason
@@ -93,7 +93,7 @@ class Burial:
             raise locked
         if taken := self.taken:
             counts = Counter(job.status for job in taken)
-            workers.record_rescued(db, death.worker, counts)
+            worker_rows.record_rescued(db, death.worker, counts)
             summarize(death.name, death.reason, taken)
 
     def _write_end(self, db: OwnConnection) -> StoreUnavailable | None:
@@ -101,7 +101,7 @@ class Burial:
         end, lost = self.death.reason, self.death.crashed
         try:
             with db.patience(BRIEF):
-                workers.stopped(db, [self.death.worker], end=end, lost=lost)
+                worker_rows.stopped(db, [self.death.worker], end=end, lost=lost)
         except StoreUnavailable as error:
             if not is_contended(error):
                 raise

@@ -12,12 +12,12 @@ import psycopg
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import tell_expired
-from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.store import expire
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.halving import each_it_can, one_line
+from django_jobqueue.store.queue import expire
 
 logger = logging.getLogger("django_jobqueue.expirer")
 
@@ -34,17 +34,17 @@ class Expirer(Loop):
 
     name = "expirer"
 
-    def __init__(self, connection: OwnConnection, prospects: Prospects) -> None:
+    def __init__(self, connection: OwnConnection, deadlines: DeadlineWatch) -> None:
         super().__init__()
         self._connection = connection
-        self._prospects = prospects
+        self._deadlines = deadlines
         self._refused: dict[UUID, float] = {}  # when to try again; time.monotonic()
 
     def tick(self) -> float:
         """Archive a batch of those that have expired."""
-        seconds = self._prospects.look(self).expiry
+        seconds = self._deadlines.look(self).expiry
         if seconds is None or seconds > 0:
-            rest = self._prospects.rest
+            rest = self._deadlines.rest
             return rest if seconds is None else min(seconds, rest)
         if self._refused:
             return self._expire_others()
@@ -79,4 +79,4 @@ class Expirer(Loop):
         if len(ids) == expire.BATCH:
             return 1.0
         again = min(self._refused.values(), default=now) - time.monotonic()
-        return min(max(1.0, again), self._prospects.rest)
+        return min(max(1.0, again), self._deadlines.rest)

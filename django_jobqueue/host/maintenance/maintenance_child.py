@@ -1,5 +1,5 @@
-"""The keeper, as its supervisor sees it: a process that is replaced when it dies, and
-that is told whose jobs to look after."""
+"""The maintenance process, as its supervisor sees it: a process that is replaced when
+it dies, and that is told whose jobs to look after."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from django_jobqueue.host.child import (
     Child,
     how_it_ended,
 )
-from django_jobqueue.host.maintenance.burial import Death
-from django_jobqueue.host.maintenance.maintenance_process import Keeper
+from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.maintenance_process import MaintenanceProcess
 from django_jobqueue.host.restarts import Restarts
-from django_jobqueue.processes.process_table import Roster
-from django_jobqueue.processes.wakeup_pipe import Bell
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.idle import WakeupPipe
+from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
 from django_jobqueue.workers.worker_main import ENDED
 
@@ -33,39 +33,41 @@ LAST_TRIES: Final = 3
 Fork = Callable[[int, Callable[[int], int], Restarts], Child | None]
 
 
-class KeeperChild:
+class MaintenanceChild:
     """Starts it, tells it of deaths until it has dealt with them, and ends it."""
 
     def __init__(
         self,
-        roster: Roster,
+        process_table: ProcessTable,
         dump: Dump,
         *,
-        bell: Bell,
-        plan: Plan,
+        wakeup: WakeupPipe,
+        config: WorkerConfig,
         fork: Fork,
     ) -> None:
         self.child: Child | None = None
         self.restarts = Restarts()
-        self._roster = roster
+        self._process_table = process_table
         self._dump = dump
-        self._bell = bell
-        self._plan = plan
+        self._wakeup = wakeup
+        self._config = config
         self._fork = fork
         self._deaths = 0
-        self._unburied: dict[int, Death] = {}  # by number; a keeper may die of one
+        self._unburied: dict[
+            int, ProcessDeath
+        ] = {}  # by number; a maintenance process may die of one
 
     @property
     def is_done(self) -> bool:
         """Whether it has looked after the jobs of all who died."""
-        return self._roster.buried >= self._deaths
+        return self._process_table.buried >= self._deaths
 
     def ensure(self) -> None:
         """Start it, or another one after it died."""
         if self.child is None and self.restarts.is_due(time.monotonic()):
             self._start()
 
-    def bury(self, death: Death) -> None:
+    def bury(self, death: ProcessDeath) -> None:
         """Have it look after the jobs of a worker that ended."""
         self._deaths += 1
         death = replace(death, number=self._deaths)
@@ -84,13 +86,17 @@ class KeeperChild:
         self.child = None
         how, often = how_it_ended(code, orderly=False), self.restarts.how_often
         if self.restarts.is_news(how, now):
-            logger.error("The keeper ended (%s%s); starting another", how, often)
+            logger.error(
+                "The maintenance process ended (%s%s); starting another", how, often
+            )
 
     def end_if_paused(self, seconds: float) -> None:
         """Kill it if it was stopped (SIGSTOP) so long ago; another will start."""
         child = self.child
         if child is not None and child.is_paused_for(seconds, time.monotonic()):
-            logger.error("The keeper %s is stopped (SIGSTOP); killing it", child.pid)
+            logger.error(
+                "The maintenance process %s is stopped (SIGSTOP); killing it", child.pid
+            )
             child.kill()
 
     def end(self) -> None:
@@ -118,15 +124,20 @@ class KeeperChild:
 
     def _start(self) -> None:
         self._forget_buried()
-        roster, bell, dump, plan = self._roster, self._bell, self._dump, self._plan
+        process_table, wakeup, dump, config = (
+            self._process_table,
+            self._wakeup,
+            self._dump,
+            self._config,
+        )
         deaths = list(self._unburied.values())
 
         def live(control: int) -> int:
-            return Keeper(
-                roster=roster,
+            return MaintenanceProcess(
+                process_table=process_table,
                 control=control,
-                bell=bell,
-                plan=plan,
+                wakeup=wakeup,
+                config=config,
                 dump=dump,
                 deaths=deaths,
             ).live()
@@ -134,7 +145,7 @@ class KeeperChild:
         self.child = self._fork(-1, live, self.restarts)
 
     def _forget_buried(self) -> None:
-        buried = self._roster.buried
+        buried = self._process_table.buried
         for number in [number for number in self._unburied if number <= buried]:
             del self._unburied[number]
 

@@ -17,27 +17,27 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
-from django_jobqueue.host.maintenance.burial import Death
-from django_jobqueue.host.maintenance.loops import Chores
+from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.maintenance_loops import MaintenanceLoops
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.forking import ORPHANED
+from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.listener import can_listen
 from django_jobqueue.processes.loop import FOREVER
-from django_jobqueue.processes.process_table import Roster
-from django_jobqueue.processes.wakeup_pipe import Bell
-from django_jobqueue.processes.worker_config import Plan
-from django_jobqueue.store import job_types, workers
+from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.unfinished_jobs import Dump
 from django_jobqueue.workers.worker_main import ENDED
 
-logger = logging.getLogger("django_jobqueue.keeper")
+logger = logging.getLogger("django_jobqueue.maintenance")
 
 LAST_WORDS: Final = 1.5  # seconds to deal with the last deaths
 
 
-class Keeper:
+class MaintenanceProcess:
     """Does what must go on whatever the handlers do.
 
     ``deaths`` are those that its predecessor has not dealt with.
@@ -46,21 +46,21 @@ class Keeper:
     def __init__(
         self,
         *,
-        roster: Roster,
+        process_table: ProcessTable,
         control: int,
-        bell: Bell,
-        plan: Plan,
+        wakeup: WakeupPipe,
+        config: WorkerConfig,
         dump: Dump,
-        deaths: Sequence[Death] = (),
+        deaths: Sequence[ProcessDeath] = (),
     ) -> None:
-        self._roster = roster
+        self._process_table = process_table
         self._control = control
-        self._bell = bell
-        self._plan = plan
+        self._wakeup = wakeup
+        self._config = config
         self._dump = dump
         self._deaths = [*deaths]  # to be reported
         self._ours = {death.worker for death in deaths} | self._seated()
-        self._predecessors: list[Death] = []
+        self._predecessors: list[ProcessDeath] = []
         self._heard = b""
         self._orders: list[dict[str, Any]] = []
 
@@ -68,21 +68,21 @@ class Keeper:
         """Get ready, do it until told to stop; returns the exit code."""
         if not self._get_ready():
             return ENDED
-        pooled = not self._roster.can_listen
-        self._chores = Chores(
-            self._plan,
+        pooled = not self._process_table.can_listen
+        self._loops = MaintenanceLoops(
+            self._config,
             pooled=pooled,
-            alone=self._say_alone,
+            alone=self._report_quarantine,
             buried=self._say_buried,
         )
-        self._rescuer = self._chores.rescuer
-        renewer = Renewer(self._roster, OwnConnection("renewer", pooled=pooled))
+        self._rescuer = self._loops.rescuer
+        renewer = Renewer(self._process_table, OwnConnection("renewer", pooled=pooled))
         for predecessor in self._predecessors:
             self._rescuer.report(predecessor)
         self._report_deaths()  # after the predecessors, which have no number
-        self._chores.start()
+        self._loops.start()
         renewer.start()
-        self._roster.keeper_is_ready = True
+        self._process_table.maintenance_is_ready = True
         while not self._stop_ordered():
             self._report_deaths()
             if self._read(FOREVER):
@@ -90,19 +90,19 @@ class Keeper:
         self._report_deaths()
         self._finish()
         renewer.stop(0.2)
-        self._chores.stop(0.2)
+        self._loops.stop(0.2)
         announcer.flush(LAST_WORDS)
         return ENDED
 
     def _get_ready(self) -> bool:
         """What comes before the first claim; False if told to stop meanwhile."""
-        first = OwnConnection("keeper", pooled=True)
-        second = OwnConnection("keeper", pooled=True)
+        first = OwnConnection("maintenance", pooled=True)
+        second = OwnConnection("maintenance", pooled=True)
         while True:
             try:
                 job_types.declare(first, registry)
                 dead = find_dead(first)
-                self._roster.can_listen = find_out_listen(first, second)
+                self._process_table.can_listen = find_out_listen(first, second)
             except StoreUnavailable as error:
                 self._read(error.retry_in)
                 if self._stop_ordered():
@@ -122,20 +122,20 @@ class Keeper:
                 return True
 
     def _seated(self) -> set[int]:
-        return {seat.worker for seat in self._roster if seat.worker}
+        return {entry.worker for entry in self._process_table if entry.worker}
 
-    def _say_alone(self, seen_at: float) -> None:
-        if seen_at != self._roster.alone_seen_at:
-            self._roster.alone_seen_at = seen_at
-            self._roster.call_supervisor()
+    def _report_quarantine(self, seen_at: float) -> None:
+        if seen_at != self._process_table.quarantine_seen_at:
+            self._process_table.quarantine_seen_at = seen_at
+            self._process_table.call_supervisor()
 
     def _say_buried(self, number: int) -> None:
-        self._roster.buried = number
-        self._roster.call_supervisor()
+        self._process_table.buried = number
+        self._process_table.call_supervisor()
 
     def _read(self, seconds: float) -> bool:
-        """Wait for orders; returns whether the bell rang."""
-        rang, ready = self._bell.wait(seconds, self._control)
+        """Wait for orders; returns whether it was woken."""
+        rang, ready = self._wakeup.wait(seconds, self._control)
         if ready:
             said = os.read(self._control, 65_536)
             if not said:
@@ -153,7 +153,7 @@ class Keeper:
             if order.pop("do") == "stop":
                 stop = True
             else:
-                self._deaths.append(Death.of_json(order))
+                self._deaths.append(ProcessDeath.of_json(order))
         return stop
 
     def _report_deaths(self) -> None:
@@ -162,7 +162,7 @@ class Keeper:
             for death in self._deaths:
                 self._rescuer.report(death)
             self._deaths.clear()
-            self._chores.hurry(self._rescuer)
+            self._loops.hurry(self._rescuer)
 
     def _finish(self) -> None:
         """Deal with the last deaths, and write down what was still running."""
@@ -170,7 +170,7 @@ class Keeper:
         if self._dump.path is None:
             return  # the workers have said which they are, and the rescuer how many
         self._dump.add(
-            "keeper",
+            "maintenance",
             [
                 {"id": str(job.id), "job_type": job.job_type, "became": job.status}
                 for job in self._rescuer.released
@@ -178,12 +178,12 @@ class Keeper:
         )
 
 
-def find_dead(connection: OwnConnection) -> list[Death]:
+def find_dead(connection: OwnConnection) -> list[ProcessDeath]:
     """Workers of this host whose process is surely gone: their supervisor was killed,
     and nobody needs to wait for their leases. Raises StoreUnavailable."""
-    found = workers.predecessors(connection, identity.host())
+    found = worker_rows.predecessors(connection, identity.host())
     return [
-        Death(worker, f"#{worker}", True, "its supervisor died")
+        ProcessDeath(worker, f"#{worker}", True, "its supervisor died")
         for worker, other in found.items()
         if identity.is_dead(other)
     ]

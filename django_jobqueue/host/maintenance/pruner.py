@@ -12,8 +12,9 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.store import failure_rollup, prune, rollup, workers
+from django_jobqueue.store import failure_rollup, rollup, worker_rows
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.control import prune
 
 logger = logging.getLogger("django_jobqueue.pruner")
 
@@ -65,7 +66,7 @@ class Pruner(Loop):
         self._walks = {rule: self._walks.get(rule, prune.Walk()) for rule in rules}
         for rule, walk in self._walks.items():
             yield from prune.prune(self._connection, rule, walk)
-        workers.forget(self._connection)
+        worker_rows.forget(self._connection)
         prune.tidy(self._connection, self._tidied)
         while rollup.fold(self._connection):
             yield 0

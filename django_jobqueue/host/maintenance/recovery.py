@@ -10,11 +10,11 @@ import psycopg
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import tell_rescued
-from django_jobqueue.store import rescue
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.halving import each_it_can
-from django_jobqueue.store.rescue import BATCH, Rescued, rescue_some
+from django_jobqueue.store.queue import rescue
+from django_jobqueue.store.queue.rescue import BATCH, Rescued, rescue_some
 
 
 class Recovery:

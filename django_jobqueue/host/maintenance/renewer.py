@@ -13,13 +13,19 @@ from django_jobqueue.host.hangs import is_silent
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.processes.process_table import DESIRES, EASE, Roster, Seat
-from django_jobqueue.store import cancel, workers
+from django_jobqueue.processes.process_table import (
+    DESIRES,
+    EASE,
+    ProcessEntry,
+    ProcessTable,
+)
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.control import cancel
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY: Final = 1.0  # seconds between looks at the seats
+LOOK_EVERY: Final = 1.0  # seconds between looks at the entries
 AGAIN_AFTER: Final = 0.25  # the same while a worker's row is locked by somebody
 SAY_EVERY: Final = 60.0  # seconds
 
@@ -35,12 +41,12 @@ class Renewer(Loop):
 
     name = "renewer"
 
-    def __init__(self, roster: Roster, connection: OwnConnection) -> None:
+    def __init__(self, process_table: ProcessTable, connection: OwnConnection) -> None:
         super().__init__()
-        self._roster = roster
+        self._process_table = process_table
         self._connection = connection
         self._renewed: set[int] = set()
-        # Of each worker, as it was looked at last: see Seat.
+        # Of each worker, as it was looked at last: see ProcessEntry.
         self._signs: dict[int, tuple[int, int]] = {}
         self._is_asked = False
         self._is_eased = False
@@ -58,31 +64,33 @@ class Renewer(Loop):
 
     def tick(self) -> float:
         """Renew all that the supervisor says are running."""
-        seats = {s.worker: s for s in self._roster if s.worker and s.renewable}
+        entries = {s.worker: s for s in self._process_table if s.worker and s.renewable}
         began = lease_time()
-        calm = self._is_calm(seats.values(), began)
-        self._hear(seats)
-        if self._is_due(seats.keys(), calm, began):
-            self._renew(seats, calm, began)
-        for seat in seats.values():
-            self._hear_for(seat)
+        calm = self._is_calm(entries.values(), began)
+        self._hear(entries)
+        if self._is_due(entries.keys(), calm, began):
+            self._renew(entries, calm, began)
+        for entry in entries.values():
+            self._hear_for(entry)
         rest = self._next - began
-        if not seats.keys() <= self._renewed:
+        if not entries.keys() <= self._renewed:
             return min(AGAIN_AFTER, rest)
-        if self._roster.may_rest(began, conf.lease):
+        if self._process_table.may_rest(began, conf.lease):
             return rest
         return min(LOOK_EVERY, rest)
 
-    def _renew(self, seats: Mapping[int, Seat], calm: bool, began: float) -> None:
+    def _renew(
+        self, entries: Mapping[int, ProcessEntry], calm: bool, began: float
+    ) -> None:
         """Raises StoreUnavailable."""
         self._is_asked, self._next = False, 0.0
         beats = [
-            workers.Beat(s.worker, s.running, identity.rss(s.pid), bool(s.draining))
-            for s in seats.values()
+            worker_rows.Beat(s.worker, s.running, identity.rss(s.pid), bool(s.draining))
+            for s in entries.values()
         ]
         longer = conf.lease * EASE if calm else 0.0
         try:
-            found = workers.renew(self._connection, beats, conf.lease + longer)
+            found = worker_rows.renew(self._connection, beats, conf.lease + longer)
         except StoreUnavailable as error:
             error.retry_in = min(error.retry_in, conf.lease / 10)
             raise
@@ -90,20 +98,20 @@ class Renewer(Loop):
         self._renewed = set(renewed)
         self._is_eased = calm
         self._next = began + (longer if calm else conf.lease / 3)
-        self._write_leases(seats, renewed, began, calm=calm)
-        for worker, seat in seats.items():
+        self._write_leases(entries, renewed, began, calm=calm)
+        for worker, entry in entries.items():
             if worker in renewed:
-                self._pass_on(seat, renewed[worker])
+                self._pass_on(entry, renewed[worker])
             elif worker in found:
-                self._say_locked(seat)
+                self._say_locked(entry)
             else:
-                logger.error("Worker %s was given up by others", seat.pid)
-                self._roster.write(seat.number, lost=1)
-                self._roster.call_supervisor()
+                logger.error("Worker %s was given up by others", entry.pid)
+                self._process_table.write(entry.number, lost=1)
+                self._process_table.call_supervisor()
 
     def _write_leases(
         self,
-        seats: Mapping[int, Seat],
+        entries: Mapping[int, ProcessEntry],
         renewed: Collection[int],
         began: float,
         *,
@@ -111,42 +119,42 @@ class Renewer(Loop):
     ) -> None:
         """Tell the supervisor from when the leases count: first of those that were not
         renewed, so that no lease seems to be longer than it is."""
-        before = max(1, int(self._roster.renewed_at * 1_000))
-        for worker, seat in seats.items():
-            if worker not in renewed and not seat.unrenewed:
-                self._roster.write(seat.number, unrenewed=before)
-        self._roster.renewed_at = began
-        for seat in self._roster:
-            if seat.worker in renewed:
-                self._roster.write(seat.number, eased=calm, unrenewed=0)
-            elif seat.worker not in seats:
-                self._roster.write(seat.number, eased=0)
+        before = max(1, int(self._process_table.renewed_at * 1_000))
+        for worker, entry in entries.items():
+            if worker not in renewed and not entry.unrenewed:
+                self._process_table.write(entry.number, unrenewed=before)
+        self._process_table.renewed_at = began
+        for entry in self._process_table:
+            if entry.worker in renewed:
+                self._process_table.write(entry.number, eased=calm, unrenewed=0)
+            elif entry.worker not in entries:
+                self._process_table.write(entry.number, eased=0)
 
-    def _say_locked(self, seat: Seat) -> None:
+    def _say_locked(self, entry: ProcessEntry) -> None:
         now = lease_time()
-        if now - self._said_locked_at.get(seat.pid, -math.inf) >= SAY_EVERY:
-            self._said_locked_at[seat.pid] = now
+        if now - self._said_locked_at.get(entry.pid, -math.inf) >= SAY_EVERY:
+            self._said_locked_at[entry.pid] = now
             logger.warning(
                 "Worker %s: its row in jobqueue_worker is locked by another "
                 "transaction, so its lease cannot be renewed; the worker is ended "
                 "before it lapses",
-                seat.pid,
+                entry.pid,
             )
 
-    def _pass_on(self, seat: Seat, asked: workers.Asked) -> None:
+    def _pass_on(self, entry: ProcessEntry, asked: worker_rows.Asked) -> None:
         """What operators ask of a worker."""
-        self._roster.write(seat.number, inquiry=asked.inquiry)
-        if asked.desired in DESIRES and asked.desired != DESIRES[seat.desired]:
+        self._process_table.write(entry.number, stack_request=asked.stack_request)
+        if asked.desired in DESIRES and asked.desired != DESIRES[entry.desired]:
             desire = DESIRES.index(asked.desired)
-            self._roster.write(seat.number, desired=desire)
-            self._roster.call_supervisor()
+            self._process_table.write(entry.number, desired=desire)
+            self._process_table.call_supervisor()
 
-    def _hear_for(self, seat: Seat) -> None:
+    def _hear_for(self, entry: ProcessEntry) -> None:
         """Find out whether a job is cancelled in a worker that cannot hear of it,
         because a handler holds the interpreter's lock. Raises StoreUnavailable."""
-        if not seat.held or seat.unwanted or not is_silent(seat.watched / 1_000):
+        if not entry.held or entry.unwanted or not is_silent(entry.watched / 1_000):
             return
-        running = self._roster.attempts(seat.number).running()
+        running = self._process_table.attempts(entry.number).running()
         if ids := [attempt.job for attempt in running]:
             try:
                 unwanted = cancel.requested_long_ago(self._connection, ids, conf.grace)
@@ -154,13 +162,15 @@ class Renewer(Loop):
                 error.retry_in = min(error.retry_in, conf.lease / 10)
                 raise
             if unwanted:
-                self._roster.write(seat.number, unwanted=1)
-                self._roster.call_supervisor()
+                self._process_table.write(entry.number, unwanted=1)
+                self._process_table.call_supervisor()
 
-    def _hear(self, seats: Mapping[int, Seat]) -> None:
+    def _hear(self, entries: Mapping[int, ProcessEntry]) -> None:
         """Learn at once what operators ask, if a worker heard that they do; and tell at
         once that it drains, or no longer does."""
-        signs = {worker: (seat.calls, seat.draining) for worker, seat in seats.items()}
+        signs = {
+            worker: (entry.calls, entry.draining) for worker, entry in entries.items()
+        }
         if any(self._signs.get(w, (0, 0)) != sign for w, sign in signs.items()):
             self._is_asked = True
         self._signs = signs
@@ -171,11 +181,11 @@ class Renewer(Loop):
             return True
         return now >= self._next or not seated <= self._renewed
 
-    def _is_calm(self, seats: Iterable[Seat], now: float) -> bool:
+    def _is_calm(self, entries: Iterable[ProcessEntry], now: float) -> bool:
         """Whether nobody has had anything to do for as long as a lease."""
-        if any(seat.held or seat.draining for seat in seats):
-            self._roster.stir(now, conf.lease)
-        return self._roster.is_calm(now, conf.lease)
+        if any(entry.held or entry.draining for entry in entries):
+            self._process_table.activity(now, conf.lease)
+        return self._process_table.is_calm(now, conf.lease)
 
     def close(self) -> None:
         """Let the connection go."""

@@ -14,16 +14,16 @@ import psycopg
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.host.maintenance.burial import Burial, Death, summarize
-from django_jobqueue.host.maintenance.deadlines import Prospects
+from django_jobqueue.host.maintenance.burial import Burial, ProcessDeath, summarize
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.recovery import Recovery
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import EASE
-from django_jobqueue.store import workers
+from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.halving import one_line
-from django_jobqueue.store.prospect import Prospect
-from django_jobqueue.store.rescue import Rescued
+from django_jobqueue.store.next_deadlines import NextDeadlines
+from django_jobqueue.store.queue.rescue import Rescued
 
 logger = logging.getLogger("django_jobqueue.rescuer")
 
@@ -32,7 +32,7 @@ STRAYS_AFTER: Final = 0.5  # seconds after a death, then twice that, up to the a
 # Seconds between looks while a job that must run alone is due: its pause, or what uses
 # up the limit of its type, may end any moment; whoever went for it may have found it
 # locked.
-ALONE_EVERY: Final = 1.0
+QUARANTINE_EVERY: Final = 1.0
 REMEMBERED: Final = 10_000  # unfinished jobs that are listed when all stop
 LAPSED: Final = "its lease lapsed: host lost, cut off or paused"
 GONE: Final = "its worker is gone"
@@ -56,7 +56,7 @@ class Rescuer(Loop):
     def __init__(
         self,
         connection: OwnConnection,
-        prospects: Prospects,
+        deadlines: DeadlineWatch,
         *,
         alone: Callable[[float], None],
         buried: Callable[[int], None],
@@ -64,7 +64,7 @@ class Rescuer(Loop):
         super().__init__()
         self.released: deque[Rescued] = deque(maxlen=REMEMBERED)  # for the dump
         self._connection = connection
-        self._prospects = prospects
+        self._deadlines = deadlines
         self._alone = alone
         self._buried = buried
         self._burials: deque[Burial] = deque()
@@ -78,7 +78,7 @@ class Rescuer(Loop):
         self._strays_rest = self._longest_rest
         self._refused: set[UUID] = set()  # jobs that the log has named
 
-    def report(self, death: Death) -> None:
+    def report(self, death: ProcessDeath) -> None:
         """A worker has ended; from any thread."""
         self._burials.append(Burial(death))
         self._last = max(self._last, death.number)
@@ -113,7 +113,7 @@ class Rescuer(Loop):
             self._blind = self._blind or error.is_outage
             raise
         waits = ahead.alone is not None and ahead.alone <= 0
-        self._alone(self._prospects.looked_at if waits else 0.0)
+        self._alone(self._deadlines.looked_at if waits else 0.0)
         self._say_buried()
         return self._rest(ahead, waits=waits)
 
@@ -142,44 +142,44 @@ class Rescuer(Loop):
             self._said = number
             self._buried(number)
 
-    def _look(self) -> Prospect:
+    def _look(self) -> NextDeadlines:
         """Look anew if the dead may have left something."""
-        ahead = self._prospects.look(self, anew=self._has_news)
+        ahead = self._deadlines.look(self, anew=self._has_news)
         if ahead.was_set_back:
             logger.warning("The database's clock was set back; leases count from now")
-            workers.shorten(self._connection)
-            ahead = self._prospects.look(self, anew=True)
+            worker_rows.shorten(self._connection)
+            ahead = self._deadlines.look(self, anew=True)
         self._has_news = False
         return ahead
 
-    def _give_up(self, ahead: Prospect) -> bool:
+    def _give_up(self, ahead: NextDeadlines) -> bool:
         """Give up whoever's lease has lapsed; whether there was somebody."""
         if self._blind:
             self._blind = False
             self._patient_until = time.monotonic() + conf.lease / 2
         if ahead.lapse is None or ahead.lapse > 0 or self._patience > 0:
             return False
-        lost = workers.give_up(self._connection, ahead.clock)
+        lost = worker_rows.give_up(self._connection, ahead.clock)
         for worker, name in lost.items():
             logger.warning("Worker %s is given up", name)
-            self.report(Death(worker, name, True, LAPSED))
+            self.report(ProcessDeath(worker, name, True, LAPSED))
         return bool(lost)
 
     @property
     def _patience(self) -> float:
         """Seconds for which nobody is given up."""
-        until = max(self._patient_until, self._prospects.clock_set_at + _all_renewed())
+        until = max(self._patient_until, self._deadlines.clock_set_at + _all_renewed())
         return until - time.monotonic()
 
-    def _rest(self, ahead: Prospect, *, waits: bool) -> float:
+    def _rest(self, ahead: NextDeadlines, *, waits: bool) -> float:
         """Seconds until there may be something to do; ``waits``: a job that must run
         alone does."""
         now = time.monotonic()
-        rests = [self._prospects.rest, *(b.next_at - now for b in list(self._burials))]
+        rests = [self._deadlines.rest, *(b.next_at - now for b in list(self._burials))]
         if ahead.lapse is not None:
             rests.append(max(ahead.lapse + 0.05, self._patience, 0.2))
         if waits or ahead.is_held_back:
-            rests.append(ALONE_EVERY)
+            rests.append(QUARANTINE_EVERY)
         elif ahead.alone is not None:
             rests.append(ahead.alone)
         if self._strays_rest < self._longest_rest:
@@ -204,7 +204,7 @@ class Rescuer(Loop):
         self._strays_rest = min(2 * self._strays_rest, self._longest_rest)
         self._next_strays = now + self._strays_rest
         if self._sweeping is None:
-            strays = workers.strays(self._connection)
+            strays = worker_rows.strays(self._connection)
             if not strays:
                 return
             self._sweeping = Recovery(strays, crashed=True, reason=GONE)

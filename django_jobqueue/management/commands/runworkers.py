@@ -28,7 +28,7 @@ from django_jobqueue.host.start_line import log_start
 from django_jobqueue.host.supervisor import Supervisor
 from django_jobqueue.management.jobqueue import database
 from django_jobqueue.management.reloader import Reloader, is_reloaded
-from django_jobqueue.processes.worker_config import Plan
+from django_jobqueue.processes.worker_config import WorkerConfig
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
@@ -96,7 +96,7 @@ class Command(BaseCommand):
             sys.exit(code)
 
     def _run(self, flags: dict[str, Any], options: dict[str, Any]) -> int:
-        plan = Plan(
+        plan = WorkerConfig(
             queues=tuple(conf.queues) if conf.queues else None,
             threads=conf.threads,
             async_slots=conf.async_slots,

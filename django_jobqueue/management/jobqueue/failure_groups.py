@@ -25,9 +25,9 @@ from django_jobqueue.management.jobqueue.times import span
 from django_jobqueue.models import Failure, FailureGroup
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.stats.group_states import state_now
-from django_jobqueue.store import failure_figures
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.failure_figures import MOST_COUNTED, Figures
+from django_jobqueue.store.reading import failure_stats
+from django_jobqueue.store.reading.failure_stats import MOST_COUNTED, Figures
 from django_jobqueue.text.redaction import mask_text
 
 SHORT: Final = 8  # digits of a fingerprint that a list shows
@@ -112,7 +112,7 @@ def show(console: Console, options: dict[str, Any], keys: Sequence[UUID]) -> Non
 def as_objects(groups: Sequence[FailureGroup]) -> list[dict[str, Any]]:
     """Groups with their figures, in their order; the keys are stable."""
     keys = [group.pk for group in groups]
-    figures = failure_figures.figures(DjangoDatabase(), keys) if keys else {}
+    figures = failure_stats.figures(DjangoDatabase(), keys) if keys else {}
     return [_as_object(group, figures[group.pk]) for group in groups]
 
 
@@ -138,7 +138,7 @@ def _as_object(group: FailureGroup, figures: Figures) -> dict[str, Any]:
 
 
 def _details(group: FailureGroup) -> dict[str, Any]:
-    shares = failure_figures.break_down(DjangoDatabase(), group.pk)
+    shares = failure_stats.break_down(DjangoDatabase(), group.pk)
     shares.sort(key=lambda share: -share.failures)
     names = ("job_type", "queue", "worker", "release", "failures")
     newest = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from django_jobqueue.stats import present
-from django_jobqueue.stats.present import Present
-from django_jobqueue.store import stats
+from django_jobqueue.stats import current_state as present
+from django_jobqueue.stats.current_state import Present
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.stats import FailureCount, Recent
+from django_jobqueue.store.reading import stats
+from django_jobqueue.store.reading.stats import FailureCount, Recent
 
 WINDOW: Final = 3_600.0  # seconds that failures and throughput are of
 

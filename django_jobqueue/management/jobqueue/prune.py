@@ -23,9 +23,9 @@ from django_jobqueue.management.jobqueue.table import Column, Row, table
 from django_jobqueue.management.jobqueue.times import DURATIONS, duration, span
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.store import find
-from django_jobqueue.store import prune as store_prune
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.prune import Rule
+from django_jobqueue.store.control import prune as store_prune
+from django_jobqueue.store.control.prune import Rule
 
 
 class Prune(Subcommand):

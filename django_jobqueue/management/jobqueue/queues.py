@@ -9,8 +9,8 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.models import JobType, Queue, Worker
-from django_jobqueue.store import stats
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading import stats
 from django_jobqueue.text.suggestions import did_you_mean
 
 

@@ -8,10 +8,10 @@ from django.utils import timezone
 
 from django_jobqueue.conf import conf
 from django_jobqueue.logs import one_line
-from django_jobqueue.management.jobqueue import sections, worker_sections
+from django_jobqueue.management.jobqueue import status_tables, worker_tables
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.figures import Figures
-from django_jobqueue.management.jobqueue.sections import Section
+from django_jobqueue.management.jobqueue.status_tables import Section
 from django_jobqueue.management.jobqueue.table import cut, table
 from django_jobqueue.management.jobqueue.times import local
 from django_jobqueue.stats.notices import notices
@@ -31,12 +31,12 @@ class Screen:
         parts = (
             self._top(),
             self._notices(),
-            self._drawn(sections.queues(figures)),
-            self._drawn(worker_sections.workers(figures, style)),
-            self._drawn(worker_sections.ended(figures, style)),
-            self._drawn(sections.throughput(figures)),
-            self._drawn(sections.failures(figures)),
-            self._drawn(sections.closed(figures, style)),
+            self._drawn(status_tables.queues(figures)),
+            self._drawn(worker_tables.workers(figures, style)),
+            self._drawn(worker_tables.ended(figures, style)),
+            self._drawn(status_tables.throughput(figures)),
+            self._drawn(status_tables.failures(figures)),
+            self._drawn(status_tables.closed(figures, style)),
         )
         lines: list[str] = []
         for part in filter(None, parts):

@@ -20,9 +20,9 @@ from django_jobqueue.management.jobqueue.figures import (
 from django_jobqueue.management.jobqueue.screen import Screen, wrapped
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
 from django_jobqueue.management.jobqueue.times import duration
+from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.stats.notices import notices
-from django_jobqueue.stats.present import is_alive
-from django_jobqueue.store.stats import CAP, Recent, WorkerRow
+from django_jobqueue.store.reading.stats import CAP, Recent, WorkerRow
 
 SHORTEST: Final = 0.1  # seconds between two looks
 HOME: Final = "\x1b[H"

@@ -27,8 +27,8 @@ from django_jobqueue.management.jobqueue.times import span
 from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs, no_words
 from django_jobqueue.models import JobType
 from django_jobqueue.stats.clock import database_now
-from django_jobqueue.store import stats
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading import stats
 
 COLUMNS: Final = (
     Column("Job type", least=18, cut="start"),

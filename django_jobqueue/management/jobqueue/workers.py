@@ -18,8 +18,8 @@ from django_jobqueue.management.jobqueue.table import Column, Row, table
 from django_jobqueue.management.jobqueue.times import duration, span
 from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs
 from django_jobqueue.models import Worker
-from django_jobqueue.stats import present
-from django_jobqueue.stats.present import is_alive
+from django_jobqueue.stats import current_state
+from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.text.suggestions import did_you_mean
 
 ASKED: Final = ("drain", "resume", "stop", "restart")
@@ -152,7 +152,7 @@ def _ask(verb: str, console: Console, options: dict[str, Any], ids: list[int]) -
 
 
 def _as_objects() -> Iterator[dict[str, Any]]:
-    rows = present.read().workers
+    rows = current_state.read().workers
     living = [row for row in rows if row.state in ALIVE]
     asked = dict(
         Worker.objects.using(conf.database)

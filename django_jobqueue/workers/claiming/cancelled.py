@@ -7,8 +7,8 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.store import cancel
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.control import cancel
 
 EVERY: Final = 5.0  # seconds
 

@@ -11,13 +11,13 @@ from typing import Final
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.store import claim, release
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended, is_refusal
 from django_jobqueue.store.halving import BRIEF, each_it_can, one_line
+from django_jobqueue.store.queue import claim, release
 from django_jobqueue.store.rows import ClaimedJob
-from django_jobqueue.workers.claiming.lane_selection import Choice
-from django_jobqueue.workers.claiming.lanes import Known
+from django_jobqueue.workers.claiming.lane_selection import LaneSelection
+from django_jobqueue.workers.claiming.lanes import KnownLane
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.executors.base import Executor
 
@@ -29,7 +29,7 @@ RECHECK_FIRST: Final = 0.5  # seconds after an answer was lost; then twice that
 RECHECK_LONGEST: Final = 300.0
 
 
-class Doubt:
+class UnconfirmedClaims:
     """Whether jobs may be claimed in our name that we never heard of.
 
     Their claim may be committed long after its answer was lost: it waits for a lock, or
@@ -78,17 +78,17 @@ class Claimer:
         queues: Sequence[str] | None,
         make: Callable[[ClaimedJob, float], Attempt],
         held: set[Attempt],
-        stir: Callable[[], None] = lambda: None,
+        activity: Callable[[], None] = lambda: None,
     ) -> None:
-        self.choice = Choice(policies, queues)
-        self.doubt = Doubt()
+        self.choice = LaneSelection(policies, queues)
+        self.unconfirmed = UnconfirmedClaims()
         self._worker = worker
         self._connection = connection
         self._policies = policies
         self._queues = queues
         self._make = make
         self._held = held  # all jobs that this process has
-        self._stir = stir  # called when there are more
+        self._activity = activity  # called when there are more
 
     @property
     def holds_any(self) -> bool:
@@ -113,8 +113,8 @@ class Claimer:
             executor.low = 0
             return 0, False
         taken = 0
-        first = [] if executor.free else self.choice.open_ones(ordered)
-        if first and len(self.choice.short_ones(first, executor)) == len(first):
+        first = [] if executor.free else self.choice.batchable(ordered)
+        if first and len(self.choice.short_lanes(first, executor)) == len(first):
             taken, stop = self._fill_ahead(executor, first)
             if stop is not None:
                 return taken, True
@@ -126,18 +126,18 @@ class Claimer:
         executor.low = 0
         if stop is None:
             return taken, False
-        rest = self.choice.open_ones(ordered[ordered.index(stop) :])
-        short = self.choice.short_ones(rest, executor)
+        rest = self.choice.batchable(ordered[ordered.index(stop) :])
+        short = self.choice.short_lanes(rest, executor)
         if short:
             taken += self._fill_ahead(executor, short)[0]
         return taken, True
 
-    def take_alone(self) -> Attempt | None:
+    def take_quarantined(self) -> Attempt | None:
         """Claim one job that must run in a process of its own."""
         names = self._policies.names
         with self._connection.patience(BRIEF):
             made = self._claim(
-                lambda: claim.claim_alone(
+                lambda: claim.claim_quarantined(
                     self._connection, self._worker, names, self._queues
                 )
             )
@@ -155,16 +155,16 @@ class Claimer:
         try:
             back = release.release(self._connection, self._worker, ids, fences)
         except BaseException as error:
-            self.doubt.arise()
+            self.unconfirmed.arise()
             if not is_contended(error):
                 raise
         else:
             if back < len(given):
-                self.doubt.arise()
+                self.unconfirmed.arise()
 
-    def settle_doubt(self) -> None:
+    def release_unconfirmed(self) -> None:
         """Release what is claimed in our name and is not here."""
-        if self.doubt.rest > 0:
+        if self.unconfirmed.rest > 0:
             return
         ours = [attempt.job.id for attempt in list(self._held)]
         try:
@@ -173,27 +173,27 @@ class Claimer:
         except StoreUnavailable as error:
             if not is_contended(error):
                 raise
-            self.doubt.persists()
+            self.unconfirmed.persists()
             return
         if left:
-            self.doubt.persists()
+            self.unconfirmed.persists()
         else:
-            self.doubt.looked()
+            self.unconfirmed.looked()
         if back:
             logger.info("%d jobs that were claimed unheard were given back", back)
 
     def _fill_slots(
-        self, executor: Executor, ordered: list[Known], room: int
-    ) -> tuple[int, Known | None]:
+        self, executor: Executor, ordered: list[KnownLane], room: int
+    ) -> tuple[int, KnownLane | None]:
         """Claim for free slots; returns how many, and the lane where room ran out."""
         taken = 0
         while ordered and room > 0:
-            if self.choice.is_careful(ordered[0]):
+            if self.choice.is_exclusive(ordered[0]):
                 part = ordered[:1]
-                got, stop = self._take_careful(executor, part[0])
+                got, stop = self._take_exclusive(executor, part[0])
             else:
-                part = self.choice.open_ones(ordered)
-                got, stop = self._take_open(executor, part, room)
+                part = self.choice.batchable(ordered)
+                got, stop = self._take_batch(executor, part, room)
             taken, room = taken + got, room - got
             if stop is not None:
                 return taken, stop
@@ -201,29 +201,30 @@ class Claimer:
         return taken, None
 
     def _fill_ahead(
-        self, executor: Executor, short: list[Known]
-    ) -> tuple[int, Known | None]:
+        self, executor: Executor, short: list[KnownLane]
+    ) -> tuple[int, KnownLane | None]:
         """Claim ahead of free slots from these lanes, whose jobs are short; returns as
         for slots."""
         due = [known for known in short if known.due] or short
         ahead = min(
-            executor.pace.ahead(known.lane.job_type, executor.slots) for known in due
+            executor.runtimes.ahead(known.lane.job_type, executor.slots)
+            for known in due
         )
         executor.low = ahead // 2
         wanted = ahead - executor.ahead
         if wanted <= 0:
             return 0, due[0]
-        return self._take_open(executor, short, wanted)
+        return self._take_batch(executor, short, wanted)
 
-    def _take_open(
-        self, executor: Executor, part: list[Known], room: int
-    ) -> tuple[int, Known | None]:
+    def _take_batch(
+        self, executor: Executor, part: list[KnownLane], room: int
+    ) -> tuple[int, KnownLane | None]:
         attempts = self._ask(claim.claim, part, room)
         return self._took(executor, part, attempts, full=len(attempts) >= room)
 
-    def _take_careful(
-        self, executor: Executor, known: Known
-    ) -> tuple[int, Known | None]:
+    def _take_exclusive(
+        self, executor: Executor, known: KnownLane
+    ) -> tuple[int, KnownLane | None]:
         """Claim from a lane whose jobs must find a free slot."""
         job_type, free = known.lane.job_type, executor.free
         if self.choice.is_at_its_limit(job_type):
@@ -242,13 +243,13 @@ class Claimer:
         return self._took(executor, [known], attempts, full=len(attempts) >= free)
 
     def _ask(
-        self, verb: Callable[..., list[ClaimedJob]], part: list[Known], room: int
+        self, verb: Callable[..., list[ClaimedJob]], part: list[KnownLane], room: int
     ) -> list[Attempt]:
         """Claim from these lanes. A job type that somebody has locked, or whose claim
         the database refuses, rests, and the others are asked without it."""
         attempts: list[Attempt] = []
 
-        def ask(part: Sequence[Known]) -> None:
+        def ask(part: Sequence[KnownLane]) -> None:
             wanted = room - len(attempts)
             lanes = [known.start for known in part]
             if wanted > 0:
@@ -275,24 +276,24 @@ class Claimer:
             self._held.update(attempts)
         except BaseException as error:
             if not is_refusal(error):
-                self.doubt.arise()
+                self.unconfirmed.arise()
             raise
         if attempts:
-            self._stir()
+            self._activity()
         return attempts
 
     def _took(
         self,
         executor: Executor,
-        part: list[Known],
+        part: list[KnownLane],
         attempts: list[Attempt],
         *,
         full: bool,
-    ) -> tuple[int, Known | None]:
+    ) -> tuple[int, KnownLane | None]:
         if len(part) > 1:  # in a lane they are in order already
             order = {known.lane: index for index, known in enumerate(part)}
             attempts.sort(key=lambda attempt: order[attempt.job.lane])
         executor.put(attempts)
         jobs = [attempt.job for attempt in attempts]
-        executor.pace.took(max([len(job.data) for job in jobs], default=0))
+        executor.runtimes.took(max([len(job.data) for job in jobs], default=0))
         return len(jobs), self.choice.lanes.claimed(part, jobs, full=full)

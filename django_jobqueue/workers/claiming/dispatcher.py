@@ -11,12 +11,17 @@ from typing import Final
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.processes.idle_backoff import POLL, Rests, Sign, Stream
+from django_jobqueue.processes.idle import (
+    POLL,
+    BurstDetector,
+    IdleBackoff,
+    ListeningFlag,
+)
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.claiming.cancelled import Cancelled
 from django_jobqueue.workers.claiming.claimer import LIMIT_RETRY, Claimer
-from django_jobqueue.workers.claiming.lane_scanner import Lookout
+from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.claiming.policy_reader import PolicyReader
 from django_jobqueue.workers.executors.base import Executor
@@ -48,11 +53,11 @@ class Dispatcher(Loop):
     ) -> None:
         super().__init__()
         self.executors: list[Executor] = []
-        self._sign = Sign(worker, connection)
+        self._listening = ListeningFlag(worker, connection)
         self._connection = connection
         self._claimer = claimer
         self._choice = claimer.choice
-        self._lookout = Lookout(connection, claimer.choice.lanes)
+        self._scanner = LaneScanner(connection, claimer.choice.lanes)
         self._reader = PolicyReader(worker, connection, policies)
         self._cancelled = cancelled
         self._heard = heard  # whether notifications arrive
@@ -63,7 +68,7 @@ class Dispatcher(Loop):
         self._hungry = True  # there may be more to claim
         self._full: list[Executor] = []  # those that had no room for it
         self._news = self._reload = True
-        self._rests, self._stream = Rests(), Stream()
+        self._idle_backoff, self._bursts = IdleBackoff(), BurstDetector()
         self._full_since: float | None = None
         self._next_reload = 0.0
 
@@ -73,7 +78,7 @@ class Dispatcher(Loop):
         """There are new jobs; ``behind``: perhaps where a claim has passed already."""
         self._news = True
         if behind:
-            self._lookout.ask_behind()
+            self._scanner.ask_behind()
         self.wake()
 
     def policies_changed(self) -> None:
@@ -116,7 +121,7 @@ class Dispatcher(Loop):
 
     def tick(self) -> float:
         """Claim what there are slots for."""
-        return min(self._round(), self._claimer.doubt.rest)
+        return min(self._round(), self._claimer.unconfirmed.rest)
 
     def _round(self) -> float:
         ends, self._idle_at = self._ends, None
@@ -124,7 +129,7 @@ class Dispatcher(Loop):
         self.rounds += 1
         self._set_straight()
         if not self._open:
-            self._sign.put(False)
+            self._listening.put(False)
             return FOREVER
         news = self._news
         if news:
@@ -134,7 +139,7 @@ class Dispatcher(Loop):
             taken += self._claim(looked=True)
         if not taken and not self._hungry:
             self._idle_at = ends
-        self._stream.see(taken, began, time.monotonic())
+        self._bursts.see(taken, began, time.monotonic())
         return self._rest(taken)
 
     def close(self) -> None:
@@ -148,7 +153,7 @@ class Dispatcher(Loop):
 
     def _set_straight(self) -> None:
         """What comes before any claim."""
-        self._claimer.settle_doubt()
+        self._claimer.release_unconfirmed()
         now = time.monotonic()
         for executor in self.executors:
             if not self._open or executor.oldest_wait(now) > STALE:
@@ -175,11 +180,11 @@ class Dispatcher(Loop):
         began, self._hungry = time.monotonic(), False
         taken, self._full = 0, []
         wanting = [executor for executor in self.executors if executor.wants_more]
-        glance = sum(map(self._choice.statements, wanting)) > 1
-        if glance and not looked:
-            self._lookout.glance()
+        probe = sum(map(self._choice.statements, wanting)) > 1
+        if probe and not looked:
+            self._scanner.probe()
         for executor in self.executors:
-            got, more = self._claimer.fill(executor, due=glance)
+            got, more = self._claimer.fill(executor, due=probe)
             taken += got
             self._full += [executor] * more
         self._hungry = self._hungry or bool(self._full)
@@ -187,13 +192,13 @@ class Dispatcher(Loop):
         return taken
 
     def _should_look(self, taken: int, *, news: bool) -> bool:
-        if self._lookout.is_due:
+        if self._scanner.is_due:
             return self._has_room or bool(taken)
         return not taken and self._has_room and (news or not self._hungry)
 
     def _look(self) -> bool:
         """Look around; True if there is something to claim."""
-        due = self._lookout.look()
+        due = self._scanner.look()
         return any(self._choice.runs(lane, e) for lane in due for e in self.executors)
 
     @property
@@ -201,33 +206,33 @@ class Dispatcher(Loop):
         return any(executor.free for executor in self.executors)
 
     def _rest(self, taken: int) -> float:
-        if self._stream.is_fast:
-            self._sign.put(False)
+        if self._bursts.is_fast:
+            self._listening.put(False)
         if self._hungry:
             return self._rest_hungry()
         if taken:
-            self._rests.begin_anew()
-            if self._stream.is_fast and self._heard():
+            self._idle_backoff.reset()
+            if self._bursts.is_fast and self._heard():
                 self._news = True
                 return POLL
-        elif self._heard() and not self._sign.is_out and self._sign.put(True):
+        elif self._heard() and not self._listening.is_out and self._listening.put(True):
             return 0.0  # look once more: nobody notified us until now
-        unheard = math.inf if self._heard() and self._sign.is_out else POLL_UNHEARD
+        unheard = math.inf if self._heard() and self._listening.is_out else POLL_UNHEARD
         longest = min(conf.poll_interval, unheard, self._choice.resting.seconds)
         if self._choice.limited_until:
             longest = min(longest, LIMIT_RETRY)
-        return self._rests.next(min(longest, self._lookout.longest_rest))
+        return self._idle_backoff.next(min(longest, self._scanner.longest_rest))
 
     def _rest_hungry(self) -> float:
         """There is more to claim; an executor that has room for it wakes us."""
-        self._rests.begin_anew()
+        self._idle_backoff.reset()
         since = self._full_since
         if since is not None and time.monotonic() - since > BUSY_AFTER:
-            self._sign.put(False)
+            self._listening.put(False)
         if any(executor.wants_more for executor in self._full):
             return 0.0  # it said so before we were hungry
         if any(executor.buffered for executor in self.executors):
             return NUDGE
         if self._has_room:
-            return max(0.0, self._lookout.next_at - time.monotonic())
+            return max(0.0, self._scanner.next_at - time.monotonic())
         return conf.poll_interval

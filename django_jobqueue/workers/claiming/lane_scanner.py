@@ -7,8 +7,8 @@ import math
 import time
 from typing import Final
 
-from django_jobqueue.store import lanes
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.queue import lanes
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming.lanes import Lanes
 
@@ -21,7 +21,7 @@ SLOW: Final = 0.25  # seconds
 WARN_EVERY: Final = 600.0  # seconds
 
 
-class Sweeps:
+class FullScans:
     """Gives sweeps a small share of the time, however long each takes.
 
     A job may turn up behind a mark: it was given back, or its transaction was open for
@@ -57,59 +57,63 @@ class Sweeps:
             )
 
 
-class Lookout:
+class LaneScanner:
     """Looks at the lanes, and knows when to look again."""
 
     def __init__(self, connection: OwnConnection, known: Lanes) -> None:
         self.next_at = 0.0  # time.monotonic(), while busy
         self._connection = connection
         self._known = known
-        self._sweeps = Sweeps()
+        self._full_scans = FullScans()
         self._due_in = math.inf  # seconds until the first future job is due
 
     def ask_behind(self) -> None:
         """There may be jobs where a claim has passed already."""
-        self._sweeps.wanted = True
+        self._full_scans.wanted = True
 
     @property
     def is_due(self) -> bool:
         """Whether to look also while jobs are found without."""
         if time.monotonic() >= self.next_at:
             return True
-        return self._sweeps.wanted and self._sweeps.may_begin()
+        return self._full_scans.wanted and self._full_scans.may_begin()
 
     @property
     def longest_rest(self) -> float:
         """Seconds until there is a reason to look, also when nothing is heard."""
-        return min(EVERY if self._sweeps.wanted else math.inf, self._due_in)
+        return min(EVERY if self._full_scans.wanted else math.inf, self._due_in)
 
-    def glance(self) -> None:
+    def probe(self) -> None:
         """Learn which of the known lanes have a job to run now. Raises
         StoreUnavailable."""
-        known = self._known.marks(sweep=False)
-        self._known.looked(lanes.glance(self._connection, known))
+        known = self._known.marks(full_scan=False)
+        self._known.looked(lanes.probe(self._connection, known))
 
     def look(self) -> list[Lane]:
         """The lanes that have a job to run now. Raises StoreUnavailable."""
-        heads = self._sweep() if self._sweeps.may_begin() else self._read(sweep=False)
+        heads = (
+            self._full_scan()
+            if self._full_scans.may_begin()
+            else self._read(full_scan=False)
+        )
         self._known.looked(heads)
         self.next_at = time.monotonic() + EVERY
         later = (head.due_in for head in heads if head.due_in and not head.is_due)
         self._due_in = max(0.001, min(later, default=math.inf))
         return [head.lane for head in heads if head.is_due]
 
-    def _sweep(self) -> list[lanes.Head]:
+    def _full_scan(self) -> list[lanes.Head]:
         """Look from the left ends. One that fails has taken its time as well, and is
         still wanted: one that the server cut off after 15 s must not follow another."""
         began = time.monotonic()
-        self._sweeps.wanted = False  # first: it may be asked for meanwhile
+        self._full_scans.wanted = False  # first: it may be asked for meanwhile
         try:
-            return self._read(sweep=True)
+            return self._read(full_scan=True)
         except BaseException:
-            self._sweeps.wanted = True
+            self._full_scans.wanted = True
             raise
         finally:
-            self._sweeps.took(time.monotonic() - began)
+            self._full_scans.took(time.monotonic() - began)
 
-    def _read(self, *, sweep: bool) -> list[lanes.Head]:
-        return lanes.look(self._connection, self._known.marks(sweep=sweep))
+    def _read(self, *, full_scan: bool) -> list[lanes.Head]:
+        return lanes.look(self._connection, self._known.marks(full_scan=full_scan))

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from django_jobqueue.store.rows import Lane
-from django_jobqueue.workers.claiming.lanes import Known, Lanes
+from django_jobqueue.workers.claiming.lanes import KnownLane, Lanes
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.claiming.resting_types import RestingTypes
 from django_jobqueue.workers.executors.base import Executor
 
 
-class Choice:
+class LaneSelection:
     """The lanes of the job types that this process can run, in strict priority order.
 
     Careful ones, whose claim counts as a start or against a limit, are asked one by
@@ -35,9 +35,9 @@ class Choice:
             return False
         return self._policies.runs(lane.job_type, is_async=executor.is_async)
 
-    def is_careful(self, known: Known) -> bool:
+    def is_exclusive(self, known: KnownLane) -> bool:
         """Whether this lane is asked by itself."""
-        return self._policies.is_careful(known.lane.job_type)
+        return self._policies.is_exclusive(known.lane.job_type)
 
     def is_at_its_limit(self, job_type: str) -> bool:
         """Whether there was no room for this type a moment ago."""
@@ -51,11 +51,11 @@ class Choice:
     def statements(self, executor: Executor) -> int:
         """How many it takes to ask all lanes for this executor."""
         lanes = [known for known in self.lanes if self.runs(known.lane, executor)]
-        careful = [known.lane.job_type for known in lanes if self.is_careful(known)]
-        asked = [name for name in careful if not self.is_at_its_limit(name)]
-        return len(asked) + (len(careful) < len(lanes))
+        exclusive = [known.lane.job_type for known in lanes if self.is_exclusive(known)]
+        asked = [name for name in exclusive if not self.is_at_its_limit(name)]
+        return len(asked) + (len(exclusive) < len(lanes))
 
-    def in_turn(self, executor: Executor, *, due: bool) -> list[Known]:
+    def in_turn(self, executor: Executor, *, due: bool) -> list[KnownLane]:
         """The lanes to ask for this executor; ``due``: none if none is believed to be
         due, and careful ones only if they are."""
         lanes = self.lanes.in_turn(lambda lane: self.runs(lane, executor))
@@ -63,13 +63,15 @@ class Choice:
             return lanes
         if not any(known.due for known in lanes):
             return []
-        return [known for known in lanes if known.due or not self.is_careful(known)]
+        return [known for known in lanes if known.due or not self.is_exclusive(known)]
 
-    def open_ones(self, lanes: Sequence[Known]) -> list[Known]:
+    def batchable(self, lanes: Sequence[KnownLane]) -> list[KnownLane]:
         """The first lanes, up to one that must be asked by itself."""
-        return list(takewhile(lambda known: not self.is_careful(known), lanes))
+        return list(takewhile(lambda known: not self.is_exclusive(known), lanes))
 
-    def short_ones(self, lanes: Sequence[Known], executor: Executor) -> list[Known]:
+    def short_lanes(
+        self, lanes: Sequence[KnownLane], executor: Executor
+    ) -> list[KnownLane]:
         """The first lanes, up to one whose jobs are not short."""
-        is_short = executor.pace.is_short
+        is_short = executor.runtimes.is_short
         return list(takewhile(lambda known: is_short(known.lane.job_type), lanes))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from django_jobqueue.store.lanes import Head
-from django_jobqueue.store.marks import START, LaneMark, Mark
+from django_jobqueue.store.queue.lane_marks import START, LaneMark, Mark
+from django_jobqueue.store.queue.lanes import Head
 from django_jobqueue.store.rows import ClaimedJob, Lane
 
 BACK: Final = 2_000  # jobs
@@ -17,7 +17,7 @@ KEPT: Final = 600.0  # seconds
 
 
 @dataclass(slots=True)
-class Known:
+class KnownLane:
     """A lane that had jobs."""
 
     lane: Lane
@@ -53,15 +53,15 @@ class Lanes:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Lane, Known] = {}
+        self._known: dict[Lane, KnownLane] = {}
         self._served = 0
 
-    def __iter__(self) -> Iterator[Known]:
+    def __iter__(self) -> Iterator[KnownLane]:
         return iter(self._known.values())
 
-    def marks(self, *, sweep: bool) -> list[LaneMark]:
+    def marks(self, *, full_scan: bool) -> list[LaneMark]:
         """All lanes as a look takes them: from their marks on, or a whole sweep."""
-        if sweep:
+        if full_scan:
             return [LaneMark(lane) for lane in self._known]
         return [known.start for known in self._known.values()]
 
@@ -69,7 +69,7 @@ class Lanes:
         """Learn from a look at all lanes: which are due, and where each begins."""
         now = time.monotonic()
         for head in heads:
-            known = self._known.setdefault(head.lane, Known(head.lane, used=now))
+            known = self._known.setdefault(head.lane, KnownLane(head.lane, used=now))
             known.due = head.is_due
             known.put(head.mark)
             if head.due_in is not None:
@@ -84,7 +84,7 @@ class Lanes:
         for known in unused[: len(self._known) - MANY]:
             del self._known[known.lane]
 
-    def in_turn(self, wanted: Callable[[Lane], bool]) -> list[Known]:
+    def in_turn(self, wanted: Callable[[Lane], bool]) -> list[KnownLane]:
         """The wanted lanes in the order of a claim: by priority, greatest first; within
         one priority the one that was served longest ago, so that job types take
         turns."""
@@ -93,8 +93,8 @@ class Lanes:
         return chosen
 
     def claimed(
-        self, asked: Sequence[Known], jobs: Sequence[ClaimedJob], *, full: bool
-    ) -> Known | None:
+        self, asked: Sequence[KnownLane], jobs: Sequence[ClaimedJob], *, full: bool
+    ) -> KnownLane | None:
         """Learn from a claim on these lanes, in this order; return where it stopped.
 
         The jobs are in the order of their lanes and their positions there.

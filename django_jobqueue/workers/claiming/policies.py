@@ -15,7 +15,7 @@ NOTHING = Overrides(None, None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class EffectivePolicy:
     """On which attempts at a job type are made, now."""
 
     declaration: Declaration
@@ -47,7 +47,7 @@ class Policies:
         self._has_slots_for = has_slots_for
         self._declared: dict[str, Declaration] = {}
         self._overrides: Mapping[str, Overrides] = {}
-        self._terms: dict[str, Terms] = {}
+        self._terms: dict[str, EffectivePolicy] = {}
         self.held_back: frozenset[str] = frozenset()  # types that are not claimed now
 
     @property
@@ -69,7 +69,7 @@ class Policies:
         return (
             job_type not in self.held_back
             and self.knows(job_type)
-            and self.terms(job_type).is_async is is_async
+            and self.effective_policy(job_type).is_async is is_async
         )
 
     def knows(self, job_type: str) -> bool:
@@ -93,24 +93,24 @@ class Policies:
             return self._declared[job_type].policy.concurrency is not None
         return overrides.concurrency is not None
 
-    def is_careful(self, job_type: str) -> bool:
+    def is_exclusive(self, job_type: str) -> bool:
         """Whether these are claimed only for slots that are free."""
         policy = self._declared[job_type].policy
         return policy.delivery == Delivery.AT_MOST_ONCE or self.is_limited(job_type)
 
-    def terms(self, job_type: str) -> Terms:
+    def effective_policy(self, job_type: str) -> EffectivePolicy:
         """On which an attempt at this job type is made now."""
-        terms = self._terms.get(job_type)
-        if terms is None:
-            terms = self._terms[job_type] = self._terms_of(job_type)
-        return terms
+        effective_policy = self._terms.get(job_type)
+        if effective_policy is None:
+            effective_policy = self._terms[job_type] = self._terms_of(job_type)
+        return effective_policy
 
-    def _terms_of(self, job_type: str) -> Terms:
+    def _terms_of(self, job_type: str) -> EffectivePolicy:
         declaration = self._declared[job_type]
         policy = declaration.policy
         override = self._overrides.get(job_type, NOTHING)
         allowed = policy.time_allowed if override.timeout is None else override.timeout
-        return Terms(
+        return EffectivePolicy(
             declaration,
             attempts_in_force(
                 policy.delivery, None, policy.attempts_allowed, override.max_attempts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store import job_types, workers
+from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.halving import BRIEF
@@ -33,7 +33,7 @@ class PolicyReader:
         """In the worker's row; if that is locked, after the next look."""
         try:
             with self._connection.patience(BRIEF):
-                workers.learnt(self._connection, self._worker, names)
+                worker_rows.learnt(self._connection, self._worker, names)
         except StoreUnavailable as error:
             if not is_contended(error):
                 raise

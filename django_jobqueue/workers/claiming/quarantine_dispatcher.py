@@ -10,7 +10,7 @@ from django_jobqueue.workers.claiming.dispatcher import Dispatcher
 EVERY: Final = 0.05  # seconds
 
 
-class AloneDispatcher(Dispatcher):
+class QuarantineDispatcher(Dispatcher):
     """For the process in which a job runs that was there when its workers died: if this
     one dies as well, it was that job."""
 
@@ -25,7 +25,7 @@ class AloneDispatcher(Dispatcher):
             return FOREVER
         if self._claimer.holds_any:
             return EVERY
-        attempt = self._claimer.take_alone()
+        attempt = self._claimer.take_quarantined()
         if attempt is None:
             self._idle_at = ends
         else:

@@ -20,7 +20,7 @@ class RestingTypes:
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}  # time.monotonic()
-        self._rests: dict[str, float] = {}  # the last one, in seconds
+        self._idle_backoff: dict[str, float] = {}  # the last one, in seconds
 
     def __contains__(self, job_type: object) -> bool:
         until = self._until.get(job_type) if self._until else None  # type: ignore[call-overload]
@@ -28,20 +28,20 @@ class RestingTypes:
 
     def add(self, job_type: str, why: str) -> None:
         """Nothing could be claimed of it, perhaps again."""
-        before = self._rests.get(job_type)
+        before = self._idle_backoff.get(job_type)
         if before is None:
             logger.warning(
                 "No jobs of %s can be claimed for now, will retry: %s", job_type, why
             )
         rest = FIRST_REST if before is None else min(2 * before, LONGEST_REST)
-        self._rests[job_type] = rest
+        self._idle_backoff[job_type] = rest
         self._until[job_type] = time.monotonic() + rest
 
     def discard(self, job_types: Iterable[str]) -> None:
         """Claims of these succeeded."""
-        if self._rests:
+        if self._idle_backoff:
             for job_type in job_types:
-                if self._rests.pop(job_type, None) is not None:
+                if self._idle_backoff.pop(job_type, None) is not None:
                     del self._until[job_type]
                     logger.info("Jobs of %s can be claimed again", job_type)
 

@@ -19,12 +19,12 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.signal_sender import anybody_hears_ends, tell_end
 from django_jobqueue.processes.loop import FOREVER, Loop
-from django_jobqueue.store import finish
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
-from django_jobqueue.store.finish import Finished, Holder
 from django_jobqueue.store.halving import BRIEF, each_it_can, one_line
-from django_jobqueue.workers.completing.counters import Tally
+from django_jobqueue.store.queue import finish
+from django_jobqueue.store.queue.finish import Finished, Holder
+from django_jobqueue.workers.completing.counters import Counters
 from django_jobqueue.workers.completing.refused import (
     Item,
     RefusedOutcomes,
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 BATCH: Final = 1_000  # jobs; 500 take 7 % longer for each, 200 take 20 %
 GATHER: Final = 0.005  # seconds that a burst may gather
-TALLY_EVERY: Final = 10.0  # seconds
+COUNTERS_EVERY: Final = 10.0  # seconds
 IDLE: Final = 60.0  # seconds without an outcome; then the connection is let go
 
 Write = Callable[[OwnConnection, Holder, Sequence[Finished], float], set[UUID]]
@@ -72,7 +72,7 @@ class Completer(Loop):
         self._writing: list[Item] = []
         self._refused = RefusedOutcomes(hold_back)
         self._full = threading.Event()
-        self._tally = Tally()
+        self._counters = Counters()
         self._tallied = time.monotonic()
         self._plain: set[Attempt] = set()  # written without their content
         self._doubtful = False  # the answer of the last try was lost
@@ -110,11 +110,11 @@ class Completer(Loop):
             self._write(self._writing)
         if self._refused and (due := self._refused.due()):
             self._write(due)
-        if self._tally and time.monotonic() - self._tallied >= TALLY_EVERY:
+        if self._counters and time.monotonic() - self._tallied >= COUNTERS_EVERY:
             self._add_up()
         if self._gathered:
             return 0.0
-        rest = TALLY_EVERY if self._tally else self._rest_idle()
+        rest = COUNTERS_EVERY if self._counters else self._rest_idle()
         return min(rest, self._refused.rest)
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class Completer(Loop):
                 self.tick()
             if self._refused:
                 self._write(self._refused.items)
-            if self._tally:
+            if self._counters:
                 self._add_up()
         except StoreUnavailable:
             logger.warning("The database is unavailable while the worker stops")
@@ -256,7 +256,7 @@ class Completer(Loop):
 
     def _account_for(self, items: Sequence[Item], refused: set[UUID]) -> None:
         """Count what is written, and tell of it."""
-        is_heard, add = anybody_hears_ends(), self._tally.add
+        is_heard, add = anybody_hears_ends(), self._counters.add
         for attempt, finished in items:
             if not refused or finished.id not in refused:
                 add(attempt, finished)
@@ -288,10 +288,10 @@ class Completer(Loop):
         self._tallied = now = time.monotonic()
         try:
             with self._connection.patience(BRIEF):
-                self._tally.write(self._connection)
+                self._counters.write(self._connection)
         except StoreUnavailable as error:
             if not is_contended(error):
-                self._tallied = now - TALLY_EVERY + error.retry_in
+                self._tallied = now - COUNTERS_EVERY + error.retry_in
         except psycopg.Error:
             logger.exception("The counts for the roll-ups were refused")
 
@@ -306,7 +306,7 @@ def _sorted_by_verb(
     others: list[Item] = []
     for item in items:
         attempt, finished = item
-        if attempt.settled:
+        if attempt.committed:
             done.append(item)
         elif finished.outcome.verb is Verb.SUCCEED:
             succeeded.append(item)

@@ -11,11 +11,11 @@ from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store import failure_rollup, rollup
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.failure_rollup import FailureCount
-from django_jobqueue.store.finish import Finished
+from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rollup import Count
 
 
-class Tally:
+class Counters:
     """Counts and times of attempts, by job type and queue, and failures by their
     fingerprint. One thread uses it."""
 

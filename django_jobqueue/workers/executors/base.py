@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.retry_decision import Asked
+from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes import forking
 from django_jobqueue.processes.attempt_table import AttemptTable
-from django_jobqueue.store.finish import Finished
-from django_jobqueue.workers.executors.runtime_estimate import Pace
+from django_jobqueue.store.queue.finish import Finished
+from django_jobqueue.workers.executors.runtime_estimate import RuntimeEstimate
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ LEAST_PATIENCE: Final = 5.0  # seconds; receivers of signals may be slow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ties:
+class ExecutorCallbacks:
     """What an executor tells to the rest of the worker, and asks of it."""
 
     done: Callable[[Attempt, Finished], None]  # an attempt came to this
@@ -41,13 +41,13 @@ class Executor:
 
     is_async = False
 
-    def __init__(self, slots: int, ties: Ties) -> None:
+    def __init__(self, slots: int, callbacks: ExecutorCallbacks) -> None:
         self.slots = slots
-        self.pace = Pace()
+        self.runtimes = RuntimeEstimate()
         self.low = 0  # claimed ahead; below it more are wanted
-        self._done, self._wanting = ties.done, ties.wanting
-        self._unwritten = ties.unwritten
-        self._table = ties.table
+        self._done, self._wanting = callbacks.done, callbacks.wanting
+        self._unwritten = callbacks.unwritten
+        self._table = callbacks.table
         self._buffer: deque[Attempt] = deque()
         self._running: set[Attempt] = set()
 
@@ -91,7 +91,7 @@ class Executor:
         runs."""
         if self._buffer:
             return True
-        return any(map(self.pace.is_short, {a.job.job_type for a in self.running}))
+        return any(map(self.runtimes.is_short, {a.job.job_type for a in self.running}))
 
     @property
     def free(self) -> int:
@@ -143,7 +143,7 @@ class Executor:
     def _finished(self, attempt: Attempt, finished: Finished) -> None:
         """Its slot is free; its outcome is known already."""
         self._running.discard(attempt)
-        self.pace.ran(attempt.job.job_type, finished.ran)
+        self.runtimes.ran(attempt.job.job_type, finished.ran)
         if len(self._buffer) <= self.low and self.wants_more:
             self._wanting()
 
@@ -151,7 +151,7 @@ class Executor:
 def patience(attempt: Attempt | None) -> float:
     """Seconds that what comes before a handler, or after it, may take: receivers of
     signals, the formatting of an exception, the cleaning of connections."""
-    timed_out = attempt is not None and attempt.asked is Asked.TIME_OUT
+    timed_out = attempt is not None and attempt.asked is StopReason.TIME_OUT
     return max(LEAST_PATIENCE, conf.cancel_grace if timed_out else conf.grace)
 
 

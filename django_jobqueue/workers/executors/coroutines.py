@@ -20,7 +20,12 @@ from django_jobqueue.execution.attempt import Attempt, arun
 from django_jobqueue.processes import forking
 from django_jobqueue.processes.attempt_table import Row
 from django_jobqueue.processes.forking import GuardedThreads
-from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
+from django_jobqueue.workers.executors.base import (
+    Executor,
+    ExecutorCallbacks,
+    in_thread,
+    safely,
+)
 from django_jobqueue.workers.executors.shared_thread import SharedThread
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -46,8 +51,8 @@ class Coroutines(Executor):
 
     is_async = True
 
-    def __init__(self, slots: int, ties: Ties) -> None:
-        super().__init__(slots, ties)
+    def __init__(self, slots: int, callbacks: ExecutorCallbacks) -> None:
+        super().__init__(slots, callbacks)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._context: contextvars.Context | None = None  # each job has a copy

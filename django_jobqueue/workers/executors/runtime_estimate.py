@@ -17,7 +17,7 @@ WEIGHT: Final = 0.05  # of the newest run
 FADE: Final = 0.9  # of what was the largest, at each claim
 
 
-class Pace:
+class RuntimeEstimate:
     """Moving averages of run times, by job type; how much data jobs have here."""
 
     def __init__(self) -> None:

@@ -14,8 +14,13 @@ from django_jobqueue.execution import connection_reset
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes import forking
 from django_jobqueue.processes.attempt_table import Row
-from django_jobqueue.store.finish import Finished
-from django_jobqueue.workers.executors.base import Executor, Ties, in_thread, safely
+from django_jobqueue.store.queue.finish import Finished
+from django_jobqueue.workers.executors.base import (
+    Executor,
+    ExecutorCallbacks,
+    in_thread,
+    safely,
+)
 
 Run = Callable[[Attempt], Finished]
 OVERHEAD: Final = (
@@ -26,8 +31,8 @@ OVERHEAD: Final = (
 class Threads(Executor):
     """A pool of threads, made as they are needed; a slot is a thread."""
 
-    def __init__(self, slots: int, ties: Ties, *, run: Run) -> None:
-        super().__init__(slots, ties)
+    def __init__(self, slots: int, callbacks: ExecutorCallbacks, *, run: Run) -> None:
+        super().__init__(slots, callbacks)
         self._run = run
         self._idle = 0
         self._wake = threading.Condition(threading.Lock())
@@ -56,13 +61,13 @@ class Threads(Executor):
         interpreter lock to each other (two threads: half the rate).
         """
         names = [attempt.job.job_type for attempt in attempts]
-        short = {name for name in set(names) if self.pace.is_short(name)}
+        short = {name for name in set(names) if self.runtimes.is_short(name)}
         if not short:
             return len(names)
         tiny = sum(name in short for name in names)
-        mean = max(map(self.pace.mean, short))
+        mean = max(map(self.runtimes.mean, short))
         useful = 1 + int(mean / OVERHEAD)  # with those that are at it
-        at_it = sum(self.pace.is_short(a.job.job_type) for a in self.running)
+        at_it = sum(self.runtimes.is_short(a.job.job_type) for a in self.running)
         return len(names) - tiny + min(tiny, max(0, useful - at_it))
 
     def _rouse(self, wanted: int) -> None:

@@ -1,0 +1,265 @@
+"""Every setting: its name, default, kind and meaning, read from ``settings.JOBQUEUE``.
+
+Times are seconds. ``manage.py runworkers`` has a flag of the same name for every
+setting (``LEASE`` is ``--lease``); a flag wins over the setting, in that command and in
+the worker processes that it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.core.signals import setting_changed
+
+from django_jobqueue.conf.setting_types import (
+    CAPTURES,
+    CENTURY,
+    DAY,
+    GREATEST,
+    Alias,
+    Captures,
+    Count,
+    Flag,
+    Folders,
+    Mode,
+    Names,
+    Retention,
+    Seconds,
+    Setting,
+    Text,
+)
+
+__all__ = [
+    "CAPTURES",
+    "CENTURY",
+    "GREATEST",
+    "Conf",
+    "Count",
+    "Flag",
+    "Names",
+    "Retention",
+    "Seconds",
+    "Setting",
+    "Text",
+    "conf",
+]
+
+
+class Override:
+    """The end of a ``with`` block brings back the values that were overridden."""
+
+    def __init__(self, conf: Conf, before: dict[str, Any]) -> None:
+        self._conf = conf
+        self._before = before
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None:
+        self._conf._set(self._before)
+
+
+class Conf:
+    """The settings in force: flags first, then ``settings.JOBQUEUE``, then defaults.
+
+    What is of another kind than its setting counts as not given, so that a project with
+    a mistake starts and its system checks can tell.
+    """
+
+    settings: ClassVar[dict[str, Setting[Any]]] = {}
+
+    database = Alias(
+        None,  # type: ignore[arg-type]
+        "Alias of the database that holds the jobs; None asks DATABASE_ROUTERS.",
+        optional=True,
+    )
+    modules = Names[list[str]](
+        ["jobs"], "Modules of each app in which handlers are looked for."
+    )
+    mode = Mode(
+        "queue",
+        "What an enqueue does: queue keeps the job for a worker; immediate runs it in "
+        "the caller's process at once, on_commit when the transaction is committed. "
+        "The latter two need no PostgreSQL; they are for tests and for development.",
+    )
+    queues = Names[list[str] | None](
+        None, "Queues to claim from; None is every queue.", optional=True
+    )
+    processes = Count[int](1, "Worker processes of one runworkers.", minimum=1)
+    threads = Count[int](
+        4, "Threads for sync handlers in each worker process.", minimum=0
+    )
+    async_slots = Count[int](
+        100, "Async handlers that a worker process runs at once.", minimum=0
+    )
+    embedded = Flag[bool](
+        True,
+        "Whether embedded.asgi() and embedded.wsgi() start a worker in processes that "
+        "serve.",
+    )
+    lease = Seconds[float](
+        15.0,
+        "How long a worker's claims hold without renewal. A host that vanishes is "
+        "taken over after this time; an outage of the database of 0.4 of it or less "
+        "runs no job again.",
+        minimum=2,
+    )
+    poll_interval = Seconds[float](
+        20.0,
+        "Longest rest between two looks for work; at most one second while LISTEN "
+        "cannot be used.",
+        minimum=0.05,
+    )
+    listen = Flag[bool | None](
+        None,
+        "Use LISTEN/NOTIFY; None tries it at start, and polls if nothing is heard.",
+        optional=True,
+    )
+    grace = Seconds[float](
+        30.0, "How long running jobs may go on after the first stop signal.", minimum=0
+    )
+    cancel_grace = Seconds[float](
+        1.0, "How long a handler that was told to stop has to obey.", minimum=0
+    )
+    max_attempts = Count[int | None](
+        5,
+        "Attempts of job types that do not say; None is without end.",
+        minimum=1,
+        optional=True,
+    )
+    timeout = Seconds[float | None](
+        3_600.0,
+        "Timeout of job types that do not say; None is none.",
+        minimum=0.01,
+        optional=True,
+    )
+    max_crashes = Count[int](
+        3, "A job whose worker died this often is archived as failed.", minimum=1
+    )
+    capture = Captures(
+        (),
+        "What is active at an enqueue is so in the handler, too: the language, the "
+        "time zone. It is kept in the job's metadata.",
+    )
+    middleware = Names[list[str]](
+        [],
+        "Dotted paths of what stands around every handler, the outermost first: "
+        "factories of Django's own shape.",
+    )
+    max_data_bytes = Count[int](
+        1_000_000, "Largest data of a job, in bytes of JSON text.", minimum=2
+    )
+    max_result_bytes = Count[int](
+        65_536,
+        "Largest result that is kept, in bytes of JSON text; of others the size.",
+        minimum=64,
+    )
+    max_traceback_bytes = Count[int](
+        65_536,
+        "Longest traceback that is kept, in bytes; the middle of a longer one is cut.",
+        minimum=256,
+    )
+    prefetch = Seconds[float](
+        0.05,
+        "How much work, in time, a worker process may claim ahead of its free slots; "
+        "only of job types whose runs are short. 0 claims nothing ahead.",
+        minimum=0,
+    )
+    retention = Retention(
+        {
+            "succeeded": 7 * DAY,
+            "failed": 90 * DAY,
+            "expired": 30 * DAY,
+            "cancelled": 30 * DAY,
+        },
+        "How long archived jobs are kept, by status; None is for ever.",
+    )
+    prune_interval = Seconds[float](
+        300.0, "Rest of the pruner between two passes over the archive.", minimum=1
+    )
+    release = Text[str](
+        "",
+        "Version of your project; recorded with attempts and workers.",
+        maximum=100,
+    )
+    project_roots = Folders[list[str]](
+        [],
+        "Folders whose code counts as your own in failures; empty: every file outside "
+        "the standard library and site-packages.",
+    )
+    dump_dir = Text[str | None](
+        None,
+        "Folder for a JSON list of the jobs that a stop cut off; None is the log.",
+        optional=True,
+    )
+    statement_timeout = Seconds[float](
+        10.0, "Bound on each database call of the worker's own machinery.", minimum=1
+    )
+    alert_wait = Seconds[float](
+        300.0,
+        "The overview points at job types whose oldest ready job has waited longer.",
+        minimum=1,
+    )
+    alert_failed = Count[int](
+        5,
+        "The overview points at job types of which more than this share, in percent, "
+        "failed in the last hour.",
+        minimum=0,
+        maximum=100,
+    )
+    admin_statement_timeout = Seconds[float](
+        10.0,
+        "Bound on each database call of a page of the admin; a page that needs longer "
+        "says so.",
+        minimum=0.1,
+    )
+    progress_max_age = Seconds[float | None](
+        DAY,
+        "How long a page may ask for the progress of a job that it shows; None is for "
+        "ever.",
+        minimum=1,
+        optional=True,
+    )
+
+    def __init__(self) -> None:
+        self._flags: dict[str, Any] = {}
+        self._values: dict[str, Any] | None = None
+        setting_changed.connect(self._changed)
+
+    def override(self, flags: Mapping[str, Any]) -> Override:
+        """Let these values win over the settings, in this process and its children: for
+        good, or until the end of the block where a ``with`` statement calls it."""
+        override = Override(self, self._flags)
+        self._set({**self._flags, **flags})
+        return override
+
+    def _set(self, flags: dict[str, Any]) -> None:
+        self._flags = flags
+        self._forget()
+
+    def _forget(self) -> None:
+        self._values = None
+        for name in self.settings:
+            vars(self).pop(name.lower(), None)
+
+    def read(self, name: str) -> Any:
+        """The value in force, as it was written."""
+        if self._values is None:
+            self._values = {**self._configured(), **self._flags}
+        return self._values.get(name, self.settings[name].default)
+
+    def _configured(self) -> dict[str, Any]:
+        given = getattr(settings, "JOBQUEUE", None)
+        return {
+            name: value
+            for name, value in (given.items() if isinstance(given, dict) else ())
+            if name in self.settings and self.settings[name].is_of_kind(value)
+        }
+
+    def _changed(self, *, setting: str, **kwargs: Any) -> None:
+        if setting in ("JOBQUEUE", "DATABASE_ROUTERS"):
+            self._forget()
+
+
+conf = Conf()

@@ -1,0 +1,174 @@
+"""Idleness: when a worker is idle, how long it waits, and what wakes it.
+
+A process that has nothing to do wakes nobody and is woken by three things::
+
+    enqueue ── NOTIFY ──────────► listener ─┐
+    a claim ── Activity ────────────────────┤► wakes the loops of this worker
+    a fork ─── WakeupPipe ──────────────────┘  and the supervisor beside it
+
+    dispatcher: claim nothing ─► IdleBackoff ─► longest wait, ListeningFlag is out
+                claim often   ─► BurstDetector ─► polls, ListeningFlag is in
+
+One rule holds for all of them, or a wake-up is lost: mark yourself idle *before* you
+check again for work; publish work *before* you wake anybody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.processes.readable import readable
+from django_jobqueue.store import worker_rows
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import is_contended
+from django_jobqueue.store.halving import BRIEF
+
+# Seconds to wait after each round that found nothing. The first ones are short: a job
+# may have been committed just before this worker said that it listens.
+FIRST: Final = (0.05, 0.05, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+
+# Jobs that arrive this fast, for this long, are polled for.
+APART: Final = 0.0025  # seconds from the end of a claim to the next one
+FAST_AFTER: Final = 0.05  # seconds
+POLL: Final = 0.005  # seconds
+LOCKED_REST: Final = 2.0  # seconds until a locked row is written to again
+
+
+class Activity:
+    """When this worker last had something to do, and whom to wake when it has.
+
+    Called once per claim, from any thread; a call takes less than a microsecond.
+    """
+
+    def __init__(self) -> None:
+        self.last = time.monotonic()
+        self._wake: list[Callable[[], None]] = []
+
+    def wakes(self, wake: Callable[[], None]) -> None:
+        """Call this as well, each time; it must be cheap while nobody is idle."""
+        self._wake.append(wake)
+
+    def __call__(self) -> None:
+        """There is something to do. Publish it before this call."""
+        self.last = time.monotonic()
+        for wake in self._wake:
+            wake()
+
+
+class WakeupPipe:
+    """Wakes one process from any thread, and from any process forked after this was
+    made. Programs started by these processes do not inherit it."""
+
+    def __init__(self) -> None:
+        self._reader, self.writer = os.pipe()
+        for end in (self._reader, self.writer):
+            os.set_blocking(end, False)
+
+    def ring(self) -> None:
+        """Wake the process that waits for it, now or later."""
+        with contextlib.suppress(BlockingIOError):  # full: a wake-up is under way
+            os.write(self.writer, b"r")
+
+    def close(self) -> None:
+        """Nobody waits for it any more."""
+        os.close(self._reader)
+        os.close(self.writer)
+
+    def wait(self, seconds: float, *pipes: int) -> tuple[bool, list[int]]:
+        """Wait until it rings, or one of these pipes can be read from.
+
+        Returns whether it rang, and which pipes can be read. It is silent afterwards:
+        whatever it rings for later is still to be looked at.
+        """
+        ready = readable(self._reader, *pipes, within=seconds)
+        rang = self._reader in ready
+        if rang:
+            os.read(self._reader, 1_024)
+            ready.remove(self._reader)
+        return rang, ready
+
+
+@dataclass(frozen=True, slots=True)
+class WakeupPipes:
+    """One for each of the two processes that every host has."""
+
+    supervisor: WakeupPipe = field(default_factory=WakeupPipe)
+    maintenance: WakeupPipe = field(default_factory=WakeupPipe)
+
+    def close(self) -> None:
+        """Nobody waits for them any more."""
+        self.supervisor.close()
+        self.maintenance.close()
+
+
+class IdleBackoff:
+    """How long to wait after a round that found nothing: longer from round to round."""
+
+    def __init__(self) -> None:
+        self._round = 0
+
+    def reset(self) -> None:
+        """Something was found."""
+        self._round = 0
+
+    def next(self, longest: float) -> float:
+        """Seconds to wait after one more round that found nothing."""
+        wait = FIRST[self._round] if self._round < len(FIRST) else longest
+        self._round += 1
+        return min(wait, longest)
+
+
+class BurstDetector:
+    """Tells when jobs arrive so fast that a notification for each would be a waste.
+
+    Commits with a notification wait for each other, and claims get larger when the
+    worker pauses for a moment between them.
+    """
+
+    def __init__(self) -> None:
+        self.is_fast = False
+        self._since = 0.0  # time.monotonic()
+        self._last = 0.0
+
+    def see(self, taken: int, began: float, now: float) -> None:
+        """Note how many jobs a round claimed that began then and ends now."""
+        if not taken or (began - self._last > APART and not self.is_fast):
+            self._since = now
+        self._last = now
+        self.is_fast = now - self._since >= FAST_AFTER
+
+
+class ListeningFlag:
+    """The column of the worker's row that tells enqueues to send a notification."""
+
+    def __init__(self, worker: int, connection: OwnConnection) -> None:
+        self.is_out = False
+        self._worker = worker
+        self._connection = connection
+        self._again_at = 0.0  # time.monotonic()
+
+    def put(self, out: bool) -> bool:
+        """Set the flag, or take it back. Raises StoreUnavailable.
+
+        False if somebody has locked the row: the worker polls meanwhile.
+        """
+        if out == self.is_out:
+            return True
+        if time.monotonic() < self._again_at:
+            return False
+        try:
+            with self._connection.patience(BRIEF):
+                worker_rows.set_listening(self._connection, self._worker, out)
+        except StoreUnavailable as error:
+            if not is_contended(error):
+                raise
+            self._again_at = time.monotonic() + LOCKED_REST
+            return False
+        self.is_out = out
+        return True

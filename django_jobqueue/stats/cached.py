@@ -1,0 +1,30 @@
+"""Figures are kept for some seconds, so that fifty open pages cost what one does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class CachedValue(Generic[T]):
+    """Keeps what was read, by a name, in the memory of this process."""
+
+    def __init__(self) -> None:
+        # One operation on a dict needs no lock, and a lock would need care at a fork.
+        self._held: dict[str, tuple[float, T]] = {}
+
+    def get(self, name: str, seconds: float, read: Callable[[], T]) -> T:
+        """What was read at most so many seconds ago, or is read now."""
+        at, value = self._held.get(name, (None, None))
+        if at is not None and value is not None and time.monotonic() < at + seconds:
+            return value
+        value = read()
+        self._held[name] = (time.monotonic(), value)
+        return value
+
+    def forget(self) -> None:
+        """Read everything anew."""
+        self._held.clear()

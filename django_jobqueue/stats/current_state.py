@@ -1,0 +1,66 @@
+"""The state of the job queue at this moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.states import ALIVE
+from django_jobqueue.models import JobType, Worker
+from django_jobqueue.stats.clock import database_now
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.reading import stats
+from django_jobqueue.store.reading.stats import Depth, Pause, WorkerRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """What waits, what runs, who works and what is closed."""
+
+    time: datetime
+    depths: list[Depth]
+    workers: list[WorkerRow]
+    known: dict[int, list[str]]  # the job types of each living worker
+    closed: list[Pause]
+
+
+def read() -> Present:
+    """Read it from the caller's connection. No count goes above a cap."""
+    db = DjangoDatabase()
+    workers = stats.workers(db)
+    return Present(
+        time=database_now(),
+        depths=stats.depths(db),
+        workers=workers,
+        known=_known([worker.id for worker in workers if is_alive(worker)]),
+        closed=[*stats.paused(db), *_without_slots()],
+    )
+
+
+def is_alive(worker: WorkerRow) -> bool:
+    """Whether its row and its lease say that this worker lives."""
+    return worker.state in ALIVE and worker.lease > 0
+
+
+def has_lapsed(worker: WorkerRow) -> bool:
+    """Whether it should live and does not renew its lease."""
+    return worker.state in ALIVE and not is_alive(worker)
+
+
+def _known(ids: list[int]) -> dict[int, list[str]]:
+    rows = Worker.objects.using(conf.database).filter(id__in=ids)
+    return dict(rows.values_list("id", "job_types"))
+
+
+def _without_slots() -> list[Pause]:
+    """Job types that a concurrency of 0 keeps from being claimed."""
+    types = JobType.objects.using(conf.database).annotate(
+        limit=Coalesce("concurrency_override", "concurrency")
+    )
+    names = types.filter(limit=0, paused=False).values_list("name", flat=True)
+    reason = _("its concurrency is 0")
+    return [Pause("job type", name, "", reason) for name in names]

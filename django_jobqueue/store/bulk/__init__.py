@@ -1,0 +1,1 @@
+"""Bulk operations: their rows, and their work chunk by chunk."""

@@ -1,0 +1,189 @@
+"""One chunk of a bulk operation: the next jobs after its cursor, and what is done with
+them.
+
+The caller's transaction holds all of it. The effect on the jobs and the new place of
+the cursor are committed together, so each job is handled once, whatever dies meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django_jobqueue.domain.states import BulkKind, BulkState
+from django_jobqueue.store.bulk import operation_rows
+from django_jobqueue.store.bulk.operation_rows import Operation
+from django_jobqueue.store.bulk.skips import skip_reason, traits_of
+from django_jobqueue.store.bulk.window import Values, pin, window
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.control.cancel import cancel
+from django_jobqueue.store.control.prune import prune_ids
+from django_jobqueue.store.control.replay import Replay, replay
+from django_jobqueue.store.control.reschedule import reschedule
+from django_jobqueue.store.selection import condition
+
+UNCONFIRMED: Final = "unconfirmed"  # the reason of those beyond the confirmed number
+
+# One replay operation at a time judges and inserts, so that two of them on the same
+# jobs do not each find that nobody replayed them.
+ONE_REPLAY_AT_A_TIME: Final = """
+SELECT pg_advisory_xact_lock(hashtext('jobqueue'), hashtext('bulk replay'))::text
+"""
+
+# Between the look and now a worker may have taken one: what is changed is what is
+# still selected, under a lock.
+HOLD: Final = """
+SELECT id,
+       CASE WHEN NOT %(running_too)s AND status <> 'queued' THEN 'running'
+            WHEN expires_at <= %(run_after)s::timestamptz THEN 'expires' END
+  FROM jobqueue_queuedjob
+ WHERE id = ANY (%(ids)s::uuid[]) AND {condition}
+ ORDER BY id
+   FOR UPDATE OF jobqueue_queuedjob {busy}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """What a chunk came to."""
+
+    looked_at: int = 0
+    changed: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    over: bool = False  # nothing is left
+
+
+def chunk(
+    db: Database, operation: Operation, *, look: int, most: int | None = None
+) -> Chunk:
+    """Handle the next jobs of an operation that this transaction has locked.
+
+    ``look``: how many rows are looked at; ``most``: how many jobs are handled. No more
+    jobs are changed than were confirmed: where there is another one, the operation
+    stops.
+    """
+    pin(db)
+    most = look if most is None else most
+    found = window(db, operation, operation.cursor, look=look, most=most)
+    ids, skipped = _sifted(db, operation, found.wanted)
+    ids, beyond = _within(operation.room, ids)
+    changed = _changed(db, operation, ids) if ids else 0
+    skipped = _with(skipped, "changed", len(ids) - changed)
+    skipped = _with(skipped, UNCONFIRMED, len(beyond))
+    over = found.at_end or bool(beyond)
+    operation_rows.progress(
+        db,
+        operation,
+        changed=changed,
+        skipped=skipped,
+        cursor=found.cursor,
+        state=BulkState.STOPPED if beyond else BulkState.DONE if over else None,
+    )
+    return Chunk(looked_at=found.looked_at, changed=changed, skipped=skipped, over=over)
+
+
+def _within(room: int | None, ids: list[UUID]) -> tuple[list[UUID], list[UUID]]:
+    """Those that were confirmed, and those that have joined since."""
+    return (ids, []) if room is None else (ids[:room], ids[room:])
+
+
+Sifted = tuple[list[UUID], Counter[str]]  # those to be changed; why others are not
+
+
+def _sifted(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
+    if not ids:
+        return [], Counter()
+    match operation.kind:
+        case BulkKind.REPLAY:
+            if operation.options.skip_replayed != "none":
+                db.fetch(ONE_REPLAY_AT_A_TIME)
+            return _judged(db, operation, ids)
+        case BulkKind.PRUNE:
+            return _judged(db, operation, ids)
+        case BulkKind.CANCEL:
+            return _held(db, operation, ids, running_too=True)
+        case BulkKind.RUN_NOW:
+            return _held(db, operation, ids)
+    return _held(db, operation, ids, run_after=operation.options.run_after)
+
+
+def _judged(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
+    """Without those that are skipped for what is known of them. No row is locked: the
+    archive does not change, and what is gone is told by the verb."""
+    skipped = {
+        job.id: reason
+        for job in traits_of(db, operation, ids)
+        if (reason := skip_reason(operation.kind, job.traits, operation.options))
+    }
+    return [id for id in ids if id not in skipped], Counter(skipped.values())
+
+
+def _held(
+    db: Database,
+    operation: Operation,
+    ids: list[UUID],
+    *,
+    running_too: bool = False,
+    run_after: datetime | None = None,
+) -> Sifted:
+    """Lock those that are still selected; a job that is just being claimed is waited
+    for only if it may run."""
+    values = Values()
+    statement = HOLD.format(
+        condition=condition(operation.selection, values),
+        busy="" if running_too else "SKIP LOCKED",
+    )
+    params = {"ids": ids, "running_too": running_too, "run_after": run_after}
+    rows: list[tuple[Any, ...]] = db.fetch(statement, {**values.params, **params})
+    skipped = Counter(reason for _, reason in rows if reason)
+    held = [id for id, reason in rows if not reason]
+    return held, _with(skipped, "changed", len(ids) - len(rows))
+
+
+def _changed(db: Database, operation: Operation, ids: list[UUID]) -> int:
+    """Do it; returns with how many jobs it was done."""
+    options = operation.options
+    match operation.kind:
+        case BulkKind.REPLAY:
+            return len(replay(db, ids, _how(operation)))
+        case BulkKind.PRUNE:
+            return len(prune_ids(db, ids))
+        case BulkKind.CANCEL:
+            by = operation.created_by
+            reason = operation.reason or (f"cancelled by {by}" if by else "cancelled")
+            done = cancel(db, ids, reason=reason)
+            return len(done.archived) + len(done.asked)
+        case BulkKind.RUN_NOW:
+            return len(reschedule(db, ids, now=True))
+    return len(
+        reschedule(
+            db,
+            ids,
+            run_after=options.run_after,
+            priority=options.priority,
+            queue=options.queue,
+        )
+    )
+
+
+def _how(operation: Operation) -> Replay:
+    options = operation.options
+    return Replay(
+        run_after=options.run_after,
+        queue=options.queue,
+        priority=options.priority,
+        expiry=options.expiry,
+        by=operation.created_by or None,
+        bulk_operation_id=operation.id,
+    )
+
+
+def _with(skipped: Counter[str], reason: str, number: int) -> Counter[str]:
+    """Also so many more for this reason."""
+    if number:
+        skipped[reason] += number
+    return skipped

@@ -1,0 +1,60 @@
+"""How many jobs a drafted bulk operation has: counted chunk by chunk, never
+estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+from django.db import transaction
+
+from django_jobqueue.search.selection import Table
+from django_jobqueue.store.budget import in_time
+from django_jobqueue.store.bulk.counts import Counted
+from django_jobqueue.store.bulk.operation_rows import Operation
+from django_jobqueue.store.bulk.skips import traits_of
+from django_jobqueue.store.bulk.window import pin, window
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.selection import TABLES
+
+FEW: Final = 1_000  # jobs that are never most of the table
+BUDGET: Final = 5_000  # milliseconds
+
+ROWS: Final = "SELECT count(*) FROM (SELECT FROM {table} LIMIT %(most)s) AS found"
+
+
+def count_chunk(db: DjangoDatabase, operation: Operation, *, look: int) -> Counted:
+    """What is counted with the next ``look`` rows."""
+    before = operation.counted
+    with _undone(db):
+        pin(db)
+        found = window(db, operation, before.cursor, look=look, most=look)
+        jobs = traits_of(db, operation, found.wanted) if found.wanted else []
+    counted = before.plus(
+        jobs, looked_at=found.looked_at, cursor=found.cursor, over=found.at_end
+    )
+    if not counted.over:
+        return counted
+    table = operation.selection.table
+    return replace(counted, is_most=is_most(db, table, counted.number))
+
+
+def is_most(db: DjangoDatabase, table: Table, number: int) -> bool | None:
+    """Whether so many jobs are more than half of the table; None if it takes too long
+    to say. The planner's own number is no answer: it may be days old."""
+    if number <= FEW:
+        return False
+    statement = ROWS.format(table=TABLES[table])
+    params = {"most": 2 * number}
+    rows = in_time(db, BUDGET, lambda: db.fetch(statement, params))
+    return None if rows is None else int(rows[0][0]) < 2 * number
+
+
+@contextmanager
+def _undone(db: DjangoDatabase) -> Iterator[None]:
+    """Nothing that is set here stays set for the rest of the caller's transaction."""
+    with transaction.atomic(using=db.alias):
+        yield
+        transaction.set_rollback(True, using=db.alias)

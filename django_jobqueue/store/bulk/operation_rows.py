@@ -1,0 +1,303 @@
+"""The rows of bulk operations: drafted, read, moved from state to state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django_jobqueue.domain.states import BulkState
+from django_jobqueue.search.selection import Selection
+from django_jobqueue.store.bulk.counts import Counted
+from django_jobqueue.store.connection import Database
+
+JOB_TYPE: Final = "jobqueue.bulk"  # of the jobs that work operations off
+
+# Those that have neither ended nor are yet to begin.
+ACTIVE: Final = (BulkState.QUEUED, BulkState.RUNNING)
+OPEN: Final = (*ACTIVE, BulkState.PAUSED, BulkState.FAILED)
+RESUMABLE: Final = (BulkState.PAUSED, BulkState.FAILED)
+
+# The horizon tells jobs that joined later, though they ended before the cutoff: their
+# transaction was not over yet. It is the first transaction that is open now. Whose own
+# transaction wrote before cannot tell its own jobs from those, and has none.
+DRAFT: Final = """
+INSERT INTO jobqueue_bulkoperation (
+       kind, selection, options, reason, per_minute, created_by, horizon)
+VALUES (%(kind)s, %(selection)s::jsonb, %(options)s::jsonb, %(reason)s, %(per_minute)s,
+        %(by)s,
+        CASE WHEN pg_current_xact_id_if_assigned() IS NULL
+             THEN pg_snapshot_xmin(pg_current_snapshot())::xid::text ELSE '' END)
+RETURNING id
+"""
+
+_READ: Final = """
+SELECT id, kind, state, selection::text, cutoff, options::text, reason, per_minute,
+       total, seen, changed, skipped::text, cursor::text, created_by, job_id,
+       horizon, counted::text, confirmed
+  FROM jobqueue_bulkoperation
+ WHERE id = %(id)s
+"""
+READ: Final = f"{_READ}"
+LOCK: Final = f"{_READ}   FOR UPDATE"
+
+# Compare and set: of two clicks, or two operators, one finds the state that it needs.
+# What cannot be taken back never starts uncounted, whoever asks.
+START: Final = """
+UPDATE jobqueue_bulkoperation
+   SET state = 'queued', options = %(options)s::jsonb, reason = %(reason)s,
+       per_minute = %(per_minute)s, job_id = %(job)s, confirmed = %(confirmed)s
+ WHERE id = %(id)s AND state = 'draft'
+   AND (kind <> 'prune' OR %(confirmed)s::bigint IS NOT NULL)
+RETURNING id
+"""
+MOVE: Final = """
+UPDATE jobqueue_bulkoperation
+   SET state = %(to)s::text, error = %(error)s,
+       job_id = coalesce(%(job)s::uuid, job_id),
+       finished_at = CASE WHEN %(to)s::text IN ('stopped', 'failed')
+                          THEN clock_timestamp()
+                     END
+ WHERE id = %(id)s AND state = ANY (%(states)s::text[])
+RETURNING id
+"""
+HAND_OVER: Final = """
+UPDATE jobqueue_bulkoperation
+   SET job_id = %(to)s
+ WHERE id = %(id)s AND job_id = %(job)s AND state IN ('draft', 'queued', 'running')
+RETURNING id
+"""
+PROGRESS: Final = """
+UPDATE jobqueue_bulkoperation
+   SET state = coalesce(%(state)s::text, 'running'),
+       started_at = coalesce(started_at, clock_timestamp()),
+       progress_at = clock_timestamp(),
+       finished_at = CASE WHEN %(state)s::text IS NOT NULL
+                          THEN clock_timestamp() END,
+       seen = seen + %(seen)s, changed = changed + %(changed)s,
+       skipped = %(skipped)s::jsonb, cursor = %(cursor)s::jsonb
+ WHERE id = %(id)s
+"""
+SET_COUNTED: Final = """
+UPDATE jobqueue_bulkoperation
+   SET counted = %(counted)s::jsonb, total = %(total)s
+ WHERE id = %(id)s
+"""
+SET_JOB: Final = """
+UPDATE jobqueue_bulkoperation SET job_id = %(job)s WHERE id = %(id)s
+"""
+IS_QUEUED: Final = "SELECT EXISTS (SELECT FROM jobqueue_queuedjob WHERE id = %(id)s)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How an operation does what it does; a kind reads those that it knows."""
+
+    queue: str | None = None  # replay, reschedule; None keeps it
+    priority: int | None = None
+    run_after: datetime | None = None
+    expiry: str = "same"  # of a replay: same, keep or none
+    skip_replayed: str = "any"  # any, succeeded (only if a replay was), none
+    skip_at_most_once: bool = True
+    undo_of: UUID | None = None  # the operation whose jobs are cancelled
+    resolves: UUID | None = None  # the failure group that its start resolves
+
+    @property
+    def moves(self) -> bool:
+        """Whether jobs get another time, priority or queue."""
+        chosen = (self.run_after, self.priority, self.queue)
+        return any(value is not None for value in chosen)
+
+    def to_json(self) -> str:
+        """As JSON text."""
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Options:
+        """What ``to_json`` wrote, read from its text."""
+        read = dict(value)
+        if read.get("run_after"):
+            read["run_after"] = datetime.fromisoformat(read["run_after"])
+        for name in ("undo_of", "resolves"):
+            if read.get(name):
+                read[name] = UUID(read[name])
+        return cls(**read)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """A bulk operation as it was when it was read."""
+
+    id: UUID
+    kind: str  # of states.BulkKind
+    state: str  # of states.BulkState
+    selection: Selection
+    cutoff: datetime
+    options: Options
+    reason: str
+    per_minute: int | None  # None: as fast as is polite
+    total: int | None  # jobs that it was about when it began; None: not counted
+    seen: int
+    changed: int
+    skipped: Mapping[str, int]  # by reason
+    cursor: Sequence[str] | None
+    created_by: str
+    job_id: UUID | None
+    horizon: str  # of transactions, by its number; empty: none
+    counted: Counted
+    confirmed: int | None  # no more jobs are changed; None: any number
+
+    @property
+    def room(self) -> int | None:
+        """How many jobs it may still change; None: any number."""
+        if self.confirmed is None:
+            return None
+        return max(0, self.confirmed - self.changed)
+
+
+def draft(
+    db: Database,
+    *,
+    kind: str,
+    selection: Selection,
+    options: Options,
+    reason: str,
+    per_minute: int | None,
+    by: str,
+) -> UUID:
+    """Insert a draft, of which nothing is counted; its cutoff is the database's now."""
+    params = {
+        "kind": kind,
+        "selection": json.dumps(selection.to_json()),
+        "options": options.to_json(),
+        "reason": reason,
+        "per_minute": per_minute,
+        "by": by,
+    }
+    id: UUID = db.fetch(DRAFT, params)[0][0]
+    return id
+
+
+def read(db: Database, id: UUID) -> Operation | None:
+    """The operation with this id; None if there is none."""
+    return _one(db.fetch(READ, {"id": id}))
+
+
+def lock(db: Database, id: UUID) -> Operation | None:
+    """The same; nobody else changes it before this transaction ends."""
+    return _one(db.fetch(LOCK, {"id": id}))
+
+
+def start(
+    db: Database,
+    id: UUID,
+    *,
+    job: UUID,
+    options: Options,
+    reason: str,
+    per_minute: int | None,
+    confirmed: int | None,
+) -> bool:
+    """Draft → queued; False if it is no draft (any more), or a prune that is not
+    ``confirmed``."""
+    params = {
+        "id": id,
+        "job": job,
+        "options": options.to_json(),
+        "reason": reason,
+        "per_minute": per_minute,
+        "confirmed": confirmed,
+    }
+    return bool(db.fetch(START, params))
+
+
+def move(
+    db: Database,
+    id: UUID,
+    states: Sequence[str],
+    to: str,
+    *,
+    job: UUID | None = None,
+    error: str = "",
+) -> bool:
+    """One of these states → another; False if it is in none of them."""
+    params = {"id": id, "states": list(states), "to": to, "job": job, "error": error}
+    return bool(db.fetch(MOVE, params))
+
+
+def hand_over(db: Database, id: UUID, *, job: UUID, to: UUID) -> bool:
+    """Another job works it off from now on; False if this one does not."""
+    return bool(db.fetch(HAND_OVER, {"id": id, "job": job, "to": to}))
+
+
+def progress(
+    db: Database,
+    operation: Operation,
+    *,
+    changed: int,
+    skipped: Mapping[str, int],
+    cursor: Sequence[str] | None,
+    state: str | None,
+) -> None:
+    """Add what a chunk did; ``state``: how the operation ended with it, None if it
+    goes on."""
+    reasons = dict(operation.skipped)
+    for reason, count in skipped.items():
+        reasons[reason] = reasons.get(reason, 0) + count
+    params = {
+        "id": operation.id,
+        "seen": changed + sum(skipped.values()),
+        "changed": changed,
+        "skipped": json.dumps(reasons),
+        "cursor": json.dumps(cursor),
+        "state": state,
+    }
+    db.run(PROGRESS, params)
+
+
+def set_counted(db: Database, id: UUID, counted: Counted) -> None:
+    """Write down what was counted; when all is, also how many jobs it is about."""
+    total = counted.number if counted.over else None
+    params = {"id": id, "counted": counted.to_json(), "total": total}
+    db.run(SET_COUNTED, params)
+
+
+def set_job(db: Database, id: UUID, job: UUID) -> None:
+    """Write down which job counts it."""
+    db.run(SET_JOB, {"id": id, "job": job})
+
+
+def is_queued(db: Database, job: UUID) -> bool:
+    """Whether the job that works an operation off is there."""
+    return bool(db.fetch(IS_QUEUED, {"id": job})[0][0])
+
+
+def _one(rows: list[tuple[Any, ...]]) -> Operation | None:
+    if not rows:
+        return None
+    (id, kind, state, selection, cutoff, options, reason, per_minute, *rest) = rows[0]
+    total, seen, changed, skipped, cursor, created_by, job_id, *rest = rest
+    horizon, counted, confirmed = rest
+    return Operation(
+        id=id,
+        kind=kind,
+        state=state,
+        selection=Selection.from_json(json.loads(selection)),
+        cutoff=cutoff,
+        options=Options.from_json(json.loads(options)),
+        reason=reason,
+        per_minute=per_minute,
+        total=total,
+        seen=seen,
+        changed=changed,
+        skipped=json.loads(skipped),
+        cursor=None if cursor is None else json.loads(cursor),
+        created_by=created_by,
+        job_id=job_id,
+        horizon=horizon,
+        counted=Counted.from_json(json.loads(counted) if counted else None),
+        confirmed=confirmed,
+    )

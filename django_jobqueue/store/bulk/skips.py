@@ -1,0 +1,115 @@
+"""Which jobs a bulk operation skips, and why: one rule for the count that an operator
+confirms and for the work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django_jobqueue.domain.states import BulkKind, QueuedStatus
+from django_jobqueue.search.selection import Table
+from django_jobqueue.store.already_replayed import REPLAYS
+from django_jobqueue.store.bulk.counts import Counted, Traits
+from django_jobqueue.store.bulk.operation_rows import Operation, Options
+from django_jobqueue.store.connection import Database
+
+# A cutoff is a moment, and a transaction may write a job that ended before it and
+# commit after. Such a job joined later. Only jobs of the last day are asked: the number
+# of a transaction is used again after two thousand million others.
+_LATE: Final = """old.finished_at > %(cutoff)s::timestamptz - interval '1 day'
+              AND age(old.xmin) <= age(%(horizon)s::text::xid)"""
+PRUNED: Final = f"""
+SELECT old.id, old.finished_at, old.job_type,
+       concat_ws(' ', old.status, CASE WHEN {_LATE} THEN 'late' END)
+  FROM jobqueue_archivedjob AS old
+ WHERE old.id = ANY (%(ids)s::uuid[])
+"""
+# IN, not EXISTS: of that the planner makes a scan of the whole table, for each chunk.
+REPLAYED: Final = f"""
+WITH again AS MATERIALIZED ({REPLAYS})
+SELECT old.id, old.finished_at, old.job_type,
+       concat_ws(' ', old.status,
+         CASE WHEN type.name IS NULL THEN 'type_gone' END,
+         CASE WHEN type.delivery = 'at_most_once' THEN 'at_most_once' END,
+         CASE WHEN old.id IN (SELECT replay_of FROM again) THEN 'replayed' END,
+         CASE WHEN old.id IN (SELECT replay_of FROM again WHERE succeeded)
+              THEN 'replay_succeeded' END,
+         CASE WHEN old.expires_at <= clock_timestamp() THEN 'expired' END)
+  FROM jobqueue_archivedjob AS old
+  LEFT JOIN jobqueue_jobtype AS type ON type.name = old.job_type
+ WHERE old.id = ANY (%(ids)s::uuid[])
+"""
+WAITING: Final = """
+SELECT id, created_at, job_type, status
+  FROM jobqueue_queuedjob
+ WHERE id = ANY (%(ids)s::uuid[])
+"""
+_STATEMENTS: Final = {BulkKind.REPLAY: REPLAYED, BulkKind.PRUNE: PRUNED}
+_REPLAYED: Final = {"any": "replayed", "succeeded": "replay_succeeded"}
+
+
+def traits_of(db: Database, operation: Operation, ids: Sequence[UUID]) -> list[Traits]:
+    """What there is to know about these jobs; those that are gone are left out."""
+    statement = _STATEMENTS.get(BulkKind(operation.kind), WAITING)
+    params = {
+        "ids": list(ids),
+        "cutoff": operation.cutoff,
+        "horizon": operation.horizon or None,
+    }
+    return [Traits(*row) for row in db.fetch(statement, params)]
+
+
+def skip_reason(kind: str, traits: str, options: Options) -> str | None:
+    """Why a job with these traits is skipped; None if it is not."""
+    found = traits.split()
+    for trait, reason in _reasons(kind, options):
+        if trait in found:
+            return reason
+    return None
+
+
+def planned(kind: str, counted: Counted, options: Options) -> tuple[int, Counter[str]]:
+    """How many of the counted jobs would be changed, and how many skipped for which
+    reason."""
+    skipped: Counter[str] = Counter()
+    changes = 0
+    for traits, number in counted.cells.items():
+        reason = skip_reason(kind, traits, options)
+        if reason is None:
+            changes += number
+        else:
+            skipped[reason] += number
+    return changes, skipped
+
+
+def allowed(operation: Operation, options: Options) -> int | None:
+    """How many jobs an operation may change once it was confirmed; None: any number.
+
+    Of archived jobs those that the operator was told. Of queued jobs all that were
+    counted, as one that ran then may wait by now.
+    """
+    counted = operation.counted
+    if not counted.over:
+        return None
+    if operation.selection.table is Table.QUEUED:
+        return counted.number
+    return planned(operation.kind, counted, options)[0]
+
+
+def _reasons(kind: str, options: Options) -> list[tuple[Any, str]]:
+    """The traits that skip a job, and the name of the reason; the first one counts."""
+    match kind:
+        case BulkKind.REPLAY:
+            found: list[tuple[Any, str]] = [("type_gone", "type_gone")]
+            if options.skip_at_most_once:
+                found.append(("at_most_once", "at_most_once"))
+            if options.skip_replayed in _REPLAYED:
+                found.append((_REPLAYED[options.skip_replayed], "replayed"))
+            return found
+        case BulkKind.PRUNE:
+            return [("late", "late")]
+        case BulkKind.RUN_NOW | BulkKind.RESCHEDULE:
+            return [(QueuedStatus.RUNNING.value, "running")]
+    return []

@@ -1,0 +1,49 @@
+"""What is ahead of a host's maintenance process, in one look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.queue.claim import NEXT_QUARANTINED, quarantine_params
+from django_jobqueue.store.queue.expire import NEXT_EXPIRY
+from django_jobqueue.store.worker_rows import NEXT_LAPSE
+
+LOOK: Final = f"""
+SELECT lapse, alone, expiry, is_held_back, was_set_back, clock
+  FROM ({NEXT_LAPSE}) AS next_lapse (lapse, was_set_back, clock),
+       ({NEXT_QUARANTINED}) AS next_alone (alone, is_held_back),
+       ({NEXT_EXPIRY}) AS next_expiry (expiry)
+"""
+
+
+class NextDeadlines(NamedTuple):
+    """Seconds until something is to be done; None if nothing of that kind is."""
+
+    lapse: float | None = None  # until the first lease lapses unless it is renewed
+    alone: float | None = None  # until a job that must run alone may be claimed
+    expiry: float | None = None  # until the next job expires
+    is_held_back: bool = False  # a job that must run alone is due, and may not run yet
+    was_set_back: bool = False  # the database's clock, since a lease was granted
+    clock: float = 0.0  # the database's, in seconds since 1970
+
+    def after(self, seconds: float) -> NextDeadlines:
+        """The same, as it is so much later."""
+
+        def later(ahead: float | None) -> float | None:
+            return None if ahead is None else ahead - seconds
+
+        return self._replace(
+            lapse=later(self.lapse),
+            alone=later(self.alone),
+            expiry=later(self.expiry),
+            clock=self.clock + seconds,
+        )
+
+
+def look(
+    db: Database, job_types: Sequence[str], queues: Sequence[str] | None
+) -> NextDeadlines:
+    """Look ahead; of jobs that must run alone at those of these types and queues."""
+    return NextDeadlines(*db.fetch(LOOK, quarantine_params(job_types, queues))[0])

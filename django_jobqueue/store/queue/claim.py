@@ -1,0 +1,223 @@
+"""Claim: queued → running, for jobs that this worker can run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import psycopg
+
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.errors import is_refusal
+from django_jobqueue.store.prepared import PreparedStatement
+from django_jobqueue.store.queue import lane_marks
+from django_jobqueue.store.queue.lane_marks import FROM_MARK, LANES, LaneMark
+from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
+
+# A type without a limit that is not paused, in a queue that is not paused. Scalar
+# subqueries, not joins, so that the order of the lanes is kept.
+_OPEN = """
+         coalesce((SELECT NOT (queue.paused AND (queue.resume_at IS NULL
+                                   OR queue.resume_at > statement_timestamp()))
+                     FROM jobqueue_queue AS queue WHERE queue.name = lane.queue), true)
+     AND (SELECT NOT (type.paused AND (type.resume_at IS NULL
+                          OR type.resume_at > statement_timestamp()))
+            FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
+"""
+_UNLIMITED = """
+     AND (SELECT CASE type.concurrency_override WHEN -1 THEN true
+                 ELSE coalesce(type.concurrency_override, type.concurrency) IS NULL END
+            FROM jobqueue_jobtype AS type WHERE type.name = lane.job_type)
+"""
+
+# Each lane is one index range, read in order and only as far as needed: the lanes are
+# the outer side of a nested loop, so the first ones are exhausted before the next is
+# touched, and LIMIT ends it. `ctid = ANY(ARRAY(...))` is evaluated once; `id IN
+# (subselect)` may lock more rows than the LIMIT (5,000 instead of 10, seen on 15, 16,
+# 18).
+_PICK = f"""
+       SELECT picked.ctid
+         FROM {LANES},
+              LATERAL (
+                SELECT job.ctid
+                  FROM jobqueue_queuedjob AS job
+                 WHERE job.status = 'queued' AND NOT job.alone
+                   AND job.queue = lane.queue AND job.priority = lane.priority
+                   AND job.job_type = lane.job_type
+                   AND job.run_after <= statement_timestamp()
+                   AND {FROM_MARK}
+                   AND (job.expires_at IS NULL
+                        OR job.expires_at > statement_timestamp())
+                 ORDER BY job.run_after, job.id
+                 LIMIT %(limit)s
+                   FOR UPDATE SKIP LOCKED) AS picked
+        WHERE {{condition}}
+        LIMIT {{limit}}
+"""
+
+# The same for the few jobs that run in a process of their own; few, so no lanes.
+_PICK_QUARANTINED = """
+       SELECT lane.ctid
+         FROM jobqueue_queuedjob AS lane
+        WHERE lane.status = 'queued' AND lane.alone
+          AND lane.job_type = %(job_type)s
+          AND (%(queues)s::text[] IS NULL OR lane.queue = ANY (%(queues)s))
+          AND lane.run_after <= statement_timestamp()
+          AND (lane.expires_at IS NULL OR lane.expires_at > statement_timestamp())
+          AND {condition}
+        ORDER BY lane.run_after, lane.id
+        LIMIT {limit}
+          FOR UPDATE SKIP LOCKED
+"""
+
+# Numbers that plain SQL set to the greatest that there is stay there; a fence begins
+# again at the least, so that it differs. Else one such row would fail every claim.
+_CLAIM = """
+UPDATE jobqueue_queuedjob AS job
+   SET status = 'running', worker_id = %(worker)s, started_at = statement_timestamp(),
+       fence = CASE WHEN job.fence < 9223372036854775807 THEN job.fence + 1
+                    ELSE -9223372036854775808 END,
+       attempts = least(job.attempts, 2147483646) + 1,
+       unique_key = CASE WHEN NOT job.unique_until_started THEN job.unique_key END
+ WHERE job.ctid = ANY (ARRAY ({pick}))
+RETURNING job.id, job.job_type, job.queue, job.priority, job.data::text, job.attempts,
+          job.max_attempts, job.crashes, job.fence, date_part('epoch', job.run_after),
+          date_part('epoch', job.created_at),
+          date_part('epoch', statement_timestamp() - job.run_after),
+          date_part('epoch', job.expires_at - statement_timestamp()),
+          job.metadata::text
+"""
+
+CLAIM: Final = PreparedStatement(
+    _CLAIM.format(pick=_PICK.format(condition=_OPEN + _UNLIMITED, limit="%(limit)s"))
+)
+
+# An exact limit needs two statements in one transaction: the second one's snapshot must
+# be younger than the lock that the first one waited for (one statement: 7 at a limit of
+# 5). FOR NO KEY UPDATE, so that enqueues, which lock the row by its key, do not wait.
+LOCK_TYPE: Final = """
+SELECT name FROM jobqueue_jobtype WHERE name = %(job_type)s FOR NO KEY UPDATE
+"""
+_WITHIN_LIMIT = """
+       (SELECT greatest(0, least(%(limit)s,
+                 CASE type.concurrency_override WHEN -1 THEN NULL
+                      ELSE coalesce(type.concurrency_override, type.concurrency) END
+                 - (SELECT count(*) FROM jobqueue_queuedjob AS other
+                     WHERE other.status = 'running' AND other.job_type = type.name)))
+          FROM jobqueue_jobtype AS type WHERE type.name = %(job_type)s)
+"""
+_ROOM_FOR_ONE = _WITHIN_LIMIT.replace("%(limit)s", "1").replace(
+    "%(job_type)s", "lane.job_type"
+)
+CLAIM_LIMITED: Final = _CLAIM.format(
+    pick=_PICK.format(condition=_OPEN, limit=_WITHIN_LIMIT)
+)
+CLAIM_QUARANTINED: Final = _CLAIM.format(
+    pick=_PICK_QUARANTINED.format(condition=_OPEN, limit=_WITHIN_LIMIT)
+)
+
+QUARANTINED_TYPES: Final = """
+SELECT DISTINCT job.job_type
+  FROM jobqueue_queuedjob AS job
+ WHERE job.status = 'queued' AND job.alone AND job.run_after <= statement_timestamp()
+   AND job.job_type = ANY (%(job_types)s)
+   AND (%(queues)s::text[] IS NULL OR job.queue = ANY (%(queues)s))
+"""
+
+# When a claim of one of these would find something: by the claim's own conditions, so
+# that no process is forked for a job that is paused or at the limit of its type. What
+# holds such a job back may end any moment.
+NEXT_QUARANTINED: Final = f"""
+SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
+       coalesce(bool_or(is_due AND NOT may_run), false)
+  FROM (SELECT date_part('epoch', lane.run_after - statement_timestamp()) AS due_in,
+               lane.run_after <= statement_timestamp() AS is_due,
+               {_OPEN} AND {_ROOM_FOR_ONE} > 0 AS may_run
+          FROM (SELECT job.queue, job.job_type, min(job.run_after) AS run_after
+                  FROM jobqueue_queuedjob AS job
+                 WHERE job.status = 'queued' AND job.alone
+                   AND job.job_type = ANY (%(job_types)s)
+                   AND (job.expires_at IS NULL
+                        OR job.expires_at > greatest(job.run_after,
+                                                     statement_timestamp()))
+                   AND (%(queues)s::text[] IS NULL OR job.queue = ANY (%(queues)s))
+                 GROUP BY job.queue, job.job_type) AS lane) AS waiting
+"""
+
+
+class NextQuarantined(NamedTuple):
+    """When a job that must run alone may be claimed."""
+
+    due_in: float | None  # seconds; 0 is now, None is never, as far as can be seen
+    is_held_back: bool  # one is due, but paused, or its type is at its limit
+
+
+def claim(
+    db: Database, worker: int, lanes: Sequence[LaneMark], limit: int
+) -> list[ClaimedJob]:
+    """Claim up to ``limit`` jobs from these lanes, exhausting each before the next.
+
+    Lanes of paused and of limited job types give nothing.
+    """
+    rows = db.fetch(
+        CLAIM, {**lane_marks.params(lanes), "worker": worker, "limit": limit}
+    )
+    return claimed_jobs(rows)
+
+
+def claim_limited(
+    db: Database, worker: int, lanes: Sequence[LaneMark], limit: int
+) -> list[ClaimedJob]:
+    """Claim from lanes that are all of one job type, within its concurrency."""
+    params = {
+        **lane_marks.params(lanes),
+        "worker": worker,
+        "limit": limit,
+        "job_type": lanes[0].lane.job_type,
+    }
+    rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_LIMITED, params)])[1]
+    return claimed_jobs(rows)
+
+
+def claim_quarantined(
+    db: Database,
+    worker: int,
+    job_types: Sequence[str],
+    queues: Sequence[str] | None,
+) -> list[ClaimedJob]:
+    """Claim one job that must run in a process of its own. A type that is locked, or
+    whose jobs the database refuses, keeps no other one."""
+    wanted = quarantine_params(job_types, queues)
+    trouble: Exception | None = None
+    for (job_type,) in db.fetch(QUARANTINED_TYPES, wanted):
+        params = {**wanted, "worker": worker, "limit": 1, "job_type": job_type}
+        try:
+            rows = db.fetch_all([(LOCK_TYPE, params), (CLAIM_QUARANTINED, params)])[1]
+        except (psycopg.Error, StoreUnavailable) as error:
+            if not is_refusal(error):
+                raise
+            trouble = error
+            continue
+        if rows:
+            return claimed_jobs(rows)
+    if trouble is not None:
+        raise trouble
+    return []
+
+
+def next_quarantined(
+    db: Database, job_types: Sequence[str], queues: Sequence[str] | None
+) -> NextQuarantined:
+    """When ``claim_quarantined`` with these job types and queues may find a job."""
+    return NextQuarantined(
+        *db.fetch(NEXT_QUARANTINED, quarantine_params(job_types, queues))[0]
+    )
+
+
+def quarantine_params(
+    job_types: Sequence[str], queues: Sequence[str] | None
+) -> dict[str, Any]:
+    """Parameters of NEXT_ALONE and of ALONE_TYPES."""
+    among = None if queues is None else list(queues)
+    return {"job_types": list(job_types), "queues": among}

@@ -1,0 +1,89 @@
+"""Enqueue many jobs of one type, by COPY."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connections
+
+from django_jobqueue.store.announcing import NOTIFIED, announced, announces, is_alone
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.missing_tables import explaining
+from django_jobqueue.store.queue.insert import FOLLOWER_IS_THERE, ON_COMPLETE, NewJob
+
+# The one look at the job type before many jobs are inserted.
+PREPARE_MANY: Final = f"""
+SELECT coalesce(%(queue)s, type.queue),
+       coalesce(%(priority)s, type.priority_override, %(declared_priority)s,
+                type.priority),
+       due.at,
+       coalesce(%(expires_at)s::timestamptz,
+                due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
+       {ON_COMPLETE}, clock_timestamp()
+  FROM jobqueue_jobtype AS type,
+       LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
+                                clock_timestamp() + %(delay)s::interval)) AS due (at)
+ WHERE type.name = %(job_type)s {FOLLOWER_IS_THERE}
+"""
+COPY_MANY: Final = """
+COPY jobqueue_queuedjob (
+     id, job_type, queue, priority, run_after, expires_at, on_complete, created_at,
+     enqueued_by, tags, max_attempts, metadata, announce, data)
+FROM STDIN
+"""
+COPY_CHUNK: Final = 1_000  # lines sent at once
+NOTIFY_MANY: Final = f"SELECT {NOTIFIED} FROM (SELECT %(queue)s) AS job (queue)"
+
+
+def insert_many(
+    db: DjangoDatabase, new: NewJob, ids: Sequence[UUID], texts: Sequence[str]
+) -> bool:
+    """Enqueue one job for each data, by COPY; False if there is no such job type.
+
+    100,000 jobs take 1.6 to 2 s; most of it is the index and the foreign key's check.
+    """
+    found = prepare(db, new)
+    if found is None:
+        return False
+    own = (new.enqueued_by, new.tags, new.max_attempts, new.metadata)
+    same = "\t".join(map(_copy_text, (new.job_type, *found, *own)))
+    is_first, connection = announces(db, new.lane), connections[db.alias]
+    with (
+        explaining(db.alias),
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        cursor.copy(COPY_MANY) as copy,
+    ):
+        for start in range(0, len(ids), COPY_CHUNK):
+            part = slice(start, start + COPY_CHUNK)
+            lines = [
+                f"{id}\t{same}\tf\t{_copy_text(text)}\n"
+                for id, text in zip(ids[part], texts[part], strict=True)
+            ]
+            if is_first and start == 0:
+                lines[0] = lines[0].replace(f"{same}\tf", f"{same}\tt", 1)
+            copy.write("".join(lines))
+    if is_first:
+        announced(db, new.lane)
+    elif is_alone(db):
+        db.run(NOTIFY_MANY, {"queue": found[0]})
+    return True
+
+
+def prepare(db: DjangoDatabase, new: NewJob) -> tuple[Any, ...] | None:
+    """The queue, priority, ``run_after``, ``expires_at``, follower and ``created_at``
+    of many jobs; None if there is no such job type."""
+    rows = db.fetch(PREPARE_MANY, new.params())
+    return rows[0] if rows else None
+
+
+def _copy_text(value: object) -> str:
+    """A value in the text format of COPY."""
+    if value is None:
+        return r"\N"
+    text = str(value)
+    if "\\" in text:
+        text = text.replace("\\", "\\\\")
+    return text.replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

@@ -1,0 +1,184 @@
+"""A look at the lanes: which have jobs, where each begins, and when that is due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from django_jobqueue.store import arrays
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.prepared import PreparedStatement
+from django_jobqueue.store.queue import lane_marks
+from django_jobqueue.store.queue.lane_marks import (
+    FROM_MARK,
+    LANES,
+    START,
+    LaneMark,
+    Mark,
+)
+from django_jobqueue.store.rows import Lane
+
+# Before and after every lane. The columns have the collation "C", so the index has
+# Python's order of strings.
+FIRST: Final = Lane("", -1_000, "")
+LAST: Final = Lane(chr(0x10FFFF), 1_000, chr(0x10FFFF))
+
+# The index ranges between `lane` and the upper end of `gap`, in order. Each has exact
+# ends, so that neither a backlog nor the dead entries that a long-open snapshot leaves
+# are walked; those that cannot hold anything are not even begun. One comparison of
+# whole rows would say the same, but before PostgreSQL 18 an index scan does not end at
+# one whose first columns are equal.
+_RANGES: Final = (
+    f"""
+               job.queue = lane.queue AND job.priority = lane.priority
+               AND job.job_type > lane.job_type
+               AND job.job_type < CASE WHEN gap.to_queue = lane.queue
+                                        AND gap.to_priority = lane.priority
+                                       THEN gap.to_type ELSE '{LAST.job_type}' END""",
+    f"""
+               job.queue = lane.queue AND job.priority > lane.priority
+               AND job.priority < CASE WHEN gap.to_queue = lane.queue
+                                       THEN gap.to_priority
+                                       ELSE {LAST.priority} END""",
+    """
+               job.queue > lane.queue AND job.queue < gap.to_queue""",
+    """
+               gap.to_queue > lane.queue
+               AND job.queue = gap.to_queue AND job.priority < gap.to_priority""",
+    """
+               (gap.to_queue, gap.to_priority) > (lane.queue, lane.priority)
+               AND job.queue = gap.to_queue AND job.priority = gap.to_priority
+               AND job.job_type < gap.to_type""",
+)
+_FIRST_IN_RANGE: Final = """
+            (SELECT job.queue, job.priority, job.job_type, job.run_after, job.id
+               FROM jobqueue_queuedjob AS job
+              WHERE job.status = 'queued' AND NOT job.alone AND {range}
+              ORDER BY job.queue, job.priority, job.job_type, job.run_after, job.id
+              LIMIT 1)"""
+_NEXT: Final = "\n            UNION ALL".join(
+    _FIRST_IN_RANGE.format(range=range) for range in _RANGES
+)
+
+# Looks only into the gaps between the lanes already known, both ends open: one probe a
+# gap, and one for each new lane.
+_NEW: Final = f"""
+SELECT found.*
+  FROM unnest(%(from_queue)s::text[], %(from_priority)s::smallint[],
+              %(from_type)s::text[], %(to_queue)s::text[], %(to_priority)s::smallint[],
+              %(to_type)s::text[])
+       AS gap (from_queue, from_priority, from_type, to_queue, to_priority, to_type),
+       LATERAL (
+         WITH RECURSIVE lane AS (
+           SELECT gap.from_queue COLLATE "C" AS queue, gap.from_priority AS priority,
+                  gap.from_type COLLATE "C" AS job_type,
+                  NULL::timestamptz AS run_after, NULL::uuid AS id
+           UNION ALL
+           SELECT step.*
+             FROM lane,
+                  LATERAL ({_NEXT}
+                   LIMIT 1) AS step)
+         SELECT * FROM lane WHERE id IS NOT NULL
+       ) AS found
+"""
+
+# The first job of each known lane: one index entry each, from the mark on.
+_KNOWN: Final = f"""
+SELECT lane.queue, lane.priority, lane.job_type, head.run_after, head.id
+  FROM {LANES}
+  LEFT JOIN LATERAL (
+         SELECT job.run_after, job.id
+           FROM jobqueue_queuedjob AS job
+          WHERE job.status = 'queued' AND NOT job.alone
+            AND job.queue = lane.queue AND job.priority = lane.priority
+            AND job.job_type = lane.job_type
+            AND {FROM_MARK}
+          ORDER BY job.run_after, job.id
+          LIMIT 1) AS head ON true
+"""
+
+# The last two columns are a mark: before it nothing waits. No moment that is not over
+# is one: a job may still come before it.
+_HEADS: Final = f"""
+SELECT queue, priority, job_type,
+       extract(epoch FROM run_after - clock_timestamp())::float8,
+       least(run_after, statement_timestamp()),
+       CASE WHEN run_after <= statement_timestamp() THEN id
+            ELSE '{START[1]}'::uuid END
+  FROM ({{heads}}) AS head
+"""
+LOOK: Final = PreparedStatement(
+    _HEADS.format(heads=f"{_NEW}\n        UNION ALL {_KNOWN}")
+)
+PROBE: Final = PreparedStatement(_HEADS.format(heads=_KNOWN))
+
+# One index probe a queue, however many lanes it has.
+QUEUES: Final = """
+WITH RECURSIVE lane AS (
+  (SELECT job.queue
+     FROM jobqueue_queuedjob AS job
+    WHERE job.status = 'queued' AND NOT job.alone
+    ORDER BY job.queue
+    LIMIT 1)
+  UNION ALL
+  SELECT (SELECT job.queue
+            FROM jobqueue_queuedjob AS job
+           WHERE job.status = 'queued' AND NOT job.alone AND job.queue > lane.queue
+           ORDER BY job.queue
+           LIMIT 1)
+    FROM lane
+   WHERE lane.queue IS NOT NULL)
+SELECT queue FROM lane WHERE queue IS NOT NULL
+"""
+
+
+class Head(NamedTuple):
+    """Where a lane begins."""
+
+    lane: Lane
+    due_in: float | None  # seconds until its first job is due; None if it is empty
+    mark: Mark  # nothing waits before it
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is a job to run now."""
+        return self.due_in is not None and self.due_in <= 0
+
+
+def look(db: Database, known: Sequence[LaneMark]) -> list[Head]:
+    """Look at all lanes, at the known ones from their marks on, in one statement.
+
+    A known lane that is empty is among the heads as well.
+    """
+    return _heads(db.fetch(LOOK, _params(known)))
+
+
+def probe(db: Database, known: Sequence[LaneMark]) -> list[Head]:
+    """Look at the known lanes alone: one index probe each, where a look makes six."""
+    return _heads(db.fetch(PROBE, lane_marks.params(known)))
+
+
+def queues(db: Database) -> list[str]:
+    """The queues that jobs wait in."""
+    return [queue for (queue,) in db.fetch(QUEUES)]
+
+
+def _heads(rows: Sequence[tuple[Any, ...]]) -> list[Head]:
+    return [
+        Head(Lane(queue, priority, job_type), due_in, (moment, id))
+        for queue, priority, job_type, due_in, moment, id in rows
+    ]
+
+
+def _params(known: Sequence[LaneMark]) -> dict[str, Any]:
+    ordered = sorted(mark.lane for mark in known)
+    lower, upper = [FIRST, *ordered], [*ordered, LAST]
+    return {
+        "from_queue": arrays.of_texts(lane.queue for lane in lower),
+        "from_priority": arrays.of_numbers(lane.priority for lane in lower),
+        "from_type": arrays.of_texts(lane.job_type for lane in lower),
+        "to_queue": arrays.of_texts(lane.queue for lane in upper),
+        "to_priority": arrays.of_numbers(lane.priority for lane in upper),
+        "to_type": arrays.of_texts(lane.job_type for lane in upper),
+        **lane_marks.params(known),
+    }

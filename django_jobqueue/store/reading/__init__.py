@@ -1,0 +1,1 @@
+"""What people and programs read of jobs. Nothing here changes a row."""

@@ -1,0 +1,159 @@
+"""Maintenance processes that die at each step, and what becomes of the others."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from django_jobqueue.models import Failure
+from tests.conftest import RunWorkers, archived, eventually
+from tests.crashes.test_kills import all_archived, children, ends, is_gone, kill, starts
+from tests.sample import jobs
+
+pytestmark = pytest.mark.processes
+
+Run = Callable[..., RunWorkers]
+
+
+class MaintenancePids:
+    """Those with some numbers have a fault."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "pids"
+        self._file.touch()
+
+    def fault(self, how: str, step: str, first: int, last: int) -> dict[str, str]:
+        """In the environment."""
+        return {"SAMPLE_KEEPERS": f"{how} {step} {first} {last} {self._file}"}
+
+    def have_been(self, count: int) -> Callable[[], bool]:
+        """Whether so many came to the step."""
+        return lambda: self._file.stat().st_size >= count
+
+
+@pytest.fixture
+def maintenance_pids(tmp_path: Path) -> MaintenancePids:
+    """Counted."""
+    return MaintenancePids(tmp_path)
+
+
+@pytest.mark.parametrize("how", ["kill", "raise"])
+def test_a_maintenance_process_that_dies_before_it_is_ready_is_replaced(
+    runworkers: Run, journal: str, maintenance_pids: MaintenancePids, how: str
+) -> None:
+    run = runworkers(**maintenance_pids.fault(how, "getting_ready", 1, 2))
+    jobs.write.enqueue(journal, "a")
+    eventually(all_archived(1), what=run.output)
+    assert run.output.count("starting another") >= 1
+    assert run.stop() == 0
+
+
+def test_a_maintenance_process_that_waits_for_the_database_and_is_killed_is_replaced(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers(SAMPLE_FORKS_FAIL="1")  # so that there is time to find it
+    pid_of_it = eventually(lambda: children(run.process.pid))[0]
+    kill(pid_of_it)
+    jobs.write.enqueue(journal, "a")
+    eventually(all_archived(1), what=run.output)
+
+
+def test_maintenance_processes_that_fail_each_time_are_told_of_once_and_counted(
+    runworkers: Run, maintenance_pids: MaintenancePids
+) -> None:
+    run = runworkers(**maintenance_pids.fault("raise", "getting_ready", 1, 1_000))
+    eventually(maintenance_pids.have_been(5), within=60)
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 0
+    assert run.output.count("RuntimeError: a maintenance process of the tests") == 2
+    assert run.output.count("starting another") == 1
+
+
+def test_a_maintenance_process_that_dies_while_its_host_stops_is_replaced(
+    runworkers: Run, journal: str
+) -> None:
+    """Without it no lease is renewed, and jobs would be killed within their grace."""
+    run = runworkers("--threads", "1", "--lease", "2")
+    (pid,) = run.started()
+    jobs.write.enqueue(journal, "a", seconds=5.0)
+    eventually(lambda: starts(journal))
+    pid_of_it = next(child for child in children(run.process.pid) if child != pid)
+    run.signal(signal.SIGTERM)
+    eventually(lambda: "stopping" in run.output)
+    kill(pid_of_it)
+
+    assert run.wait() == 0
+    assert ends(journal) == {"a": 1}
+    assert "could not be renewed" not in run.output
+
+
+def test_workers_lose_their_lease_if_nobody_lives_long_enough_to_renew_it(
+    runworkers: Run, journal: str, maintenance_pids: MaintenancePids
+) -> None:
+    """Others may start its jobs then, whatever this host is up to."""
+    fault = maintenance_pids.fault("kill", "renewing", 2, 1_000)
+    run = runworkers("--threads", "1", "--lease", "2", **fault)
+    (pid,) = run.started()
+    jobs.write.enqueue(journal, "a", seconds=60)
+    eventually(lambda: starts(journal))
+    kill(next(child for child in children(run.process.pid) if child != pid))
+    eventually(lambda: is_gone(pid), what=run.output)
+    assert "its lease could not be renewed in time; killing it" in run.output
+
+
+def test_deaths_that_a_maintenance_process_did_not_deal_with_are_left_to_its_successor(
+    runworkers: Run, journal: str, maintenance_pids: MaintenancePids
+) -> None:
+    fault = maintenance_pids.fault("kill", "burying", 1, 1)
+    run = runworkers("--threads", "1", "--lease", "60", **fault)
+    (pid,) = run.started()
+    jobs.write.enqueue(journal, "a", seconds=1.0)
+    eventually(lambda: starts(journal))
+    kill(pid)
+
+    eventually(all_archived(1))
+    assert ends(journal) == {"a": 1}
+    (failure,) = Failure.objects.all()
+    assert failure.reason == "killed by signal 9 (SIGKILL)"
+
+
+def test_a_drain_ends_also_if_a_maintenance_process_died_meanwhile(
+    runworkers: Run, journal: str, maintenance_pids: MaintenancePids
+) -> None:
+    jobs.die.enqueue(journal)
+    fault = maintenance_pids.fault("kill", "burying", 1, 2)
+    run = runworkers("--drain", "--threads", "1", **fault)
+    assert run.wait() == 0
+    assert starts(journal) == {"die": 3}
+    assert archived()[0].error_message == "killed by signal 9 (SIGKILL)"
+
+
+def test_the_last_deaths_are_dealt_with_also_if_the_maintenance_process_dies_of_them(
+    runworkers: Run, journal: str, maintenance_pids: MaintenancePids
+) -> None:
+    fault = maintenance_pids.fault("kill", "burying", 1, 1)
+    flags = ("--lease", "60", "--grace", "0.1", "--cancel-grace", "0.1")
+    run = runworkers("--threads", "1", *flags, **fault)
+    run.started()
+    jobs.write.enqueue(journal, "a", seconds=60)
+    eventually(lambda: starts(journal))
+    run.signal(signal.SIGTERM)
+    assert run.wait() == 0
+
+    again = runworkers("--threads", "1", *flags)
+    eventually(lambda: starts(journal)["a"] == 2)
+    again.close()
+    assert not Failure.objects.filter(end="crashed").exists()
+
+
+def test_a_supervisor_that_cannot_fork_tries_again(
+    runworkers: Run, journal: str
+) -> None:
+    run = runworkers("--processes", "2", SAMPLE_FORKS_FAIL="4")
+    jobs.write.enqueue(journal, "a")
+    eventually(all_archived(1), what=run.output)
+    assert run.stop() == 0
+    assert run.output.count("No process can be started") == 1

@@ -1,0 +1,122 @@
+"""The page of memory that processes share."""
+
+from __future__ import annotations
+
+import os
+
+from django_jobqueue.processes.idle import WakeupPipes
+from django_jobqueue.processes.process_table import ProcessTable
+
+LEASE = 15.0  # seconds
+
+
+def test_a_seat_holds_what_is_written() -> None:
+    process_table = ProcessTable(3)
+    assert list(process_table) == []
+    process_table.write(1, pid=7, renewable=1)
+    process_table.write(1, worker=9, running=2)
+    (entry,) = process_table
+    assert (entry.number, entry.pid, entry.worker, entry.running) == (1, 7, 9, 2)
+    assert process_table.free() == 0
+    process_table.clear(1)
+    assert list(process_table) == []
+
+
+def test_a_full_process_table_has_no_free_entry() -> None:
+    process_table = ProcessTable(1)
+    process_table.write(0, pid=7)
+    assert process_table.free() is None
+
+
+def test_the_head_is_apart_from_the_seats() -> None:
+    process_table = ProcessTable(1)
+    process_table.write(0, pid=7, desired=3)
+    process_table.renewed_at = 12.5
+    process_table.maintenance_is_ready = process_table.can_listen = True
+    process_table.quarantine_seen_at, process_table.buried, process_table.stirred_at = (
+        7.5,
+        5,
+        3.5,
+    )
+    assert (process_table.renewed_at, process_table.buried) == (12.5, 5)
+    assert (process_table.quarantine_seen_at, process_table.stirred_at) == (7.5, 3.5)
+    assert process_table.maintenance_is_ready
+    assert process_table.can_listen
+    assert process_table.entry(0).desired == 3
+
+
+def test_a_forked_process_writes_to_the_same_page() -> None:
+    process_table = ProcessTable(1)
+    pid = os.fork()
+    if pid == 0:
+        process_table.write(0, pid=42)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert process_table.entry(0).pid == 42
+
+
+def test_a_lease_counts_from_its_renewal_or_its_registration() -> None:
+    process_table = ProcessTable(2)
+    process_table.write(0, pid=7, registered=5_000)
+    process_table.write(
+        1, pid=8, registered=30_500
+    )  # after an outage, before a renewal
+    old, new = process_table
+    assert old.leased_at(20.0, 15.0) == 20.0
+    assert new.leased_at(20.0, 15.0) == 30.5
+
+
+def test_a_lease_that_was_renewed_for_longer_counts_from_later() -> None:
+    process_table = ProcessTable(1)
+    process_table.write(0, pid=7, registered=5_000, eased=1, held=1)
+    (entry,) = process_table
+    assert entry.leased_at(20.0, 15.0) == 50.0
+    assert not entry.is_cut_off(20.0, 62.0, 15.0)
+    assert entry.is_cut_off(20.0, 63.0, 15.0)
+
+
+def idle_table(wakeups: WakeupPipes | None = None) -> ProcessTable:
+    """Nobody has had anything to do for long."""
+    process_table = ProcessTable(1, wakeups)
+    process_table.can_listen = True
+    process_table.stirred_at = 100.0
+    return process_table
+
+
+def test_a_host_is_calm_when_nobody_had_anything_to_do_for_a_lease() -> None:
+    process_table = idle_table(WakeupPipes())
+    assert not process_table.is_calm(115.0, LEASE)
+    assert process_table.is_calm(116.0, LEASE)
+    assert process_table.may_rest(116.0, LEASE)
+
+
+def test_a_host_that_hears_no_notifications_is_never_calm() -> None:
+    process_table = idle_table(WakeupPipes())
+    process_table.can_listen = False
+    assert not process_table.is_calm(1_000.0, LEASE)
+
+
+def test_nobody_rests_for_long_who_cannot_be_woken() -> None:
+    process_table = idle_table()
+    assert process_table.is_calm(116.0, LEASE)
+    assert not process_table.may_rest(116.0, LEASE)
+    process_table.activity(117.0, LEASE)
+    assert not process_table.is_calm(118.0, LEASE)
+
+
+def test_whoever_may_rest_is_woken_when_somebody_has_something_to_do() -> None:
+    wakeups = WakeupPipes()
+    process_table = idle_table(wakeups)
+    process_table.activity(116.0, LEASE)
+    assert not process_table.is_calm(116.0, LEASE)
+    assert wakeups.supervisor.wait(0)[0]
+    assert wakeups.maintenance.wait(0)[0]
+
+
+def test_nobody_is_woken_while_all_look_often_anyway() -> None:
+    wakeups = WakeupPipes()
+    process_table = idle_table(wakeups)
+    process_table.activity(105.0, LEASE)
+    assert process_table.stirred_at == 105.0
+    assert not wakeups.supervisor.wait(0)[0]
+    assert not wakeups.maintenance.wait(0)[0]
