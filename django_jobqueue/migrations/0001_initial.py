@@ -1,4 +1,4 @@
-"""The tables, their indexes, and how the hot one is vacuumed."""
+"""The tables, their indexes, functions and triggers."""
 
 import datetime
 
@@ -6,47 +6,8 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import django_jobqueue.models.functions
+from django_jobqueue.migrations import _sql as sql
 from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
-
-# PostgreSQL 18 makes UUIDv7 itself. Before it: 48 bits of milliseconds, then random bits,
-# with version and variant in their places (RFC 9562, section 5.7).
-NEW_ID = """
-DO $do$
-BEGIN
-  IF current_setting('server_version_num')::integer >= 180000 THEN
-    CREATE OR REPLACE FUNCTION jobqueue_uuidv7() RETURNS uuid
-    LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT uuidv7()';
-  ELSE
-    CREATE OR REPLACE FUNCTION jobqueue_uuidv7() RETURNS uuid
-    LANGUAGE sql VOLATILE PARALLEL SAFE AS $sql$
-      SELECT encode(
-        set_bit(set_bit(
-          overlay(uuid_send(gen_random_uuid())
-                  PLACING substring(int8send(
-                    (extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
-                  FROM 1 FOR 6),
-          52, 1), 53, 1), 'hex')::uuid
-    $sql$;
-  END IF;
-END
-$do$
-"""
-
-# The hot table is emptied as fast as it is filled. Eager vacuum kept claims flat where
-# the default let them sag (7,200 against 4,800 jobs/s after 130,000 jobs), and room in
-# the pages keeps a claim's new row version beside the old one.
-STORAGE = """
-ALTER TABLE jobqueue_queuedjob SET (
-  fillfactor = 70,
-  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
-  autovacuum_vacuum_cost_delay = 0,
-  autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 10000);
-ALTER TABLE jobqueue_worker SET (
-  fillfactor = 50,
-  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
-  autovacuum_vacuum_cost_delay = 0);
-ALTER TABLE jobqueue_rollup SET (fillfactor = 70);
-"""
 
 
 class Migration(PostgreSQLMigration):
@@ -55,104 +16,7 @@ class Migration(PostgreSQLMigration):
     dependencies = []
 
     operations = [
-        migrations.RunSQL(NEW_ID, "DROP FUNCTION IF EXISTS jobqueue_uuidv7()"),
-        migrations.CreateModel(
-            name="FailureGroup",
-            fields=[
-                (
-                    "fingerprint",
-                    models.UUIDField(
-                        primary_key=True, serialize=False, verbose_name="fingerprint"
-                    ),
-                ),
-                (
-                    "coarse",
-                    models.UUIDField(db_index=True, verbose_name="coarse fingerprint"),
-                ),
-                (
-                    "error_class",
-                    models.CharField(max_length=200, verbose_name="error class"),
-                ),
-                ("frame", models.CharField(max_length=300, verbose_name="frame")),
-                ("template", models.TextField(db_default="", verbose_name="message")),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("open", "open"),
-                            ("resolved", "resolved"),
-                            ("ignored", "ignored"),
-                        ],
-                        db_default="open",
-                        max_length=10,
-                        verbose_name="state",
-                    ),
-                ),
-                (
-                    "first_seen",
-                    models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
-                        verbose_name="first seen",
-                    ),
-                ),
-                (
-                    "resolved_at",
-                    models.DateTimeField(
-                        blank=True, null=True, verbose_name="resolved at"
-                    ),
-                ),
-                (
-                    "resolved_in",
-                    models.CharField(
-                        db_default="",
-                        max_length=100,
-                        verbose_name="resolved in release",
-                    ),
-                ),
-                (
-                    "regressed_at",
-                    models.DateTimeField(
-                        blank=True, null=True, verbose_name="regressed at"
-                    ),
-                ),
-                (
-                    "ignored_until",
-                    models.DateTimeField(
-                        blank=True, null=True, verbose_name="ignored until"
-                    ),
-                ),
-                (
-                    "assignee",
-                    models.CharField(
-                        blank=True,
-                        db_default="",
-                        max_length=150,
-                        verbose_name="assignee",
-                    ),
-                ),
-                (
-                    "notes",
-                    models.TextField(blank=True, db_default="", verbose_name="notes"),
-                ),
-                (
-                    "changed_at",
-                    models.DateTimeField(
-                        blank=True, null=True, verbose_name="changed at"
-                    ),
-                ),
-                (
-                    "changed_by",
-                    models.CharField(
-                        db_default="", max_length=150, verbose_name="changed by"
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name": "failure group",
-                "verbose_name_plural": "failure groups",
-                "default_permissions": ("view", "change"),
-            },
-        ),
+        migrations.RunSQL(sql.NEW_ID, sql.NO_NEW_ID),
         migrations.CreateModel(
             name="Queue",
             fields=[
@@ -199,6 +63,7 @@ class Migration(PostgreSQLMigration):
                 "ordering": ["name"],
                 "permissions": [("pause_queue", "Can pause and resume queues")],
                 "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
             },
         ),
         migrations.CreateModel(
@@ -247,6 +112,7 @@ class Migration(PostgreSQLMigration):
                 "verbose_name": "roll-up",
                 "verbose_name_plural": "roll-ups",
                 "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
             },
         ),
         migrations.CreateModel(
@@ -330,6 +196,12 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 ("end", models.TextField(db_default="", verbose_name="how it ended")),
+                (
+                    "rescued",
+                    models.JSONField(
+                        db_default={}, verbose_name="what became of its jobs"
+                    ),
+                ),
                 ("running", models.IntegerField(db_default=0, verbose_name="running")),
                 ("rss", models.BigIntegerField(db_default=0, verbose_name="memory")),
                 (
@@ -362,6 +234,182 @@ class Migration(PostgreSQLMigration):
                     ("control_worker", "Can ask workers to drain, stop or restart")
                 ],
                 "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
+            },
+        ),
+        migrations.CreateModel(
+            name="BulkOperation",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        db_default=django_jobqueue.models.functions.NewId(),
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="id",
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("replay", "replay"),
+                            ("cancel", "cancel"),
+                            ("run_now", "run now"),
+                            ("reschedule", "reschedule"),
+                            ("prune", "prune"),
+                        ],
+                        max_length=20,
+                        verbose_name="kind",
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("draft", "draft"),
+                            ("queued", "queued"),
+                            ("running", "running"),
+                            ("paused", "paused"),
+                            ("done", "done"),
+                            ("stopped", "stopped"),
+                            ("failed", "failed"),
+                        ],
+                        db_default="draft",
+                        max_length=10,
+                        verbose_name="state",
+                    ),
+                ),
+                ("selection", models.JSONField(verbose_name="selection")),
+                (
+                    "cutoff",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        verbose_name="frozen at",
+                    ),
+                ),
+                ("options", models.JSONField(db_default={}, verbose_name="options")),
+                (
+                    "reason",
+                    models.TextField(blank=True, db_default="", verbose_name="reason"),
+                ),
+                (
+                    "per_minute",
+                    models.IntegerField(
+                        blank=True,
+                        help_text="Empty: as fast as is polite.",
+                        null=True,
+                        verbose_name="jobs per minute",
+                    ),
+                ),
+                (
+                    "total",
+                    models.BigIntegerField(
+                        help_text="Jobs that it was about, when it began.",
+                        null=True,
+                        verbose_name="total",
+                    ),
+                ),
+                (
+                    "horizon",
+                    models.CharField(
+                        db_default="",
+                        help_text="The first transaction that was open when it was frozen.",
+                        max_length=20,
+                        verbose_name="horizon",
+                    ),
+                ),
+                (
+                    "counted",
+                    models.JSONField(
+                        help_text="What is known of its jobs, as far as they are counted.",
+                        null=True,
+                        verbose_name="counted",
+                    ),
+                ),
+                (
+                    "confirmed",
+                    models.BigIntegerField(
+                        help_text="No more jobs are changed than these.",
+                        null=True,
+                        verbose_name="confirmed",
+                    ),
+                ),
+                ("seen", models.BigIntegerField(db_default=0, verbose_name="seen")),
+                (
+                    "changed",
+                    models.BigIntegerField(db_default=0, verbose_name="changed"),
+                ),
+                ("skipped", models.JSONField(db_default={}, verbose_name="skipped")),
+                (
+                    "cursor",
+                    models.JSONField(blank=True, null=True, verbose_name="cursor"),
+                ),
+                (
+                    "error",
+                    models.TextField(blank=True, db_default="", verbose_name="error"),
+                ),
+                (
+                    "created_by",
+                    models.CharField(
+                        db_default="", max_length=150, verbose_name="created by"
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        verbose_name="created at",
+                    ),
+                ),
+                (
+                    "started_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="started at"
+                    ),
+                ),
+                (
+                    "progress_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="last progress"
+                    ),
+                ),
+                (
+                    "finished_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="finished at"
+                    ),
+                ),
+                (
+                    "job_id",
+                    models.UUIDField(
+                        blank=True,
+                        help_text="The job that does it.",
+                        null=True,
+                        verbose_name="job",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "bulk operation",
+                "verbose_name_plural": "bulk operations",
+                "permissions": [
+                    ("start_bulkoperation", "Can start and stop bulk operations"),
+                    (
+                        "unbounded_bulkoperation",
+                        "Can start bulk operations on most jobs",
+                    ),
+                ],
+                "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
+                "indexes": [
+                    models.Index(
+                        models.OrderBy(models.F("created_at"), descending=True),
+                        models.OrderBy(models.F("id"), descending=True),
+                        name="jobqueue_b_newest",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -437,6 +485,7 @@ class Migration(PostgreSQLMigration):
                 "verbose_name": "failure",
                 "verbose_name_plural": "failures",
                 "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
                 "indexes": [
                     models.Index(
                         models.F("job_id"), models.F("id"), name="jobqueue_f_job"
@@ -447,6 +496,162 @@ class Migration(PostgreSQLMigration):
                         condition=models.Q(("fingerprint__isnull", False)),
                         name="jobqueue_f_fingerprint",
                     ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="FailureGroup",
+            fields=[
+                (
+                    "fingerprint",
+                    models.UUIDField(
+                        primary_key=True, serialize=False, verbose_name="fingerprint"
+                    ),
+                ),
+                (
+                    "coarse",
+                    models.UUIDField(db_index=True, verbose_name="coarse fingerprint"),
+                ),
+                (
+                    "error_class",
+                    models.CharField(max_length=200, verbose_name="error class"),
+                ),
+                ("frame", models.CharField(max_length=300, verbose_name="frame")),
+                ("template", models.TextField(db_default="", verbose_name="message")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("open", "open"),
+                            ("resolved", "resolved"),
+                            ("ignored", "ignored"),
+                        ],
+                        db_default="open",
+                        max_length=10,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "first_seen",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        verbose_name="first seen",
+                    ),
+                ),
+                (
+                    "last_seen",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        help_text="To some seconds: workers write it together with the roll-ups.",
+                        verbose_name="last seen",
+                    ),
+                ),
+                (
+                    "resolved_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="resolved at"
+                    ),
+                ),
+                (
+                    "resolved_in",
+                    models.CharField(
+                        db_default="",
+                        max_length=100,
+                        verbose_name="resolved in release",
+                    ),
+                ),
+                (
+                    "excused",
+                    models.JSONField(
+                        db_default=[],
+                        help_text="Releases whose failures do not reopen it.",
+                        verbose_name="excused releases",
+                    ),
+                ),
+                (
+                    "regressed_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="regressed at"
+                    ),
+                ),
+                (
+                    "ignored_until",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="ignored until"
+                    ),
+                ),
+                (
+                    "assignee",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        max_length=150,
+                        verbose_name="assignee",
+                    ),
+                ),
+                (
+                    "notes",
+                    models.TextField(blank=True, db_default="", verbose_name="notes"),
+                ),
+                (
+                    "changed_at",
+                    models.DateTimeField(
+                        blank=True, null=True, verbose_name="changed at"
+                    ),
+                ),
+                (
+                    "changed_by",
+                    models.CharField(
+                        db_default="", max_length=150, verbose_name="changed by"
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "failure group",
+                "verbose_name_plural": "failure groups",
+                "default_permissions": ("view", "change"),
+                "required_db_vendor": "postgresql",
+                "indexes": [
+                    models.Index(
+                        models.OrderBy(models.F("last_seen"), descending=True),
+                        models.OrderBy(models.F("fingerprint"), descending=True),
+                        name="jobqueue_g_newest",
+                    ),
+                    models.Index(
+                        models.F("state"),
+                        models.OrderBy(models.F("last_seen"), descending=True),
+                        models.OrderBy(models.F("fingerprint"), descending=True),
+                        name="jobqueue_g_state",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="FailureRollup",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "fingerprint",
+                        "bucket",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("fingerprint", models.UUIDField(verbose_name="fingerprint")),
+                ("bucket", models.DateTimeField(verbose_name="bucket")),
+                ("failed", models.IntegerField(db_default=0, verbose_name="failed")),
+                ("retried", models.IntegerField(db_default=0, verbose_name="retried")),
+            ],
+            options={
+                "verbose_name": "failure roll-up",
+                "verbose_name_plural": "failure roll-ups",
+                "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
+                "indexes": [
+                    models.Index(models.F("bucket"), name="jobqueue_fr_bucket")
                 ],
             },
         ),
@@ -537,6 +742,33 @@ class Migration(PostgreSQLMigration):
                 (
                     "sensitive",
                     models.JSONField(db_default=[], verbose_name="sensitive"),
+                ),
+                (
+                    "unique_by",
+                    models.CharField(
+                        db_default="",
+                        help_text="Of what there is one job at a time; empty is no limit.",
+                        max_length=300,
+                        verbose_name="unique by",
+                    ),
+                ),
+                (
+                    "unique_rule",
+                    models.JSONField(
+                        blank=True,
+                        help_text="By what jobs are unique, for the database; null is no limit.",
+                        null=True,
+                        verbose_name="unique rule",
+                    ),
+                ),
+                (
+                    "on_complete",
+                    models.CharField(
+                        db_collation="C",
+                        db_default="",
+                        max_length=100,
+                        verbose_name="on complete",
+                    ),
                 ),
                 (
                     "created_at",
@@ -631,8 +863,12 @@ class Migration(PostgreSQLMigration):
                 "verbose_name": "job type",
                 "verbose_name_plural": "job types",
                 "ordering": ["name"],
-                "permissions": [("pause_jobtype", "Can pause and resume job types")],
+                "permissions": [
+                    ("pause_jobtype", "Can pause and resume job types"),
+                    ("enqueue_job", "Can enqueue jobs by hand"),
+                ],
                 "default_permissions": ("view", "change"),
+                "required_db_vendor": "postgresql",
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("name", ""), _negated=True),
@@ -700,6 +936,85 @@ class Migration(PostgreSQLMigration):
                         condition=models.Q(("max_crashes__gt", 0)),
                         name="jobqueue_t_max_crashes",
                     ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Report",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("job_id", models.UUIDField(verbose_name="job")),
+                (
+                    "fence",
+                    models.BigIntegerField(
+                        help_text="Number of the claim, so that attempts never mix.",
+                        verbose_name="fence",
+                    ),
+                ),
+                ("number", models.IntegerField(verbose_name="attempt")),
+                ("done", models.FloatField(blank=True, null=True, verbose_name="done")),
+                ("total", models.FloatField(blank=True, null=True, verbose_name="of")),
+                (
+                    "note",
+                    models.CharField(
+                        db_default="", max_length=500, verbose_name="note"
+                    ),
+                ),
+                (
+                    "lines",
+                    models.JSONField(
+                        db_default=[],
+                        help_text="Each a list: seconds since 1970, level, text.",
+                        verbose_name="lines",
+                    ),
+                ),
+                (
+                    "dropped",
+                    models.IntegerField(
+                        db_default=0,
+                        help_text="Lines that there was no room for.",
+                        verbose_name="dropped",
+                    ),
+                ),
+                (
+                    "queries",
+                    models.IntegerField(
+                        blank=True,
+                        help_text="Sent to databases.",
+                        null=True,
+                        verbose_name="queries",
+                    ),
+                ),
+                (
+                    "query_ms",
+                    models.FloatField(
+                        blank=True, null=True, verbose_name="time of queries (ms)"
+                    ),
+                ),
+                (
+                    "started_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        verbose_name="started at",
+                    ),
+                ),
+                (
+                    "updated_at",
+                    models.DateTimeField(
+                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        verbose_name="updated at",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "report",
+                "verbose_name_plural": "reports",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("job_id", "fence"), name="jobqueue_report_attempt"
+                    )
                 ],
             },
         ),
@@ -824,6 +1139,26 @@ class Migration(PostgreSQLMigration):
                 ),
                 ("tags", models.JSONField(blank=True, null=True, verbose_name="tags")),
                 (
+                    "metadata",
+                    models.JSONField(
+                        blank=True,
+                        help_text="What travels with the job beside its data.",
+                        null=True,
+                        verbose_name="metadata",
+                    ),
+                ),
+                (
+                    "on_complete",
+                    models.CharField(
+                        blank=True,
+                        db_collation="C",
+                        help_text="Job type of the job that is enqueued when this one is over.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="on complete",
+                    ),
+                ),
+                (
                     "status",
                     models.CharField(
                         choices=[
@@ -857,6 +1192,15 @@ class Migration(PostgreSQLMigration):
                         help_text="Length of the last attempt.",
                         null=True,
                         verbose_name="ran (ms)",
+                    ),
+                ),
+                (
+                    "effective_max_attempts",
+                    models.IntegerField(
+                        blank=True,
+                        help_text="The limit that applied when it ended; empty is unlimited or not known, as of jobs that succeeded.",
+                        null=True,
+                        verbose_name="attempts allowed",
                     ),
                 ),
                 (
@@ -905,46 +1249,44 @@ class Migration(PostgreSQLMigration):
             options={
                 "verbose_name": "archived job",
                 "verbose_name_plural": "archived jobs",
-                "permissions": [("replay_archivedjob", "Can replay archived jobs")],
+                "permissions": [
+                    ("replay_archivedjob", "Can replay archived jobs"),
+                    ("prune_archivedjob", "Can delete archived jobs"),
+                ],
                 "abstract": False,
                 "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
                 "indexes": [
                     models.Index(
-                        models.OrderBy(models.F("finished_at"), descending=True),
-                        models.OrderBy(models.F("id"), descending=True),
-                        name="jobqueue_a_newest",
+                        fields=["finished_at", "id"], name="jobqueue_a_newest"
                     ),
                     models.Index(
-                        models.F("job_type"),
-                        models.OrderBy(models.F("finished_at"), descending=True),
-                        models.OrderBy(models.F("id"), descending=True),
-                        name="jobqueue_a_type",
+                        fields=["job_type", "finished_at", "id"], name="jobqueue_a_type"
                     ),
                     models.Index(
-                        models.F("status"),
-                        models.OrderBy(models.F("finished_at"), descending=True),
-                        models.OrderBy(models.F("id"), descending=True),
                         condition=models.Q(("status", "succeeded"), _negated=True),
+                        fields=["status", "finished_at", "id"],
                         name="jobqueue_a_unsuccessful",
                     ),
                     models.Index(
-                        models.F("job_type"),
-                        models.OrderBy(models.F("finished_at"), descending=True),
-                        models.OrderBy(models.F("id"), descending=True),
                         condition=models.Q(("status", "succeeded"), _negated=True),
+                        fields=["job_type", "finished_at", "id"],
                         name="jobqueue_a_type_unsuccessful",
                     ),
                     models.Index(
-                        models.F("fingerprint"),
-                        models.OrderBy(models.F("finished_at"), descending=True),
-                        models.OrderBy(models.F("id"), descending=True),
                         condition=models.Q(("fingerprint__isnull", False)),
+                        fields=["fingerprint", "finished_at", "id"],
                         name="jobqueue_a_fingerprint",
                     ),
                     models.Index(
                         models.F("replay_of"),
                         condition=models.Q(("replay_of__isnull", False)),
                         name="jobqueue_a_replay_of",
+                    ),
+                    models.Index(
+                        models.F("bulk_operation_id"),
+                        condition=models.Q(("bulk_operation_id__isnull", False)),
+                        name="jobqueue_a_operation",
                     ),
                 ],
                 "constraints": [
@@ -971,23 +1313,6 @@ class Migration(PostgreSQLMigration):
                         primary_key=True,
                         serialize=False,
                         verbose_name="id",
-                    ),
-                ),
-                (
-                    "queue",
-                    models.CharField(
-                        db_collation="C",
-                        db_default="default",
-                        max_length=100,
-                        verbose_name="queue",
-                    ),
-                ),
-                (
-                    "priority",
-                    models.SmallIntegerField(
-                        db_default=0,
-                        help_text="-100 to 100; greater is sooner.",
-                        verbose_name="priority",
                     ),
                 ),
                 (
@@ -1081,6 +1406,43 @@ class Migration(PostgreSQLMigration):
                 ),
                 ("tags", models.JSONField(blank=True, null=True, verbose_name="tags")),
                 (
+                    "metadata",
+                    models.JSONField(
+                        blank=True,
+                        help_text="What travels with the job beside its data.",
+                        null=True,
+                        verbose_name="metadata",
+                    ),
+                ),
+                (
+                    "on_complete",
+                    models.CharField(
+                        blank=True,
+                        db_collation="C",
+                        help_text="Job type of the job that is enqueued when this one is over.",
+                        max_length=100,
+                        null=True,
+                        verbose_name="on complete",
+                    ),
+                ),
+                (
+                    "queue",
+                    models.CharField(
+                        db_collation="C",
+                        db_default="",
+                        max_length=100,
+                        verbose_name="queue",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        db_default=32767,
+                        help_text="-100 to 100; greater is sooner.",
+                        verbose_name="priority",
+                    ),
+                ),
+                (
                     "status",
                     models.CharField(
                         choices=[("queued", "queued"), ("running", "running")],
@@ -1121,6 +1483,48 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "cancel_reason",
+                    models.TextField(
+                        blank=True,
+                        help_text="Why a running job is to be cancelled.",
+                        null=True,
+                        verbose_name="cancel reason",
+                    ),
+                ),
+                (
+                    "unique_key",
+                    models.UUIDField(
+                        blank=True,
+                        help_text="No other job with this key is enqueued meanwhile.",
+                        null=True,
+                        verbose_name="unique key",
+                    ),
+                ),
+                (
+                    "unique_until_started",
+                    models.BooleanField(
+                        db_default=False,
+                        help_text="The key is free again when the job is claimed.",
+                        verbose_name="unique until started",
+                    ),
+                ),
+                (
+                    "awaited",
+                    models.BooleanField(
+                        db_default=False,
+                        help_text="Somebody waits for its end, and is notified of it.",
+                        verbose_name="awaited",
+                    ),
+                ),
+                (
+                    "announce",
+                    models.BooleanField(
+                        db_default=True,
+                        help_text="Idle workers are notified when its INSERT is committed.",
+                        verbose_name="announce",
+                    ),
+                ),
+                (
                     "job_type",
                     models.ForeignKey(
                         db_column="job_type",
@@ -1138,10 +1542,18 @@ class Migration(PostgreSQLMigration):
                 "permissions": [
                     ("cancel_queuedjob", "Can cancel queued jobs"),
                     ("reschedule_queuedjob", "Can reschedule queued jobs"),
+                    ("release_queuedjob", "Can release running jobs"),
                     ("view_job_data", "Can view data and results of jobs"),
+                    ("reveal_job_data", "Can view secrets in data and results of jobs"),
+                    (
+                        "edit_job_data",
+                        "Can edit data of jobs, and replay jobs with other data",
+                    ),
+                    ("view_overview", "Can view the overview of the job queue"),
                 ],
                 "abstract": False,
                 "default_permissions": ("view",),
+                "required_db_vendor": "postgresql",
                 "indexes": [
                     models.Index(
                         models.F("queue"),
@@ -1175,6 +1587,11 @@ class Migration(PostgreSQLMigration):
                         models.F("replay_of"),
                         condition=models.Q(("replay_of__isnull", False)),
                         name="jobqueue_q_replay_of",
+                    ),
+                    models.Index(
+                        models.F("bulk_operation_id"),
+                        condition=models.Q(("bulk_operation_id__isnull", False)),
+                        name="jobqueue_q_operation",
                     ),
                 ],
                 "constraints": [
@@ -1233,8 +1650,18 @@ class Migration(PostgreSQLMigration):
                         ),
                         name="jobqueue_q_moments",
                     ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("unique_key__isnull", False)),
+                        fields=("unique_key",),
+                        name="jobqueue_q_unique",
+                    ),
                 ],
             },
         ),
-        migrations.RunSQL(STORAGE, migrations.RunSQL.noop),
+        migrations.RunSQL(sql.STORAGE, migrations.RunSQL.noop),
+        migrations.RunSQL(sql.UNIQUE_KEY, sql.NO_UNIQUE_KEY),
+        migrations.RunSQL(sql.FILL, sql.DO_NOT_FILL),
+        migrations.RunSQL(sql.ANNOUNCE, sql.DO_NOT_ANNOUNCE),
+        migrations.RunSQL(sql.FOLLOW, sql.DO_NOT_FOLLOW),
+        migrations.RunSQL(sql.TELL, sql.DO_NOT_TELL),
     ]

@@ -1,11 +1,52 @@
-"""Whatever inserts a job gets what its type says, and has idle workers notified.
+"""The functions and triggers of the tables, and how the tables are stored."""
 
-Also: the reason for cancelling a running job, and the limit of attempts that applied.
+from __future__ import annotations
+
+# PostgreSQL 18 makes UUIDv7 itself. Before it: 48 bits of milliseconds, then random bits,
+# with version and variant in their places (RFC 9562, section 5.7).
+NEW_ID = """
+DO $do$
+BEGIN
+  IF current_setting('server_version_num')::integer >= 180000 THEN
+    CREATE OR REPLACE FUNCTION jobqueue_uuidv7() RETURNS uuid
+    LANGUAGE sql VOLATILE PARALLEL SAFE AS 'SELECT uuidv7()';
+  ELSE
+    CREATE OR REPLACE FUNCTION jobqueue_uuidv7() RETURNS uuid
+    LANGUAGE sql VOLATILE PARALLEL SAFE AS $sql$
+      SELECT encode(
+        set_bit(set_bit(
+          overlay(uuid_send(gen_random_uuid())
+                  PLACING substring(int8send(
+                    (extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
+                  FROM 1 FOR 6),
+          52, 1), 53, 1), 'hex')::uuid
+    $sql$;
+  END IF;
+END
+$do$
 """
+NO_NEW_ID = "DROP FUNCTION IF EXISTS jobqueue_uuidv7()"
 
-from django.db import migrations, models
-
-from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
+# The hot table is emptied as fast as it is filled. Eager vacuum kept claims flat where
+# the default let them sag (7,200 against 4,800 jobs/s after 130,000 jobs), and room in
+# the pages keeps a claim's new row version beside the old one. Roll-ups and reports are
+# rewritten where they are, too.
+STORAGE = """
+ALTER TABLE jobqueue_queuedjob SET (
+  fillfactor = 70,
+  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0,
+  autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 10000);
+ALTER TABLE jobqueue_worker SET (
+  fillfactor = 50,
+  autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
+  autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE jobqueue_rollup SET (fillfactor = 70);
+ALTER TABLE jobqueue_failurerollup SET (fillfactor = 70);
+ALTER TABLE jobqueue_report SET (
+  fillfactor = 50,
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+"""
 
 # The only definition of a job's unique key: an enqueue, a follower and plain SQL must
 # agree. The text of jsonb is the same for equal data, whatever the order of their keys.
@@ -90,11 +131,16 @@ DROP TRIGGER IF EXISTS jobqueue_announce ON jobqueue_queuedjob;
 DROP FUNCTION IF EXISTS jobqueue_announce()
 """
 
+# Whatever archives a job, and there are nine statements and an operator's plain SQL,
+# enqueues what follows on it in the same transaction. Jobs without a follower pay for a
+# look at one column (1.004 times an INSERT of 200 rows without the trigger). A type that
+# is not there is no error: the archiving goes first.
+#
 # The row leaves queue and priority to the follower's type, and so all else. Of a unique
 # follower that waits already, and is free to be enqueued again when it starts, the claim
 # is held off until this transaction ends: it must see what this job did.
 FOLLOW = """
-CREATE OR REPLACE FUNCTION jobqueue_follow() RETURNS trigger LANGUAGE plpgsql AS $body$
+CREATE FUNCTION jobqueue_follow() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
   policy jobqueue_jobtype%ROWTYPE;
   arguments jsonb := jsonb_build_object('job', NEW.id, 'status', NEW.status);
@@ -123,97 +169,30 @@ BEGIN
   END LOOP;
   RETURN NULL;
 END
-$body$
+$body$;
+CREATE TRIGGER jobqueue_follow AFTER INSERT ON jobqueue_archivedjob
+   FOR EACH ROW WHEN (NEW.on_complete IS NOT NULL)
+   EXECUTE FUNCTION jobqueue_follow()
 """
-FOLLOW_WITHOUT_OPTIONS = """
-CREATE OR REPLACE FUNCTION jobqueue_follow() RETURNS trigger LANGUAGE plpgsql AS $body$
+DO_NOT_FOLLOW = """
+DROP TRIGGER IF EXISTS jobqueue_follow ON jobqueue_archivedjob;
+DROP FUNCTION IF EXISTS jobqueue_follow()
+"""
+
+# A job leaves the queue when it is over, whoever ends it. Only those that somebody
+# waits for are told of; the others pay for a look at one column.
+TELL = """
+CREATE FUNCTION jobqueue_tell() RETURNS trigger LANGUAGE plpgsql AS $body$
 BEGIN
-  INSERT INTO jobqueue_queuedjob (
-         job_type, queue, priority, run_after, created_at, expires_at, data, enqueued_by)
-  SELECT type.name, type.queue, coalesce(type.priority_override, type.priority),
-         clock_timestamp(), clock_timestamp(), clock_timestamp() + type.expires_in,
-         jsonb_build_object('job', NEW.id, 'status', NEW.status), 'on_complete'
-    FROM jobqueue_jobtype AS type
-   WHERE type.name = NEW.on_complete;
-  PERFORM pg_notify('jobqueue', 'q:' || type.queue)
-     FROM jobqueue_jobtype AS type
-    WHERE type.name = NEW.on_complete
-      AND EXISTS (SELECT FROM jobqueue_worker AS worker
-                   WHERE worker.listening
-                     AND (worker.queues IS NULL OR worker.queues ? type.queue));
+  PERFORM pg_notify('jobqueue', 'o:' || OLD.id);
   RETURN NULL;
 END
-$body$
+$body$;
+CREATE TRIGGER jobqueue_tell AFTER DELETE ON jobqueue_queuedjob
+   FOR EACH ROW WHEN (OLD.awaited)
+   EXECUTE FUNCTION jobqueue_tell()
 """
-
-
-class Migration(PostgreSQLMigration):
-    dependencies = [
-        ("jobqueue", "0004_archive_by_time"),
-    ]
-
-    operations = [
-        migrations.AddField(
-            model_name="jobtype",
-            name="unique_rule",
-            field=models.JSONField(
-                blank=True,
-                help_text="By what jobs are unique, for the database; null is no limit.",
-                null=True,
-                verbose_name="unique rule",
-            ),
-        ),
-        migrations.AddField(
-            model_name="queuedjob",
-            name="announce",
-            field=models.BooleanField(
-                db_default=True,
-                help_text="Idle workers are notified when its INSERT is committed.",
-                verbose_name="announce",
-            ),
-        ),
-        migrations.AddField(
-            model_name="queuedjob",
-            name="cancel_reason",
-            field=models.TextField(
-                blank=True,
-                help_text="Why a running job is to be cancelled.",
-                null=True,
-                verbose_name="cancel reason",
-            ),
-        ),
-        migrations.AddField(
-            model_name="archivedjob",
-            name="effective_max_attempts",
-            field=models.IntegerField(
-                blank=True,
-                help_text="The limit that applied when it ended; empty is unlimited or "
-                "not known, as of jobs that succeeded.",
-                null=True,
-                verbose_name="attempts allowed",
-            ),
-        ),
-        migrations.AlterField(
-            model_name="queuedjob",
-            name="priority",
-            field=models.SmallIntegerField(
-                db_default=32767,
-                help_text="-100 to 100; greater is sooner.",
-                verbose_name="priority",
-            ),
-        ),
-        migrations.AlterField(
-            model_name="queuedjob",
-            name="queue",
-            field=models.CharField(
-                db_collation="C",
-                db_default="",
-                max_length=100,
-                verbose_name="queue",
-            ),
-        ),
-        migrations.RunSQL(UNIQUE_KEY, NO_UNIQUE_KEY),
-        migrations.RunSQL(FILL, DO_NOT_FILL),
-        migrations.RunSQL(ANNOUNCE, DO_NOT_ANNOUNCE),
-        migrations.RunSQL(FOLLOW, FOLLOW_WITHOUT_OPTIONS),
-    ]
+DO_NOT_TELL = """
+DROP TRIGGER IF EXISTS jobqueue_tell ON jobqueue_queuedjob;
+DROP FUNCTION IF EXISTS jobqueue_tell()
+"""
