@@ -7,7 +7,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-once test browser conformance lint types check-migrations wheel docs bench screenshots messages clean
+.PHONY: help demo demo-once test browser conformance structure lint types check-migrations wheel docs bench screenshots messages clean
 
 help: ## Print this.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -27,6 +27,9 @@ browser: $(VENV)/.browser ## Get a Chromium for tests and screenshots, if none i
 
 conformance: $(VENV)/.test ## Run Django's own tests of its Tasks framework; pip gets them.
 	JOBQUEUE_CONFORMANCE=1 $(BIN)/python -m pytest tests/backends/conformance
+
+structure: $(VENV)/.test ## Print how large the rooms are, and the files that a job's path crosses.
+	$(BIN)/python -m pytest -q -s tests/architecture/test_structure.py
 
 lint: $(VENV)/.test ## Check style and the directions of imports.
 	$(BIN)/ruff check .

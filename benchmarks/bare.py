@@ -25,7 +25,7 @@ from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
 from django_jobqueue.store.queue.claim import claim
 from django_jobqueue.store.queue.finish import Finished, Holder, succeed
-from django_jobqueue.store.queue.lane_marks import LaneMark
+from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 
 PURPOSE: Final = "benchmark"

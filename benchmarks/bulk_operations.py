@@ -169,7 +169,7 @@ def claim_others(over: threading.Event, seconds: list[float]) -> None:
     from django_jobqueue import enqueue
     from django_jobqueue.store.connection import PINNED, OwnConnection
     from django_jobqueue.store.queue import claim
-    from django_jobqueue.store.queue.lane_marks import LaneMark
+    from django_jobqueue.store.queue.lanes import LaneMark
     from django_jobqueue.store.rows import Lane
 
     own = OwnConnection("bench", plans=PINNED)

@@ -28,7 +28,7 @@ from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.find import find
 from django_jobqueue.store.queue import claim, expire, finish, lanes
 from django_jobqueue.store.queue.finish import Finished, Holder
-from django_jobqueue.store.queue.lane_marks import LaneMark
+from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.queue.rescue import rescue
 from django_jobqueue.store.rows import ClaimedJob, Job, Lane
 from django_jobqueue.testing.faults import CRASHED, LAPSED, Running, running

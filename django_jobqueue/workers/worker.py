@@ -31,9 +31,8 @@ from django_jobqueue.store.halving import BRIEF
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.rows import ClaimedJob
-from django_jobqueue.workers.claiming.cancelled import Cancelled
 from django_jobqueue.workers.claiming.claimer import Claimer
-from django_jobqueue.workers.claiming.dispatcher import Dispatcher
+from django_jobqueue.workers.claiming.dispatcher import Cancelled, Dispatcher
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.claiming.quarantine_dispatcher import QuarantineDispatcher
 from django_jobqueue.workers.completing.completer import Completer
@@ -45,7 +44,7 @@ from django_jobqueue.workers.executors.base import (
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from django_jobqueue.workers.reporter import Reporter
-from django_jobqueue.workers.stack_dump_requests import StackDumper
+from django_jobqueue.workers.stack_dump import StackDumper
 from django_jobqueue.workers.timer import Timer, waits_for_another
 
 logger = logging.getLogger("django_jobqueue.worker")

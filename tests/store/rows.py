@@ -14,7 +14,7 @@ from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.queue import claim
-from django_jobqueue.store.queue.lane_marks import LaneMark
+from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.store.worker_rows import NewWorker
 

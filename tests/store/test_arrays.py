@@ -9,7 +9,7 @@ import pytest
 
 from django_jobqueue.store import arrays
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue.lane_marks import START
+from django_jobqueue.store.queue.lanes import START
 
 TEXTS = ["plain", "", "NULL", 'a "b"', "back\\slash", "{a,b}", " é 日本 ", "\n\t"]
 MOMENTS = [

@@ -8,7 +8,7 @@ import pytest
 
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import claim
-from django_jobqueue.store.queue.lane_marks import FRESH, START, LaneMark
+from django_jobqueue.store.queue.lanes import FRESH, START, LaneMark
 from tests.store.rows import ADD, ago, claimed, ids, lane, make
 
 HIGHEST = UUID(int=2**128 - 1)

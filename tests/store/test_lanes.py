@@ -8,8 +8,7 @@ import pytest
 
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue import lanes
-from django_jobqueue.store.queue.lane_marks import LaneMark
-from django_jobqueue.store.queue.lanes import Head
+from django_jobqueue.store.queue.lanes import Head, LaneMark
 from django_jobqueue.store.rows import Lane
 from tests.store.rows import ADD, ago, claimed, job_type, lane, make, make_many
 

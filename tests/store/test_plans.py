@@ -16,8 +16,8 @@ from django.db import connection
 from django_jobqueue.models import JobType
 from django_jobqueue.store import arrays
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue import claim, finish, lane_marks, lanes, release
-from django_jobqueue.store.queue.lane_marks import LaneMark
+from django_jobqueue.store.queue import claim, finish, lanes, release
+from django_jobqueue.store.queue.lanes import LaneMark, mark_params
 from tests.store.meanwhile import open_transaction
 from tests.store.plans import Plan, plan_of
 from tests.store.rows import ADD, LIMITED, claimed, job_type, lane, make
@@ -69,7 +69,7 @@ def fill(
 
 def params(worker: int, *lanes: LaneMark, limit: int = 10) -> dict[str, Any]:
     """The parameters of a claim."""
-    given = lane_marks.params(lanes or [lane()])
+    given = mark_params(lanes or [lane()])
     return {**given, "worker": worker, "limit": limit}
 
 

@@ -16,8 +16,8 @@ from django.utils import timezone
 from django_jobqueue import get_job
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import JobType, QueuedJob, Worker
-from django_jobqueue.store.queue import claim, lane_marks
-from django_jobqueue.store.queue.lane_marks import LaneMark
+from django_jobqueue.store.queue import claim, lanes
+from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.testing import clock, clocks, drain
 from tests.conftest import archived, queued
@@ -156,7 +156,7 @@ def test_jobs_that_expire_or_are_paused_do_not_hold_up_the_time() -> None:
 def test_claims_use_the_same_indexes() -> None:
     def scans() -> set[str]:
         params = {
-            **lane_marks.params([LaneMark(Lane("default", 0, jobs.greet.name))]),
+            **lanes.mark_params([LaneMark(Lane("default", 0, jobs.greet.name))]),
             "limit": 1,
             "worker": 1,
         }

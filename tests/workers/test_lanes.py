@@ -7,10 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from django_jobqueue.store.queue.lane_marks import START, LaneMark, Mark
-from django_jobqueue.store.queue.lanes import Head
+from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
-from django_jobqueue.workers.claiming.lanes import BACK, KEPT, MANY, Lanes
+from django_jobqueue.workers.claiming.lane_scanner import BACK, KEPT, MANY, Lanes
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MAIL = Lane("default", 0, "mail")

@@ -12,17 +12,16 @@ import pytest
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue.lane_marks import START, LaneMark
-from django_jobqueue.store.queue.lanes import Head
+from django_jobqueue.store.queue.lanes import START, Head, LaneMark
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming import lane_scanner
 from django_jobqueue.workers.claiming.lane_scanner import (
     SHARE,
     SLOW,
     FullScans,
+    Lanes,
     LaneScanner,
 )
-from django_jobqueue.workers.claiming.lanes import Lanes
 from tests.sample import jobs
 
 ADDS = Lane("default", 0, jobs.add.name)

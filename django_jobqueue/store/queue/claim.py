@@ -11,8 +11,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.errors import is_refusal
 from django_jobqueue.store.prepared import PreparedStatement
-from django_jobqueue.store.queue import lane_marks
-from django_jobqueue.store.queue.lane_marks import FROM_MARK, LANES, LaneMark
+from django_jobqueue.store.queue.lanes import FROM_MARK, LANES, LaneMark, mark_params
 from django_jobqueue.store.rows import ClaimedJob, claimed_jobs
 
 # A type without a limit that is not paused, in a queue that is not paused. Scalar
@@ -160,9 +159,7 @@ def claim(
 
     Lanes of paused and of limited job types give nothing.
     """
-    rows = db.fetch(
-        CLAIM, {**lane_marks.params(lanes), "worker": worker, "limit": limit}
-    )
+    rows = db.fetch(CLAIM, {**mark_params(lanes), "worker": worker, "limit": limit})
     return claimed_jobs(rows)
 
 
@@ -171,7 +168,7 @@ def claim_limited(
 ) -> list[ClaimedJob]:
     """Claim from lanes that are all of one job type, within its concurrency."""
     params = {
-        **lane_marks.params(lanes),
+        **mark_params(lanes),
         "worker": worker,
         "limit": limit,
         "job_type": lanes[0].lane.job_type,

@@ -14,17 +14,19 @@ from psycopg import sql
 
 from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.exceptions import AlreadyArchived
-from django_jobqueue.store.announcing import (
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.find import find
+from django_jobqueue.store.notify import (
     ISOLATION,
     NOTIFIED,
     SEES_THE_PAST,
+    TURN,
+    News,
     announced,
     announces,
     is_alone,
+    payload,
 )
-from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.find import find
-from django_jobqueue.store.notify import TURN, News, payload
 from django_jobqueue.store.rows import Job, tags_of
 
 # By the caller, the code, or what the row says of a handler that is not known here. A

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.db import connections
 
-from django_jobqueue.store.announcing import NOTIFIED, announced, announces, is_alone
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.missing_tables import explaining
+from django_jobqueue.store.notify import NOTIFIED, announced, announces, is_alone
 from django_jobqueue.store.queue.insert import FOLLOWER_IS_THERE, ON_COMPLETE, NewJob
 
 # The one look at the job type before many jobs are inserted.

@@ -1,22 +1,69 @@
-"""A look at the lanes: which have jobs, where each begins, and when that is due."""
+"""Lanes: which have jobs, where each begins and when that is due; and the marks from
+which a claim scans them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 from django_jobqueue.store import arrays
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.prepared import PreparedStatement
-from django_jobqueue.store.queue import lane_marks
-from django_jobqueue.store.queue.lane_marks import (
-    FROM_MARK,
-    LANES,
-    START,
-    LaneMark,
-    Mark,
-)
 from django_jobqueue.store.rows import Lane
+
+Mark = tuple[datetime, UUID]
+
+START: Final[Mark] = (datetime(1, 1, 2, tzinfo=UTC), UUID(int=0))
+FRESH: Final = 2.0  # seconds
+
+LANES: Final = """
+            unnest(%(queues)s::text[], %(priorities)s::smallint[],
+                   %(job_types)s::text[],
+                   %(mark_times)s::timestamptz[], %(mark_ids)s::uuid[],
+                   %(back_times)s::timestamptz[], %(back_ids)s::uuid[])
+            AS lane (queue, priority, job_type, mark_time, mark_id, back_time, back_id)
+"""
+
+# From the mark on, and before it what is younger than two seconds, whose transactions
+# may commit late; but no farther than ``back``, for two seconds may be 50,000 dead
+# entries, 6 ms.
+FROM_MARK: Final = """
+                   (job.run_after, job.id)
+                   >= (greatest(lane.back_time,
+                                least(lane.mark_time,
+                                      statement_timestamp() - %(fresh)s::interval)),
+                       CASE WHEN lane.mark_time
+                                 <= statement_timestamp() - %(fresh)s::interval
+                            THEN lane.mark_id ELSE lane.back_id END)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneMark:
+    """A lane, and where in it a scan starts: at ``mark``, or before, where jobs are
+    fresh, down to ``back``, which is not after it."""
+
+    lane: Lane
+    mark: Mark = START
+    back: Mark = START
+
+
+def mark_params(lanes: Sequence[LaneMark]) -> dict[str, Any]:
+    """The parameters of the fragments above."""
+    return {
+        "queues": arrays.of_texts([m.lane.queue for m in lanes]),
+        "priorities": arrays.of_numbers([m.lane.priority for m in lanes]),
+        "job_types": arrays.of_texts([m.lane.job_type for m in lanes]),
+        "mark_times": arrays.of_moments([m.mark[0] for m in lanes]),
+        "mark_ids": arrays.of_ids([m.mark[1] for m in lanes]),
+        "back_times": arrays.of_moments([m.back[0] for m in lanes]),
+        "back_ids": arrays.of_ids([m.back[1] for m in lanes]),
+        "fresh": f"{FRESH} s",
+    }
+
 
 # Before and after every lane. The columns have the collation "C", so the index has
 # Python's order of strings.
@@ -155,7 +202,7 @@ def look(db: Database, known: Sequence[LaneMark]) -> list[Head]:
 
 def probe(db: Database, known: Sequence[LaneMark]) -> list[Head]:
     """Look at the known lanes alone: one index probe each, where a look makes six."""
-    return _heads(db.fetch(PROBE, lane_marks.params(known)))
+    return _heads(db.fetch(PROBE, mark_params(known)))
 
 
 def queues(db: Database) -> list[str]:
@@ -180,5 +227,5 @@ def _params(known: Sequence[LaneMark]) -> dict[str, Any]:
         "to_queue": arrays.of_texts(lane.queue for lane in upper),
         "to_priority": arrays.of_numbers(lane.priority for lane in upper),
         "to_type": arrays.of_texts(lane.job_type for lane in upper),
-        **lane_marks.params(known),
+        **mark_params(known),
     }

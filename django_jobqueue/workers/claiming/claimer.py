@@ -16,8 +16,8 @@ from django_jobqueue.store.errors import is_contended, is_refusal
 from django_jobqueue.store.halving import BRIEF, each_it_can, one_line
 from django_jobqueue.store.queue import claim, release
 from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.workers.claiming.lane_scanner import KnownLane
 from django_jobqueue.workers.claiming.lane_selection import LaneSelection
-from django_jobqueue.workers.claiming.lanes import KnownLane
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.executors.base import Executor
 

@@ -19,12 +19,35 @@ from django_jobqueue.processes.idle import (
 )
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.workers.claiming.cancelled import Cancelled
+from django_jobqueue.store.control import cancel
 from django_jobqueue.workers.claiming.claimer import LIMIT_RETRY, Claimer
 from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
-from django_jobqueue.workers.claiming.policies import Policies
-from django_jobqueue.workers.claiming.policy_reader import PolicyReader
+from django_jobqueue.workers.claiming.policies import Policies, PolicyReader
 from django_jobqueue.workers.executors.base import Executor
+
+EVERY: Final = 5.0  # seconds
+
+
+class Cancelled:
+    """The net under the notifications of cancelled jobs: asks now and then."""
+
+    def __init__(
+        self, running: Callable[[], Sequence[Attempt]], stop: Callable[[str], None]
+    ) -> None:
+        self._running = running
+        self._stop = stop
+        self._next = 0.0  # time.monotonic()
+
+    def look(self, connection: OwnConnection, now: float) -> None:
+        """Stop what was cancelled, unless the last look was a moment ago."""
+        if now < self._next:
+            return
+        self._next = now + min(EVERY, conf.poll_interval)
+        ids = [attempt.job.id for attempt in self._running()]
+        if ids:
+            for id in cancel.requested(connection, ids):
+                self._stop(str(id))
+
 
 logger = logging.getLogger(__name__)
 

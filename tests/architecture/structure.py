@@ -1,0 +1,96 @@
+"""How large the package is, room by room, and which files a job's path crosses."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import PurePath
+from types import FrameType
+from typing import Any, NamedTuple
+
+from tests.architecture.source import PACKAGE, modules
+
+# What an enqueue and a worker are made of; "" is the root.
+ENGINE = (
+    "",
+    "conf",
+    "domain",
+    "enqueueing",
+    "execution",
+    "host",
+    "models",
+    "processes",
+    "store",
+    "text",
+    "workers",
+)
+
+
+class Size(NamedTuple):
+    """Of one room, or of several."""
+
+    files: int
+    lines: int
+
+
+def rooms() -> dict[str, Size]:
+    """The size of each room; "" is the root."""
+    files: Counter[str] = Counter()
+    lines: Counter[str] = Counter()
+    for module in modules():
+        room, slash, _ = module.path.partition("/")
+        name = room if slash else ""
+        files[name] += 1
+        lines[name] += len(module.text.splitlines())
+    return {name: Size(files[name], lines[name]) for name in sorted(files)}
+
+
+def engine() -> Size:
+    """The size of what an enqueue and a worker are made of."""
+    sizes = [size for name, size in rooms().items() if name in ENGINE]
+    return Size(sum(s.files for s in sizes), sum(s.lines for s in sizes))
+
+
+def root_modules() -> list[str]:
+    """The modules at the root of the package."""
+    return [m.path for m in modules() if "/" not in m.path and m.path != "__init__.py"]
+
+
+def shared_names() -> dict[str, list[str]]:
+    """File names that several files of the engine have, and which files."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for module in modules():
+        path = PurePath(module.path)
+        room = path.parts[0] if len(path.parts) > 1 else ""
+        if room in ENGINE and path.name != "__init__.py":
+            found[path.name].append(module.path)
+    return {name: paths for name, paths in found.items() if len(paths) > 1}
+
+
+@contextmanager
+def crossed() -> Iterator[set[str]]:
+    """Collect the files of the package that are called, in this thread and new ones."""
+    found: set[str] = set()
+    package = f"{PACKAGE}/"
+
+    def note(frame: FrameType, event: str, arg: Any) -> None:
+        name = frame.f_code.co_filename
+        if event == "call" and name.startswith(package):
+            found.add(name.removeprefix(package))
+
+    before = sys.getprofile()
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+
+
+def lines_of(paths: set[str]) -> int:
+    """How many lines these files have together."""
+    return sum(len(m.text.splitlines()) for m in modules() if m.path in paths)

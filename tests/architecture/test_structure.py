@@ -1,0 +1,55 @@
+"""How much a newcomer has to read; ``make structure`` prints it."""
+
+from __future__ import annotations
+
+from django_jobqueue.models import ArchivedJob
+from tests.architecture import structure
+from tests.conftest import HandDriven
+from tests.sample import jobs
+
+MOST_AT_THE_ROOT = 14  # modules
+MOST_ON_THE_PATH = 60  # files that are called from enqueue() to the archived row
+
+# Files of the engine with the same name, and why.
+A_MODEL = "the model, and the statements on its table"
+SHARED = {
+    "failure_rollup.py": A_MODEL,
+    "rollup.py": A_MODEL,
+    "report.py": "the model, and what a handler calls",
+    "worker.py": "the model, and the worker itself",
+    "metadata.py": "the statement, and who calls it for a handler",
+    "progress.py": "the public functions, and the statement behind them",
+}
+
+
+def test_the_sizes_of_the_rooms_are_known() -> None:
+    rooms, engine = structure.rooms(), structure.engine()
+    for name, size in rooms.items():
+        print(f"{name or 'the root':12}{size.files:5} files{size.lines:8,} lines")
+    print(f"{'engine':12}{engine.files:5} files{engine.lines:8,} lines")
+    assert engine.files < sum(size.files for size in rooms.values())
+
+
+def test_few_modules_are_at_the_root() -> None:
+    found = structure.root_modules()
+    print(f"\n{len(found)} modules at the root: {', '.join(found)}")
+    assert len(found) <= MOST_AT_THE_ROOT
+
+
+def test_no_two_files_of_the_engine_share_a_name_without_a_reason() -> None:
+    found = structure.shared_names()
+    print(f"\n{len(found)} shared names: {found}")
+    assert found.keys() <= SHARED.keys()
+
+
+def test_the_path_of_a_job_crosses_few_files(worker: HandDriven) -> None:
+    with structure.crossed() as enqueued:
+        jobs.add.enqueue(1)
+    with structure.crossed() as worked:
+        worker.work()
+    assert ArchivedJob.objects.get().status == "succeeded"
+    path = enqueued | worked
+    print(f"\nenqueue(): {len(enqueued)} files, the worker: {len(worked)}; together")
+    print(f"{len(path)} files of {structure.lines_of(path):,} lines:")
+    print(", ".join(sorted(path)))
+    assert len(path) <= MOST_ON_THE_PATH
