@@ -51,13 +51,6 @@ def new_id() -> UUID:
     )
 
 
-def begin_again() -> None:
-    """Forget what was made: the clock had been moved forward, and no longer is."""
-    global _last
-    with _lock:
-        _last = 0
-
-
 def new_ids(count: int) -> list[UUID]:
     """``count`` new ids, in ascending order."""
     return [new_id() for _ in range(count)]

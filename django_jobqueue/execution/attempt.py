@@ -26,7 +26,6 @@ from django_jobqueue.execution.attempt_outcome import (
     NO_RESULT,
     SUCCEEDED,
     NotWanted,
-    Vanished,
     named,
     outcome_of,
     result_of,
@@ -276,8 +275,6 @@ class Attempt:
         return Finished(job.id, job.fence, outcome, ran, now)
 
     def _outcome(self, error: BaseException) -> Outcome:
-        if isinstance(error, Vanished):
-            raise error
         self.error = named(error, self.asked, self.timeout)
         try:
             return _outcome_of(self, self.error)

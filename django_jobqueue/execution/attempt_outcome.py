@@ -35,10 +35,6 @@ BROKEN: Final = Outcome(
 _NOTHING: Final = StopReason.NOTHING  # in Python 3.11 to look it up takes 0.1 µs
 
 
-class Vanished(BaseException):
-    """The worker dies here, says a test: nobody handles the end of this attempt."""
-
-
 class NotWanted(Exception):
     """The handler is not to be called; ``outcome`` is what the job came to."""
 

@@ -13,7 +13,7 @@ from django_jobqueue.operations.checks import (
     must_exist,
     names_of,
 )
-from django_jobqueue.store import clock, job_types
+from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 
 
@@ -35,7 +35,7 @@ def pause(
     """
     resume_at = checked_moment("resume_at", resume_at)
     names, db = names_of(names), DjangoDatabase(using)
-    if resume_at is not None and resume_at <= clock.seen(db):
+    if resume_at is not None and resume_at <= job_types.clock_time(db):
         raise InvalidArguments(f"resume_at must be in the future, not {resume_at}.")
 
     def pause_all() -> list[str]:

@@ -150,6 +150,9 @@ class Change:
     after: Any
 
 
+CLOCK_TIME: Final = "SELECT clock_timestamp()"
+
+
 def declare(db: Database, declarations: Iterable[Declaration]) -> None:
     """Write what the code says of these job types."""
     rows = [_row(declaration) for declaration in declarations]
@@ -236,3 +239,9 @@ def _row(declaration: Declaration) -> dict[str, Any]:
         "unique_rule": None if rule is None else json.loads(rule.json),
         "on_complete": policy.on_complete or "",
     }
+
+
+def clock_time(db: Database) -> datetime:
+    """The time by the database's clock, or by the one that a test put before it."""
+    moment: datetime = db.fetch(CLOCK_TIME)[0][0]
+    return moment

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain import ids
-from django_jobqueue.store import clock as store_clock
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.testing import session_clock
 from django_jobqueue.testing.savepoints import is_broken
 from django_jobqueue.text import timezones
 
@@ -64,7 +64,7 @@ class Clock:
     def move_to(self, moment: datetime) -> datetime:
         """Let it be this moment, which has a time zone."""
         self._now = aware(moment)
-        store_clock.move(self._db, self._now)
+        session_clock.move(self._db, self._now)
         if self._python is not None:
             self._python.move_to(self._now)
         return self._now
@@ -90,17 +90,17 @@ def clock(at: datetime | None = None, *, python: bool | None = None) -> Iterator
         raise RuntimeError("A clock stands already: move it, with move() or move_to().")
     moment = datetime.now(UTC) if at is None else aware(at)
     with ExitStack() as stack:
-        stack.callback(ids.begin_again)
+        stack.callback(setattr, ids, "_last", 0)  # or new ids go on in its future
         held = Clock(db, moment, _hold_python(stack, moment, python))
         with transaction.atomic(using=db.alias, savepoint=False):
-            path = store_clock.put(db, moment)
+            path = session_clock.put(db, moment)
         setattr(connection, _CLOCK, held)
         try:
             yield held
         finally:
             setattr(connection, _CLOCK, None)
             if not is_broken(connection):  # or the end of its transaction undoes it
-                store_clock.take_away(db, path)
+                session_clock.take_away(db, path)
 
 
 def clock_that_stands() -> Clock | None:

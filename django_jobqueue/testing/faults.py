@@ -8,10 +8,24 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from django_jobqueue.execution.attempt_outcome import Vanished
+from django_jobqueue.domain.retry_decision import Outcome
+from django_jobqueue.execution.attempt import Attempt
 
 CRASHED: Final = "killed by signal 9 (SIGKILL)"
 LAPSED: Final = "its lease lapsed: host lost, cut off or paused"
+
+
+class WorkerDied(BaseException):
+    """The worker dies here, says a test: nobody handles the end of this attempt."""
+
+
+class MortalAttempt(Attempt):
+    """An attempt whose worker may die in it."""
+
+    def _outcome(self, error: BaseException) -> Outcome:
+        if isinstance(error, WorkerDied):
+            raise error
+        return super()._outcome(error)
 
 
 @dataclass(slots=True)
@@ -37,7 +51,7 @@ def crash(*args: Any, **kwargs: Any) -> NoReturn:
     blocks run. Raises RuntimeError outside of ``drain()``.
     """
     _running("crash()")
-    raise Vanished
+    raise WorkerDied
 
 
 def lose_lease(*args: Any, **kwargs: Any) -> None:

@@ -18,7 +18,6 @@ from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.execution.atomic import run_atomically
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.execution.attempt_outcome import Vanished
 from django_jobqueue.execution.inline import run_here
 from django_jobqueue.execution.metadata import save_metadata
 from django_jobqueue.execution.signal_sender import tell_end, tell_expired, tell_rescued
@@ -31,7 +30,14 @@ from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.queue.lanes import LaneMark
 from django_jobqueue.store.queue.rescue import rescue
 from django_jobqueue.store.rows import ClaimedJob, Job, Lane
-from django_jobqueue.testing.faults import CRASHED, LAPSED, Running, running
+from django_jobqueue.testing.faults import (
+    CRASHED,
+    LAPSED,
+    MortalAttempt,
+    Running,
+    WorkerDied,
+    running,
+)
 from django_jobqueue.testing.savepoints import is_broken, like_autocommit
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.completing.counters import Counters
@@ -195,7 +201,7 @@ class InlineWorker:
 
     def _make(self, job: ClaimedJob) -> Attempt:
         effective_policy = self._policies.effective_policy(job.job_type)
-        return Attempt(
+        return MortalAttempt(
             job,
             effective_policy.declaration,
             max_attempts=effective_policy.attempts_of(job),
@@ -238,5 +244,5 @@ def _execute(attempt: Attempt, holder: Holder) -> Finished | None:
         if attempt.declaration.policy.atomic:
             return run_atomically(attempt, holder)
         return run_here(attempt)
-    except Vanished:
+    except WorkerDied:
         return None

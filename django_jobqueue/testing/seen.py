@@ -11,8 +11,8 @@ from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.reading.all_jobs import enqueued
 from django_jobqueue.store.rows import Job
+from django_jobqueue.testing.all_jobs import enqueued
 
 
 def seen() -> list[Job]:

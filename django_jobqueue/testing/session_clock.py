@@ -31,7 +31,6 @@ $$ SELECT pg_catalog.current_setting('{SETTING}')::pg_catalog.timestamptz $$
 """
 DROP_SCHEMA: Final = f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"
 NOW: Final = "SELECT pg_catalog.clock_timestamp()"
-SEEN: Final = "SELECT clock_timestamp()"
 SET_CLOCK: Final = f"SELECT pg_catalog.set_config('{SETTING}', %(now)s, false)"
 PATH: Final = "SELECT pg_catalog.current_setting('search_path')"
 SET_PATH: Final = "SELECT pg_catalog.set_config('search_path', %(path)s, false)"
@@ -40,12 +39,6 @@ SET_PATH: Final = "SELECT pg_catalog.set_config('search_path', %(path)s, false)"
 def now(db: Database) -> datetime:
     """What time it is for PostgreSQL, whatever clock stands before its own."""
     moment: datetime = db.fetch(NOW)[0][0]
-    return moment
-
-
-def seen(db: Database) -> datetime:
-    """What time it is for this session, by the clock that stands there, if one does."""
-    moment: datetime = db.fetch(SEEN)[0][0]
     return moment
 
 
