@@ -41,7 +41,7 @@ class EmbeddedMaintenance:
         predecessors = self._get_ready()
         pooled = not self._process_table.can_listen
         self._loops = MaintenanceLoops(
-            self._config, pooled=pooled, alone=self._report_quarantine
+            self._config, pooled=pooled, quarantined=self._report_quarantine
         )
         self._rescuer = self._loops.rescuer
         self._renewer = Renewer(

@@ -53,7 +53,9 @@ class EmbeddedSupervisor(Loop):
     @property
     def lifecycle(self) -> WorkerLifecycle | None:
         """The worker that claims; None while there is none."""
-        ordinary = (lifecycle for lifecycle in self.lives if not lifecycle.config.alone)
+        ordinary = (
+            lifecycle for lifecycle in self.lives if not lifecycle.config.quarantined
+        )
         return next(
             (lifecycle for lifecycle in ordinary if not lifecycle.is_leaving), None
         )
@@ -125,7 +127,7 @@ class EmbeddedSupervisor(Loop):
         """Let a job that must run alone do so: with no other job in this process. It
         was there when a worker died, and is left to others first, who have a process
         for it."""
-        if any(other.config.alone for other in self.lives):
+        if any(other.config.quarantined for other in self.lives):
             return
         if self._wants_quarantine():
             self._has_made_room = True
@@ -168,5 +170,5 @@ class EmbeddedSupervisor(Loop):
             has_claimed = lifecycle.has_claimed
             self._maintenance.bury(lifecycle.end())
             self.lives.remove(lifecycle)
-            if lifecycle.config.alone:
+            if lifecycle.config.quarantined:
                 self._quarantine.ended(time.monotonic(), has_claimed=has_claimed)

@@ -32,7 +32,7 @@ class Child:
     control: int  # the end of a pipe that is written to
     entry: int  # in the process table; -1 for the maintenance process
     born: float  # time.monotonic()
-    alone: bool = False
+    quarantined: bool = False
     paused_since: float | None = None  # by SIGSTOP
     fenced: bool = False  # killed because its lease could not be renewed
     is_killed: bool = False

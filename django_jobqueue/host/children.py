@@ -68,15 +68,15 @@ class Children:
         starts = (self.restarts.next_at, self.maintenance.restarts.next_at)
         return min((start for start in starts if start > now), default=None)
 
-    def spawn(self, *, alone: bool) -> None:
+    def spawn(self, *, quarantined: bool) -> None:
         """Start a worker process, unless it is too soon after the last ones died;
-        ``alone``: for one job that must run alone."""
+        ``quarantined``: for one job that must run alone."""
         process_table, dump = self._process_table, self._dump
         entry = process_table.free()
         if entry is None or not self.restarts.is_due(time.monotonic()):
             return
         config = replace(self._config, listen=process_table.can_listen)
-        if alone:
+        if quarantined:
             config = config.for_quarantined()
 
         def live(control: int) -> int:
@@ -93,7 +93,7 @@ class Children:
         child = self._fork(entry, live, self.restarts)
         if child is None:
             return
-        child.alone = alone
+        child.quarantined = quarantined
         process_table.write(entry, pid=child.pid, renewable=1)
         self.workers[child.pid] = child
 

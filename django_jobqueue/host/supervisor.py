@@ -158,18 +158,18 @@ class Supervisor:
         if self.stopping or not self.process_table.maintenance_is_ready:
             return
         if self._wants_quarantine():
-            self.children.spawn(alone=True)
+            self.children.spawn(quarantined=True)
             self._activity()
         if self.config.drain and not self.children.maintenance.is_done:
             return  # what the dead had is not there to be claimed yet
-        ordinary = [c for c in self.children if not c.alone and not c.replaced]
+        ordinary = [c for c in self.children if not c.quarantined and not c.replaced]
         for _ in range(self.processes - len(ordinary)):
-            self.children.spawn(alone=False)
+            self.children.spawn(quarantined=False)
             self._activity()
 
     def _wants_quarantine(self) -> bool:
         """Whether to start a process for a job that must run alone."""
-        if any(child.alone for child in self.children):
+        if any(child.quarantined for child in self.children):
             return False
         seen_at = self.process_table.quarantine_seen_at
         return self._quarantine.wants_worker(seen_at, time.monotonic())
@@ -177,7 +177,7 @@ class Supervisor:
     def _ended(self, child: Child, entry: ProcessEntry, code: int) -> None:
         """A worker ended: have its jobs looked after, and make room for a successor."""
         self._activity()
-        if child.alone:
+        if child.quarantined:
             has_claimed = bool(entry.claimed)
             self._quarantine.ended(time.monotonic(), has_claimed=has_claimed)
         self._fencing.ended(child)
@@ -203,7 +203,7 @@ class Supervisor:
         )
         if self.config.drain and entry.orderly and not child.replaced:
             # It found nothing to run; but a job that ran alone may have left some.
-            self.processes = 1 if child.alone else self.processes - 1
+            self.processes = 1 if child.quarantined else self.processes - 1
 
     def _tell(self, child: Child, entry: ProcessEntry, reason: str) -> None:
         """One that had a row may have had jobs, so each such end is told."""

@@ -1469,11 +1469,11 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
-                    "alone",
+                    "quarantined",
                     models.BooleanField(
                         db_default=False,
                         help_text="Runs in a process of its own, because its workers died.",
-                        verbose_name="alone",
+                        verbose_name="quarantined",
                     ),
                 ),
                 (
@@ -1561,7 +1561,9 @@ class Migration(PostgreSQLMigration):
                         models.F("job_type"),
                         models.F("run_after"),
                         models.F("id"),
-                        condition=models.Q(("status", "queued"), ("alone", False)),
+                        condition=models.Q(
+                            ("status", "queued"), ("quarantined", False)
+                        ),
                         name="jobqueue_q_ready",
                     ),
                     models.Index(
@@ -1580,8 +1582,8 @@ class Migration(PostgreSQLMigration):
                     models.Index(
                         models.F("run_after"),
                         models.F("id"),
-                        condition=models.Q(("status", "queued"), ("alone", True)),
-                        name="jobqueue_q_alone",
+                        condition=models.Q(("status", "queued"), ("quarantined", True)),
+                        name="jobqueue_q_quarantined",
                     ),
                     models.Index(
                         models.F("replay_of"),

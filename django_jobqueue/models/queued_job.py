@@ -64,8 +64,8 @@ class QueuedJob(AbstractJob):
     worker_id = models.BigIntegerField(
         _("worker"), null=True, blank=True, help_text=_("Empty unless running.")
     )
-    alone = models.BooleanField(
-        _("alone"),
+    quarantined = models.BooleanField(
+        _("quarantined"),
         db_default=False,
         help_text=_("Runs in a process of its own, because its workers died."),
     )
@@ -141,7 +141,7 @@ class QueuedJob(AbstractJob):
                 "job_type",
                 "run_after",
                 "id",
-                condition=QUEUED & Q(alone=False),
+                condition=QUEUED & Q(quarantined=False),
                 name="jobqueue_q_ready",
             ),
             models.Index(
@@ -158,8 +158,8 @@ class QueuedJob(AbstractJob):
             models.Index(
                 "run_after",
                 "id",
-                condition=QUEUED & Q(alone=True),
-                name="jobqueue_q_alone",
+                condition=QUEUED & Q(quarantined=True),
+                name="jobqueue_q_quarantined",
             ),
             models.Index(
                 "replay_of",

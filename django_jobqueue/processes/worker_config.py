@@ -15,7 +15,7 @@ class WorkerConfig:
     threads: int = 4
     async_slots: int = 100
     drain: bool = False  # end when nothing can be run now
-    alone: bool = False  # run only jobs that must run alone, one at a time
+    quarantined: bool = False  # run only jobs that must run alone, one at a time
     listen: bool = True  # LISTEN works
     supervisor: str = ""
     name: str = ""  # of the worker; empty is host:pid
@@ -28,5 +28,5 @@ class WorkerConfig:
         """The same for a worker that runs what must run alone."""
         slots = min(1, self.threads), min(1, self.async_slots)
         return replace(
-            self, alone=True, drain=True, threads=slots[0], async_slots=slots[1]
+            self, quarantined=True, drain=True, threads=slots[0], async_slots=slots[1]
         )

@@ -182,8 +182,8 @@ class DjangoDatabase:
             try:
                 return work()
             except OperationalError as error:
-                alone = connections[self.alias].get_autocommit()
-                if not (is_conflict(error) and alone) or tries == MOST_TRIES:
+                quarantined = connections[self.alias].get_autocommit()
+                if not (is_conflict(error) and quarantined) or tries == MOST_TRIES:
                     raise
             time.sleep(random.uniform(0, 0.005 * 2**tries))
         raise AssertionError("unreachable")

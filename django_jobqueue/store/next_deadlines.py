@@ -11,9 +11,9 @@ from django_jobqueue.store.queue.expire import NEXT_EXPIRY
 from django_jobqueue.store.worker_rows import NEXT_LAPSE
 
 LOOK: Final = f"""
-SELECT lapse, alone, expiry, is_held_back, was_set_back, clock
+SELECT lapse, quarantined, expiry, is_held_back, was_set_back, clock
   FROM ({NEXT_LAPSE}) AS next_lapse (lapse, was_set_back, clock),
-       ({NEXT_QUARANTINED}) AS next_alone (alone, is_held_back),
+       ({NEXT_QUARANTINED}) AS next_quarantined (quarantined, is_held_back),
        ({NEXT_EXPIRY}) AS next_expiry (expiry)
 """
 
@@ -22,7 +22,7 @@ class NextDeadlines(NamedTuple):
     """Seconds until something is to be done; None if nothing of that kind is."""
 
     lapse: float | None = None  # until the first lease lapses unless it is renewed
-    alone: float | None = None  # until a job that must run alone may be claimed
+    quarantined: float | None = None  # until a job that must run alone may be claimed
     expiry: float | None = None  # until the next job expires
     is_held_back: bool = False  # a job that must run alone is due, and may not run yet
     was_set_back: bool = False  # the database's clock, since a lease was granted
@@ -36,7 +36,7 @@ class NextDeadlines(NamedTuple):
 
         return self._replace(
             lapse=later(self.lapse),
-            alone=later(self.alone),
+            quarantined=later(self.quarantined),
             expiry=later(self.expiry),
             clock=self.clock + seconds,
         )

@@ -132,12 +132,12 @@ class InlineWorker:
 
     def next_in(self) -> float | None:
         """Seconds until something happens by itself; None if nothing will."""
-        alone = claim.next_quarantined(
+        quarantined = claim.next_quarantined(
             self.db, self._policies.names, self._queues
         ).due_in
         lapse = worker_rows.next_lapse(self.db).due_in
         expiry = expire.next_expiry(self.db)
-        found = [*self._look().values(), lapse, alone, expiry]
+        found = [*self._look().values(), lapse, quarantined, expiry]
         return min((s for s in found if s is not None and s > 0), default=None)
 
     def end(self) -> None:

@@ -255,7 +255,7 @@ class Worker:
             held=self.held,
             activity=self.activity,
         )
-        kind = QuarantineDispatcher if self.config.alone else Dispatcher
+        kind = QuarantineDispatcher if self.config.quarantined else Dispatcher
         return kind(
             self.id,
             connection,

@@ -124,7 +124,7 @@ def test_keys_that_only_the_job_type_calls_sensitive_are_masked(
 
 
 RESULTS: dict[str, Any] = {
-    "alone": SECRET,
+    "quarantined": SECRET,
     "under another key": {"echo": SECRET},
     "deep": {"a": [{"b": [SECRET, 7]}]},
     "in a text": {"said": f"sent to {SECRET}, twice"},

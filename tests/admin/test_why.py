@@ -123,7 +123,7 @@ def test_one_serves_the_queue_and_another_knows_the_type(reasons: Any) -> None:
 
 def test_it_was_set_aside_to_run_alone(reasons: Any) -> None:
     why = "it waits for a process of its own, because its workers died"
-    assert reasons(rows.queued(alone=True, crashes=1)) == [why]
+    assert reasons(rows.queued(quarantined=True, crashes=1)) == [why]
 
 
 def test_it_has_expired(reasons: Any) -> None:

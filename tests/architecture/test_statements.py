@@ -1,4 +1,4 @@
-"""SQL stays home: in ``store/`` and in migrations, and in a few places with a reason."""
+"""SQL stays home: in ``store/`` and in migrations; a few places have a reason."""
 
 from __future__ import annotations
 

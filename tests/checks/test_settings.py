@@ -498,7 +498,7 @@ def test_e011_job_types_that_follow_on_each_other_without_end(length: int) -> No
 def test_w012_a_follower_that_nobody_declares() -> None:
     try:
         job(name="checks.a", on_complete="checks.bee")(_a)
-        (alone,) = check_followers_exist(None)
+        (quarantined,) = check_followers_exist(None)
         job(name="checks.be")(_b)
         (message,) = check_followers_exist(None)
         registry.remove("checks.be")
@@ -513,4 +513,4 @@ def test_w012_a_follower_that_nobody_declares() -> None:
         "handler here."
     )
     assert message.hint == "Did you mean 'checks.be'?"
-    assert alone.id == "jobqueue.W012"
+    assert quarantined.id == "jobqueue.W012"

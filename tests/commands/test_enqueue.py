@@ -232,10 +232,10 @@ def test_a_duplicate_is_refused_where_its_type_does_not_say_otherwise() -> None:
 
 
 def test_a_refusal_speaks_of_flags() -> None:
-    alone = ("enqueue", "tests.sample.add_alone", "a=1")
-    jobqueue(*alone)
+    quarantined = ("enqueue", "tests.sample.add_alone", "a=1")
+    jobqueue(*quarantined)
     with pytest.raises(CommandError) as refused:
-        jobqueue(*alone)
+        jobqueue(*quarantined)
     assert str(refused.value).endswith(
         "Nothing was enqueued. With --on-duplicate return that job is returned instead."
     )
@@ -319,9 +319,9 @@ def test_two_hosts_whose_cron_enqueues_the_same_are_both_well() -> None:
 
 def test_what_becomes_of_a_duplicate_can_be_said() -> None:
     index = ("enqueue", "tests.sample.index", "document=7")
-    alone = ("enqueue", "tests.sample.add_alone", "a=1")
-    first = jobqueue(*alone)
-    assert jobqueue(*alone, "--on-duplicate", "return") == first
+    quarantined = ("enqueue", "tests.sample.add_alone", "a=1")
+    first = jobqueue(*quarantined)
+    assert jobqueue(*quarantined, "--on-duplicate", "return") == first
     jobqueue(*index)
     with pytest.raises(CommandError, match="is queued already"):
         jobqueue(*index, "--on-duplicate", "raise")

@@ -46,7 +46,7 @@ SLOTS = {
     "async": ("--threads", "0", "--async-slots", "3"),
 }
 PLAIN_SQL = """
-INSERT INTO jobqueue_queuedjob (id, job_type, data, alone, expires_at)
+INSERT INTO jobqueue_queuedjob (id, job_type, data, quarantined, expires_at)
 VALUES (jobqueue_uuidv7(), %s,
         jsonb_build_object('journal', %s::text, 'word', %s::text),
         %s, %s)
@@ -167,9 +167,12 @@ def trial(
 
 def insert(trial: Trial, kind: str, word: str, *ends: str, **columns: Any) -> None:
     """A job for which an enqueue has no option."""
-    name, (alone, expires_at) = getattr(paths, f"{kind}act").name, columns.values()
+    name, (quarantined, expires_at) = (
+        getattr(paths, f"{kind}act").name,
+        columns.values(),
+    )
     with connection.cursor() as cursor:
-        cursor.execute(PLAIN_SQL, [name, trial.journal, word, alone, expires_at])
+        cursor.execute(PLAIN_SQL, [name, trial.journal, word, quarantined, expires_at])
         trial.expect(cursor.fetchone()[0], word, *ends)
 
 
@@ -182,9 +185,11 @@ def enqueue_all_sorts(trial: Trial) -> list[tuple[str, UUID]]:
         runs = "succeeded" if kind in trial.kinds else "queued"
         trial.add(f"{kind}act", f"{kind}plain", runs)
         trial.add(f"{kind}act", f"{kind}in_time", runs, expires_at=later)
-        insert(trial, kind, f"{kind}expired", *over, alone=False, expires_at=past)
-        insert(trial, kind, f"{kind}alone", runs, alone=True, expires_at=None)
-        insert(trial, kind, f"{kind}late_alone", *over, alone=True, expires_at=past)
+        insert(trial, kind, f"{kind}expired", *over, quarantined=False, expires_at=past)
+        insert(trial, kind, f"{kind}alone", runs, quarantined=True, expires_at=None)
+        insert(
+            trial, kind, f"{kind}late_alone", *over, quarantined=True, expires_at=past
+        )
     for kind in trial.kinds:
         for n in range(3):
             trial.add(f"{kind}act_limited", f"{kind}limited{n}", "succeeded")

@@ -23,8 +23,8 @@ WRITE = "tests.sample.write"
 
 def in_quarantine(journal: str, **columns: Any) -> QueuedJob:
     """A job that was there when workers died."""
-    made = jobs.write.using(queue="q").enqueue(journal, "alone", seconds=0)
-    QueuedJob.objects.filter(id=made.id).update(alone=True, crashes=2, **columns)
+    made = jobs.write.using(queue="q").enqueue(journal, "quarantined", seconds=0)
+    QueuedJob.objects.filter(id=made.id).update(quarantined=True, crashes=2, **columns)
     return QueuedJob.objects.get(id=made.id)
 
 
@@ -69,7 +69,7 @@ def test_no_process_is_started_for_a_job_that_may_not_run_and_one_when_it_may(
 
     go_on()
     eventually(lambda: archived(job_type=WRITE))
-    assert jobs.notes(journal)[0] == ["start", "alone"]
+    assert jobs.notes(journal)[0] == ["start", "quarantined"]
 
 
 @pytest.mark.parametrize("how", HELD_BACK)

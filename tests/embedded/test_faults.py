@@ -121,15 +121,15 @@ def test_a_job_that_must_run_alone_does_so_with_no_other_beside_it(
     start: Start, gate: threading.Event
 ) -> None:
     jobs.stay.enqueue("gate")
-    alone = QueuedJob.objects.create(
-        job_type_id="tests.sample.add", data={"a": 1}, alone=True
+    quarantined = QueuedJob.objects.create(
+        job_type_id="tests.sample.add", data={"a": 1}, quarantined=True
     )
     worker = start()
     eventually(lambda: Worker.objects.filter(state="draining"))  # it makes room
     later = jobs.add.enqueue(2).id
-    assert [job.id for job in queued(status="queued")] == [alone.id, later]
+    assert [job.id for job in queued(status="queued")] == [quarantined.id, later]
     gate.set()
-    (done,) = eventually(lambda: archived(id=alone.id))
+    (done,) = eventually(lambda: archived(id=quarantined.id))
     row = Worker.objects.get(name=done.worker)
     assert (row.threads, row.name != worker.name) == (1, True)
     eventually(lambda: archived(id=later))
@@ -156,7 +156,7 @@ def test_the_doors_stay_open_beside_a_job_that_must_run_alone_and_may_not(
     monkeypatch.setattr(supervisor, "ALONE_AFTER", 0.0)
     operations.pause(["tests.sample.aadd"])
     jobs.aadd.enqueue(1)
-    QueuedJob.objects.update(alone=True)
+    QueuedJob.objects.update(quarantined=True)
     worker = start(threads=1)
     for number in range(20):
         made = jobs.add.enqueue(number)
@@ -172,11 +172,12 @@ def test_the_doors_are_opened_again_where_a_job_that_must_run_alone_is_locked(
     start: Start, other: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "ALONE_AFTER", 0.0)
-    alone = jobs.aadd.enqueue(1).id
-    QueuedJob.objects.update(alone=True)
+    quarantined = jobs.aadd.enqueue(1).id
+    QueuedJob.objects.update(quarantined=True)
     with open_transaction(other) as transaction:
         transaction.run(
-            "SELECT FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE", {"id": alone}
+            "SELECT FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE",
+            {"id": quarantined},
         )
         start(threads=1)
         eventually(lambda: Worker.objects.filter(end="ended").count() == 3, within=60)

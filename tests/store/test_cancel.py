@@ -46,7 +46,7 @@ def test_a_queued_job_is_archived_with_everything_it_had(own: OwnConnection) -> 
     [
         {"run_after": ago(-3_600)},
         {"expires_at": ago(60)},
-        {"alone": True},
+        {"quarantined": True},
         {"attempts": 4},
     ],
 )

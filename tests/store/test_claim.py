@@ -247,7 +247,7 @@ def test_a_limited_job_type_does_not_hold_up_the_others(
 
 
 def test_a_job_that_runs_alone_is_left_out(own: OwnConnection, holder: int) -> None:
-    make(alone=True)
+    make(quarantined=True)
 
     assert claim.claim(own, holder, [lane()], 10) == []
 

@@ -221,8 +221,8 @@ def test_an_enqueue_does_not_wait_for_a_limited_claim(
 def test_a_job_that_runs_alone_is_claimed_by_itself(
     own: OwnConnection, holder: int
 ) -> None:
-    first = make(alone=True, run_after=ago(10))
-    second = make(alone=True, run_after=ago(5))
+    first = make(quarantined=True, run_after=ago(10))
+    second = make(quarantined=True, run_after=ago(5))
     make(run_after=ago(20))
 
     got = [claim.claim_quarantined(own, holder, [ADD], None) for _ in range(3)]
@@ -237,7 +237,7 @@ def test_a_job_that_runs_alone_is_claimed_by_itself(
         ({"expires_at": ago(1)}, "it has expired"),
         ({"queue": "another"}, "its queue is not served here"),
         ({"job_type": "tests.sample.aadd"}, "its type is not known here"),
-        ({"alone": False}, "it does not run alone"),
+        ({"quarantined": False}, "it does not run alone"),
     ],
 )
 def test_a_job_is_not_claimed_alone_if(
@@ -245,7 +245,7 @@ def test_a_job_is_not_claimed_alone_if(
 ) -> None:
     name = str(columns.get("job_type", ADD))
     rest = {k: v for k, v in columns.items() if k != "job_type"}
-    make(name, **{"alone": True, **rest})
+    make(name, **{"quarantined": True, **rest})
 
     assert claim.claim_quarantined(own, holder, [ADD], ["default"]) == [], why
 
@@ -253,8 +253,8 @@ def test_a_job_is_not_claimed_alone_if(
 def test_of_one_job_type_only_the_queues_that_are_served_are_claimed_alone(
     own: OwnConnection, holder: int
 ) -> None:
-    make(alone=True, queue="another", run_after=ago(10))
-    served = make(alone=True, queue="served", run_after=ago(5))
+    make(quarantined=True, queue="another", run_after=ago(10))
+    served = make(quarantined=True, queue="served", run_after=ago(5))
 
     got = [
         claim.claim_quarantined(own, holder, [ADD], ["served", "c"]) for _ in range(2)
@@ -266,8 +266,8 @@ def test_of_one_job_type_only_the_queues_that_are_served_are_claimed_alone(
 def test_a_job_that_another_transaction_locked_is_not_waited_for_to_run_it_alone(
     own: OwnConnection, other: OwnConnection, holder: int, background: Background
 ) -> None:
-    locked = make(alone=True, run_after=ago(10))
-    free = make(alone=True, run_after=ago(5))
+    locked = make(quarantined=True, run_after=ago(10))
+    free = make(quarantined=True, run_after=ago(5))
     with open_transaction(other) as transaction:
         transaction.fetch(
             "SELECT id FROM jobqueue_queuedjob WHERE id = %(id)s FOR UPDATE",
@@ -287,7 +287,7 @@ def test_a_job_that_runs_alone_keeps_to_the_limit_and_the_pause_of_its_type(
 ) -> None:
     JobType.objects.filter(name=LIMITED).update(concurrency_override=1)
     make(LIMITED, run_after=ago(10))
-    alone = make(LIMITED, alone=True)
+    quarantined = make(LIMITED, quarantined=True)
     (first,) = claim.claim_limited(own, holder, [lane(LIMITED)], 5)
 
     assert claim.claim_quarantined(own, holder, [LIMITED], None) == []
@@ -295,15 +295,15 @@ def test_a_job_that_runs_alone_keeps_to_the_limit_and_the_pause_of_its_type(
     JobType.objects.filter(name=LIMITED).update(paused=True)
     assert claim.claim_quarantined(own, holder, [LIMITED], None) == []
     JobType.objects.filter(name=LIMITED).update(paused=False)
-    assert ids(claim.claim_quarantined(own, holder, [LIMITED], None)) == {alone}
+    assert ids(claim.claim_quarantined(own, holder, [LIMITED], None)) == {quarantined}
 
 
 def test_a_job_type_that_may_not_run_now_does_not_hide_another_one(
     own: OwnConnection, holder: int
 ) -> None:
     JobType.objects.filter(name=ADD).update(paused=True)
-    make(ADD, alone=True)
-    due = make("tests.sample.aadd", alone=True)
+    make(ADD, quarantined=True)
+    due = make("tests.sample.aadd", quarantined=True)
 
     jobs = claim.claim_quarantined(own, holder, [ADD, "tests.sample.aadd"], None)
 

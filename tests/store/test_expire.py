@@ -39,7 +39,7 @@ def test_an_expired_job_is_archived_with_everything_it_had(own: OwnConnection) -
 
 
 @pytest.mark.parametrize(
-    "columns", [{"run_after": ago(-3_600)}, {"alone": True}, {"attempts": 1}]
+    "columns", [{"run_after": ago(-3_600)}, {"quarantined": True}, {"attempts": 1}]
 )
 def test_a_job_expires_whatever_it_waits_for(
     own: OwnConnection, columns: dict[str, object]

@@ -62,7 +62,7 @@ def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
         "started_at": None,
         "fence": 0,
         "worker_id": None,
-        "alone": False,
+        "quarantined": False,
         "cancel_requested_at": None,
         "replay_of": None,
         "root_id": None,

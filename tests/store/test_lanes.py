@@ -162,7 +162,7 @@ def test_a_look_starts_at_the_mark(own: OwnConnection) -> None:
 
 
 def test_running_and_lonely_jobs_make_no_lane(own: OwnConnection, holder: int) -> None:
-    make(alone=True)
+    make(quarantined=True)
     make()
     claimed(own, holder)
 

@@ -28,7 +28,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "expires": ("never", "later", "is over", "before it is due"),
     "served": ("every queue", "this one", "another"),
     "known": (True, False),
-    "alone": (True, False),
+    "quarantined": (True, False),
 }
 FREE = {
     "type_paused": "no",
@@ -38,7 +38,7 @@ FREE = {
     "expires": "never",
     "served": "every queue",
     "known": True,
-    "alone": True,
+    "quarantined": True,
 }
 ALL_PAIRS = pairwise(OPTIONS)
 ONE_BY_ONE = [{**FREE, name: v} for name, values in OPTIONS.items() for v in values]
@@ -91,8 +91,8 @@ def arrange(db: DjangoDatabase, case: dict[str, Any]) -> tuple[NextQuarantined, 
         **pause(case["type_paused"]),
     )
     Queue.objects.create(name="q", **pause(case["queue_paused"]))
-    make(queue="q", status="running", worker_id=worker, alone=True)  # counts
-    make(queue="q", alone=case["alone"], **moments(case))
+    make(queue="q", status="running", worker_id=worker, quarantined=True)  # counts
+    make(queue="q", quarantined=case["quarantined"], **moments(case))
     said = claim.next_quarantined(db, names, queues)
     jobs = claim.claim_quarantined(db, worker, names, queues)
     return said, len(jobs)
@@ -123,19 +123,19 @@ def test_every_two_conditions_meet() -> None:
 
 
 def test_of_several_the_first_that_may_run_counts(db: DjangoDatabase) -> None:
-    make(queue="paused", alone=True, run_after=ago(100))
+    make(queue="paused", quarantined=True, run_after=ago(100))
     Queue.objects.create(name="paused", paused=True)
     assert claim.next_quarantined(db, [ADD, OTHER], None) == NextQuarantined(None, True)
 
-    make(OTHER, alone=True, run_after=ago(-600))
-    make(OTHER, alone=True, run_after=ago(-60))
+    make(OTHER, quarantined=True, run_after=ago(-600))
+    make(OTHER, quarantined=True, run_after=ago(-60))
     said = claim.next_quarantined(db, [ADD, OTHER], None)
     assert said.is_held_back
     assert 0 < (said.due_in or 0) <= 60
 
-    make(OTHER, alone=True, run_after=ago(1), expires_at=ago(0.5))
+    make(OTHER, quarantined=True, run_after=ago(1), expires_at=ago(0.5))
     assert claim.next_quarantined(db, [ADD, OTHER], None).due_in != 0
-    make(OTHER, alone=True, run_after=ago(1))
+    make(OTHER, quarantined=True, run_after=ago(1))
     assert claim.next_quarantined(db, [ADD, OTHER], None) == NextQuarantined(0.0, True)
 
 
@@ -165,7 +165,7 @@ def test_only_the_jobs_that_run_alone_are_read(
     JobType.objects.filter(name=ADD).update(concurrency=limit)
     make_many(5_000)
     make_many(3_000, job_type("tests.of_others"), status="running", worker_id=1)
-    make_many(3, alone=True)
+    make_many(3, quarantined=True)
 
     plan = plan_of(
         keeping, claim.NEXT_QUARANTINED, claim.quarantine_params([ADD], None)

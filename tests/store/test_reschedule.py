@@ -52,14 +52,14 @@ def test_what_is_not_said_stays_as_it_was(own: OwnConnection) -> None:
 def test_only_jobs_that_wait_are_changed(own: OwnConnection, holder: int) -> None:
     running = make(run_after=ago(9))
     claimed(own, holder)
-    waiting, alone = make(), make(alone=True)
+    waiting, quarantined = make(), make(quarantined=True)
     over = archive()
 
     changed = reschedule(
-        own, [running, waiting, alone, over, uuid.uuid4(), waiting], priority=9
+        own, [running, waiting, quarantined, over, uuid.uuid4(), waiting], priority=9
     )
 
-    assert sorted(changed) == sorted([waiting, alone])
+    assert sorted(changed) == sorted([waiting, quarantined])
     held = queued_job(running)
     assert held is not None
     assert held.priority == 0

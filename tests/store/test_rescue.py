@@ -55,7 +55,7 @@ def test_a_crash_spends_no_attempt_and_is_counted(
     assert held is not None
     assert (held.status, held.worker_id, held.started_at) == ("queued", None, None)
     assert (held.attempts, held.crashes, held.run_after) == (2, 1, due)
-    assert (held.fence, held.alone) == (job.fence, False)
+    assert (held.fence, held.quarantined) == (job.fence, False)
 
 
 @pytest.mark.parametrize("crashed", [True, False])
@@ -146,7 +146,7 @@ def test_the_last_crash_that_a_job_is_allowed_happens_alone(
 
     held = queued_job(id)
     assert held is not None
-    assert (held.crashes, held.alone) == (2, True)
+    assert (held.crashes, held.quarantined) == (2, True)
     assert claim.claim(own, holder, [lane()], 1) == []
     (job,) = claim.claim_quarantined(own, holder, [ADD], None)
     assert job.crashes == 2
@@ -155,7 +155,7 @@ def test_the_last_crash_that_a_job_is_allowed_happens_alone(
 def test_a_job_at_its_cap_of_crashes_is_archived_as_failed(
     own: OwnConnection, holder: int
 ) -> None:
-    id = make(attempts=4, crashes=2, alone=True, run_after=ago(100), tags=["a"])
+    id = make(attempts=4, crashes=2, quarantined=True, run_after=ago(100), tags=["a"])
     claim.claim_quarantined(own, holder, [ADD], None)
 
     assert take(own, holder) == [Rescued(id, ADD, "failed")]
@@ -176,9 +176,9 @@ def test_a_job_at_its_cap_of_crashes_is_archived_as_failed(
     ("cap", "seen"),
     [
         (1, ["failed"]),
-        (2, ["alone", "failed"]),
-        (3, ["queued", "alone", "failed"]),
-        (4, ["queued", "queued", "alone", "failed"]),
+        (2, ["quarantined", "failed"]),
+        (3, ["queued", "quarantined", "failed"]),
+        (4, ["queued", "queued", "quarantined", "failed"]),
     ],
 )
 def test_the_cap_of_crashes_is_the_job_types(
@@ -191,7 +191,9 @@ def test_the_cap_of_crashes_is_the_job_types(
         QueuedJob.objects.update(status="running", worker_id=holder, started_at=ago(1))
         take(own, holder)
         job = queued_job(id)
-        states.append(("alone" if job.alone else "queued") if job else "failed")
+        states.append(
+            ("quarantined" if job.quarantined else "queued") if job else "failed"
+        )
 
     assert states == seen
 
@@ -249,7 +251,7 @@ def test_a_worker_that_was_stopped_on_purpose_costs_its_jobs_nothing(
 
     held = queued_job(id)
     assert held is not None
-    assert (held.attempts, held.crashes, held.alone) == (2, 2, False)
+    assert (held.attempts, held.crashes, held.quarantined) == (2, 2, False)
     assert [(f.end, f.number) for f in Failure.objects.all()] == [("released", 3)]
 
 

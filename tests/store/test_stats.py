@@ -45,7 +45,7 @@ def test_jobs_are_counted_by_what_they_wait_for(
     claimed(own, holder)
     make(run_after=ago(-60))
     make(run_after=ago(-60), attempts=2)
-    make(alone=True)
+    make(quarantined=True)
 
     (depth,) = stats.depths(own)
 

@@ -84,9 +84,9 @@ def test_one_is_taken_as_one_of_several(name: str) -> None:
     singles = [7] if name in OF_WORKERS else SINGLES[parameter]
     for single in singles:
         besides = ARGUMENTS.get(name, {})
-        alone = outcome(function, **{parameter: single}, **besides)
+        quarantined = outcome(function, **{parameter: single}, **besides)
         among = outcome(function, **{parameter: [single]}, **besides)
-        assert repr(alone) == repr(among), name
+        assert repr(quarantined) == repr(among), name
 
 
 def test_the_functions_that_take_several_are_known() -> None:

@@ -46,7 +46,7 @@ def rescuer(own: OwnConnection) -> Rescuer:
     made = Rescuer(
         own,
         DeadlineWatch(own, WorkerConfig()),
-        alone=lambda seen_at: None,
+        quarantined=lambda seen_at: None,
         buried=lambda number: None,
     )
     made._patient_until = 0.0

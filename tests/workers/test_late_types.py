@@ -94,8 +94,8 @@ def test_maintenance_sees_a_quarantined_job_of_a_type_declared_after_its_start(
     deadlines = DeadlineWatch(own, WorkerConfig())
     deadlines.look(Counter())
     late().enqueue()
-    QueuedJob.objects.update(alone=True)
-    assert deadlines.look(Counter(), anew=True).alone == pytest.approx(0, abs=1)
+    QueuedJob.objects.update(quarantined=True)
+    assert deadlines.look(Counter(), anew=True).quarantined == pytest.approx(0, abs=1)
 
 
 def test_a_drain_of_a_test_runs_what_a_handler_of_it_declared(

@@ -129,10 +129,10 @@ def test_a_job_type_that_is_locked_keeps_no_other_from_being_claimed(
     make_worker: Make, own: OwnConnection, claimed_alone: bool
 ) -> None:
     config = WorkerConfig(threads=4).for_quarantined() if claimed_alone else None
-    worker = make_worker() if config is None else make_worker(alone=True)
+    worker = make_worker() if config is None else make_worker(quarantined=True)
     data = {"journal": "/dev/null"}
-    limited = make(LIMITED, data=data, alone=claimed_alone, priority=50)
-    other = make(data={"a": 1}, alone=claimed_alone)
+    limited = make(LIMITED, data=data, quarantined=claimed_alone, priority=50)
+    other = make(data={"a": 1}, quarantined=claimed_alone)
     with open_transaction(own) as transaction_:
         transaction_.fetch(
             "UPDATE jobqueue_jobtype SET concurrency_override = 1 "
@@ -223,15 +223,15 @@ def test_a_type_whose_claims_are_refused_keeps_no_other_from_being_claimed(
         {"attempts": 2**31 - 1},
         {"fence": 2**63 - 1},
         {"crashes": 2**31 - 1},
-        {"attempts": 2**31 - 1, "fence": 2**63 - 1, "alone": True},
+        {"attempts": 2**31 - 1, "fence": 2**63 - 1, "quarantined": True},
     ],
 )
 def test_a_row_with_the_greatest_numbers_keeps_no_other_from_being_claimed(
     make_worker: Make, columns: dict[str, int]
 ) -> None:
-    worker = make_worker(alone=bool(columns.get("alone")))
+    worker = make_worker(quarantined=bool(columns.get("quarantined")))
     odd = make(data={"a": 1}, **columns)
-    other = make(data={"a": 2}, alone=bool(columns.get("alone")))
+    other = make(data={"a": 2}, quarantined=bool(columns.get("quarantined")))
     worker.work()
     assert {job.id for job in archived()} == {odd, other}
 

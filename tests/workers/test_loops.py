@@ -309,7 +309,7 @@ def rescuer_on(own: OwnConnection, said: list[object]) -> Rescuer:
     return Rescuer(
         own,
         prospects_on(own),
-        alone=said.append,
+        quarantined=said.append,
         buried=said.append,
     )
 
@@ -443,7 +443,7 @@ def test_what_the_dead_sent_last_is_looked_for_soon_and_then_more_and_more_seldo
 
 def test_the_rescuer_tells_of_jobs_that_must_run_alone(own: OwnConnection) -> None:
     jobs.add.enqueue(1)
-    QueuedJob.objects.update(alone=True)
+    QueuedJob.objects.update(quarantined=True)
     said: list[object] = []
     before = time.monotonic()
     rescuer_on(own, said).tick()

@@ -67,7 +67,7 @@ def test_it_is_retried_as_its_type_says_and_its_neighbours_are_released(
     assert again is not None
     assert neighbour is not None
     assert (again.status, again.attempts, again.crashes) == ("queued", 1, 0)
-    assert (again.worker_id, again.alone) == (None, False)
+    assert (again.worker_id, again.quarantined) == (None, False)
     assert (neighbour.status, neighbour.attempts, neighbour.crashes) == ("queued", 0, 0)
     kept = Failure.objects.get(job_id=unresponsive)
     assert (kept.end, kept.number, kept.error_class) == ("timed_out", 1, TIMEOUT)
@@ -229,7 +229,7 @@ def test_a_suspect_counts_a_crash_and_others_nothing(
     suspect, other = held_by(worker, crashes=1), held_by(worker)
     kill(rescuer, worker, suspects=(suspect,))
     jobs = {held.id: held for held in QueuedJob.objects.all()}
-    assert (jobs[suspect].crashes, jobs[suspect].alone) == (2, True)
+    assert (jobs[suspect].crashes, jobs[suspect].quarantined) == (2, True)
     assert (jobs[other].crashes, jobs[other].attempts) == (0, 0)
     assert [one.name for one in told()] == ["job_rescued", "job_rescued"]
     assert Worker.objects.get().rescued == {"queued": 2}

@@ -333,7 +333,7 @@ def test_it_says_up_to_which_death_all_are_looked_after(own: OwnConnection) -> N
     made = Rescuer(
         own,
         DeadlineWatch(own, WorkerConfig()),
-        alone=lambda at: None,
+        quarantined=lambda at: None,
         buried=said.append,
     )
     for number in (4, 5, 6):
@@ -387,7 +387,7 @@ def test_a_death_is_told_to_be_looked_after_also_if_the_next_look_fails(
     """Else a drain would wait for it for good."""
     said: list[int] = []
     deadlines = DeadlineWatch(own, WorkerConfig())
-    made = Rescuer(own, deadlines, alone=lambda at: None, buried=said.append)
+    made = Rescuer(own, deadlines, quarantined=lambda at: None, buried=said.append)
     made.tick()
 
     def fail(*given: Any, **more: Any) -> None:

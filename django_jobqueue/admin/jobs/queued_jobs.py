@@ -104,7 +104,7 @@ class QueuedJobAdmin(JobAdmin):
         "fence",
         "worker_id",
         "cancel_requested_at",
-        "alone",
+        "quarantined",
         "tags",
     )
     list_display = (

@@ -98,7 +98,7 @@ class _Reasons:
                 before,
             )
             yield text % {"count": formatting.number(before)}
-        if job.alone:
+        if job.quarantined:
             yield gettext("it waits for a process of its own, because its workers died")
         elif not any(_has_room(worker) for worker in self._able(job)):
             yield gettext("it waits for a free slot")
@@ -213,6 +213,6 @@ def _ahead(rows: Sequence[Any]) -> dict[UUID, int]:
     places = [
         Place(row.pk, Lane(row.queue, row.priority, row.job_type_id), row.run_after)
         for row in rows
-        if not row.alone
+        if not row.quarantined
     ]
     return ahead(DjangoDatabase(), places, MOST_AHEAD) if places else {}

@@ -22,12 +22,14 @@ class MaintenanceLoops(LoopGroup):
         config: WorkerConfig,
         *,
         pooled: bool,
-        alone: Callable[[float], None],
+        quarantined: Callable[[float], None],
         buried: Callable[[int], None] = lambda number: None,
     ) -> None:
         connection = OwnConnection("maintenance", pooled=pooled)
         deadlines = DeadlineWatch(connection, config)
-        self.rescuer = Rescuer(connection, deadlines, alone=alone, buried=buried)
+        self.rescuer = Rescuer(
+            connection, deadlines, quarantined=quarantined, buried=buried
+        )
         loops = [
             self.rescuer,
             Expirer(connection, deadlines),

@@ -72,7 +72,7 @@ class MaintenanceProcess:
         self._loops = MaintenanceLoops(
             self._config,
             pooled=pooled,
-            alone=self._report_quarantine,
+            quarantined=self._report_quarantine,
             buried=self._say_buried,
         )
         self._rescuer = self._loops.rescuer

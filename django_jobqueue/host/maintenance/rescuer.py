@@ -46,7 +46,7 @@ class Rescuer(Loop):
     lease ran out while nobody could renew. After the database's clock was set forward
     it waits until everybody who is alive has renewed.
 
-    ``alone`` is told when it saw a job that must run alone and may, by
+    ``quarantined`` is told when it saw a job that must run alone and may, by
     time.monotonic(), and zero when there is none; ``buried`` the number of the last
     death up to which it has dealt with all.
     """
@@ -58,14 +58,14 @@ class Rescuer(Loop):
         connection: OwnConnection,
         deadlines: DeadlineWatch,
         *,
-        alone: Callable[[float], None],
+        quarantined: Callable[[float], None],
         buried: Callable[[int], None],
     ) -> None:
         super().__init__()
         self.released: deque[Rescued] = deque(maxlen=REMEMBERED)  # for the dump
         self._connection = connection
         self._deadlines = deadlines
-        self._alone = alone
+        self._quarantined = quarantined
         self._buried = buried
         self._burials: deque[Burial] = deque()
         self._last = 0  # the greatest number of a death that was reported
@@ -112,8 +112,8 @@ class Rescuer(Loop):
         except StoreUnavailable as error:
             self._blind = self._blind or error.is_outage
             raise
-        waits = ahead.alone is not None and ahead.alone <= 0
-        self._alone(self._deadlines.looked_at if waits else 0.0)
+        waits = ahead.quarantined is not None and ahead.quarantined <= 0
+        self._quarantined(self._deadlines.looked_at if waits else 0.0)
         self._say_buried()
         return self._rest(ahead, waits=waits)
 
@@ -180,8 +180,8 @@ class Rescuer(Loop):
             rests.append(max(ahead.lapse + 0.05, self._patience, 0.2))
         if waits or ahead.is_held_back:
             rests.append(QUARANTINE_EVERY)
-        elif ahead.alone is not None:
-            rests.append(ahead.alone)
+        elif ahead.quarantined is not None:
+            rests.append(ahead.quarantined)
         if self._strays_rest < self._longest_rest:
             rests.append(self._next_strays - now)
         return max(0.0, min(rests))

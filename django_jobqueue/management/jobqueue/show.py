@@ -43,7 +43,7 @@ and what is unknown is null:
   limit in force, of an archived job the one when it ended; null is unlimited,
   or not known, as of jobs that succeeded), crashes, tags, worker, created_at,
   run_after, expires_at, started_at, finished_at, enqueued_by, on_complete,
-  root_id, bulk_operation_id, alone, cancel_requested_at, wait_ms, run_ms,
+  root_id, bulk_operation_id, quarantined, cancel_requested_at, wait_ms, run_ms,
   release, data, metadata, result, error_class, error_message, fingerprint,
   replay_of, replays (ids of jobs that repeat it)
 
@@ -115,7 +115,7 @@ def _status(job: dict[str, Any]) -> str:
     said = [job["status"]]
     if job["cancel_requested_at"]:
         said.append("it was asked to stop")
-    if job["alone"]:
+    if job["quarantined"]:
         said.append("it runs in a process of its own, because its workers died")
     return "; ".join(said)
 

@@ -17,7 +17,7 @@ from django_jobqueue.store.rows import Job
 from django_jobqueue.text.redaction import mask_json, mask_text, secrets_in
 
 MOST_REPLAYS: Final = 20
-QUEUED: Final = ("alone", "cancel_requested_at")
+QUEUED: Final = ("quarantined", "cancel_requested_at")
 ARCHIVED: Final = ("wait_ms", "run_ms", "release")
 BOTH: Final = ("enqueued_by", "on_complete", "root_id", "bulk_operation_id")
 

@@ -41,7 +41,7 @@ _PICK = f"""
               LATERAL (
                 SELECT job.ctid
                   FROM jobqueue_queuedjob AS job
-                 WHERE job.status = 'queued' AND NOT job.alone
+                 WHERE job.status = 'queued' AND NOT job.quarantined
                    AND job.queue = lane.queue AND job.priority = lane.priority
                    AND job.job_type = lane.job_type
                    AND job.run_after <= statement_timestamp()
@@ -59,7 +59,7 @@ _PICK = f"""
 _PICK_QUARANTINED = """
        SELECT lane.ctid
          FROM jobqueue_queuedjob AS lane
-        WHERE lane.status = 'queued' AND lane.alone
+        WHERE lane.status = 'queued' AND lane.quarantined
           AND lane.job_type = %(job_type)s
           AND (%(queues)s::text[] IS NULL OR lane.queue = ANY (%(queues)s))
           AND lane.run_after <= statement_timestamp()
@@ -119,7 +119,8 @@ CLAIM_QUARANTINED: Final = _CLAIM.format(
 QUARANTINED_TYPES: Final = """
 SELECT DISTINCT job.job_type
   FROM jobqueue_queuedjob AS job
- WHERE job.status = 'queued' AND job.alone AND job.run_after <= statement_timestamp()
+ WHERE job.status = 'queued' AND job.quarantined
+   AND job.run_after <= statement_timestamp()
    AND job.job_type = ANY (%(job_types)s)
    AND (%(queues)s::text[] IS NULL OR job.queue = ANY (%(queues)s))
 """
@@ -135,7 +136,7 @@ SELECT min(CASE WHEN NOT is_due THEN due_in WHEN may_run THEN 0 END),
                {_OPEN} AND {_ROOM_FOR_ONE} > 0 AS may_run
           FROM (SELECT job.queue, job.job_type, min(job.run_after) AS run_after
                   FROM jobqueue_queuedjob AS job
-                 WHERE job.status = 'queued' AND job.alone
+                 WHERE job.status = 'queued' AND job.quarantined
                    AND job.job_type = ANY (%(job_types)s)
                    AND (job.expires_at IS NULL
                         OR job.expires_at > greatest(job.run_after,

@@ -24,7 +24,7 @@ from django_jobqueue.store.notify import (
     News,
     announced,
     announces,
-    is_alone,
+    is_quarantined,
     payload,
 )
 from django_jobqueue.store.rows import Job, tags_of
@@ -171,7 +171,7 @@ class Known:
 
     queue: str
     priority: int
-    alone: str  # the statement, where it is a transaction by itself
+    quarantined: str  # the statement, where it is a transaction by itself
     first: str  # the same for the first such job of a longer transaction
     further: str  # and for the others
     since: float  # time.monotonic(), which a test may have set forward
@@ -206,7 +206,7 @@ def insert(
     job = _job(new, id, data, row)
     *_, expires_at, _created_at, on_complete, _notified = row
     unusual = expires_at or on_complete or not new.is_plain
-    if not unusual and is_alone(db):
+    if not unusual and is_quarantined(db):
         # What is read in a transaction may be undone; else it holds for a moment.
         _remember(key, _look(new.job_type, *row))
     return job
@@ -265,7 +265,7 @@ def _insert(
     statement = statement.format(
         conflict=conflict,
         announce=str(is_first).lower(),
-        notified=NOTIFIED if is_alone(db) else ISOLATION,
+        notified=NOTIFIED if is_quarantined(db) else ISOLATION,
     )
     rows = db.fetch(statement, {**new.params(), "id": id, "data": text})
     if rows and is_first:
@@ -293,14 +293,14 @@ def _look(job_type: str, queue: str, priority: int, *row: Any) -> Known:
         for name, value in values.items()
     }
     plain = INSERT_KNOWN.replace("{notify}", "")
-    key, alone = row[-1], plain
+    key, quarantined = row[-1], plain
     if key is not None:  # somebody is idle
-        alone = INSERT_KNOWN.replace("{notify}", NOTIFY_KNOWN)
+        quarantined = INSERT_KNOWN.replace("{notify}", NOTIFY_KNOWN)
         literals["turn"] = TURN.format(first=key, second=~key)
     return Known(
         queue,
         priority,
-        alone=alone.format(**literals, announce="false"),
+        quarantined=quarantined.format(**literals, announce="false"),
         first=plain.format(**literals, announce="true"),
         further=plain.format(**literals, announce="false"),
         since=time.monotonic(),
@@ -311,13 +311,15 @@ def _insert_known(
     db: DjangoDatabase, known: Known, kind: tuple[Any, ...], id: UUID, text: str
 ) -> datetime | None:
     """Enqueue without a look at the job type; None if its row is gone by now."""
-    alone = is_alone(db)
-    first = not alone and announces(db, kind)
-    statement = known.alone if alone else known.first if first else known.further
+    quarantined = is_quarantined(db)
+    first = not quarantined and announces(db, kind)
+    statement = (
+        known.quarantined if quarantined else known.first if first else known.further
+    )
     try:
         row = db.fetch_row(statement, {"id": id.hex, "data": text})
     except IntegrityError:
-        if not alone:
+        if not quarantined:
             raise
         return None
     if first:

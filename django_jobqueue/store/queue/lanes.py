@@ -100,7 +100,7 @@ _RANGES: Final = (
 _FIRST_IN_RANGE: Final = """
             (SELECT job.queue, job.priority, job.job_type, job.run_after, job.id
                FROM jobqueue_queuedjob AS job
-              WHERE job.status = 'queued' AND NOT job.alone AND {range}
+              WHERE job.status = 'queued' AND NOT job.quarantined AND {range}
               ORDER BY job.queue, job.priority, job.job_type, job.run_after, job.id
               LIMIT 1)"""
 _NEXT: Final = "\n            UNION ALL".join(
@@ -136,7 +136,7 @@ SELECT lane.queue, lane.priority, lane.job_type, head.run_after, head.id
   LEFT JOIN LATERAL (
          SELECT job.run_after, job.id
            FROM jobqueue_queuedjob AS job
-          WHERE job.status = 'queued' AND NOT job.alone
+          WHERE job.status = 'queued' AND NOT job.quarantined
             AND job.queue = lane.queue AND job.priority = lane.priority
             AND job.job_type = lane.job_type
             AND {FROM_MARK}
@@ -164,13 +164,14 @@ QUEUES: Final = """
 WITH RECURSIVE lane AS (
   (SELECT job.queue
      FROM jobqueue_queuedjob AS job
-    WHERE job.status = 'queued' AND NOT job.alone
+    WHERE job.status = 'queued' AND NOT job.quarantined
     ORDER BY job.queue
     LIMIT 1)
   UNION ALL
   SELECT (SELECT job.queue
             FROM jobqueue_queuedjob AS job
-           WHERE job.status = 'queued' AND NOT job.alone AND job.queue > lane.queue
+           WHERE job.status = 'queued' AND NOT job.quarantined
+             AND job.queue > lane.queue
            ORDER BY job.queue
            LIMIT 1)
     FROM lane

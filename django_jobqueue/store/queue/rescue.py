@@ -95,7 +95,8 @@ WITH held AS MATERIALIZED (
   UPDATE jobqueue_queuedjob AS job
      SET status = 'queued', worker_id = NULL, started_at = NULL,
          attempts = job.attempts - 1, crashes = held.crashes,
-         alone = job.alone OR (%(crashed)s AND held.crashes + 1 >= held.max_crashes)
+         quarantined = job.quarantined
+           OR (%(crashed)s AND held.crashes + 1 >= held.max_crashes)
     FROM held
    WHERE job.id = held.id AND held.status IS NULL
 ), failure AS (

@@ -15,7 +15,7 @@ AHEAD: Final = """
 SELECT given.id,
        (SELECT count(*)
           FROM (SELECT FROM jobqueue_queuedjob AS other
-                 WHERE other.status = 'queued' AND NOT other.alone
+                 WHERE other.status = 'queued' AND NOT other.quarantined
                    AND other.queue = given.queue AND other.priority = given.priority
                    AND other.job_type = given.job_type
                    AND (other.run_after, other.id) < (given.run_after, given.id)

@@ -15,7 +15,7 @@ from django_jobqueue.store.queue.lanes import look
 CAP: Final = 10_000  # a depth above this is shown as "10,000+"
 
 _OF_LANE: Final = """jobqueue_queuedjob AS job
-                  WHERE job.status = 'queued' AND NOT job.alone
+                  WHERE job.status = 'queued' AND NOT job.quarantined
                     AND job.queue = lane.queue AND job.priority = lane.priority
                     AND job.job_type = lane.job_type"""
 
@@ -59,7 +59,7 @@ SELECT queue, 0, job_type,
   FROM (SELECT queue, job_type, attempts, run_after,
                run_after > statement_timestamp() AS is_later
           FROM jobqueue_queuedjob
-         WHERE status = 'queued' AND NOT alone) AS waiting
+         WHERE status = 'queued' AND NOT quarantined) AS waiting
  GROUP BY queue, job_type
 """
 
@@ -71,7 +71,7 @@ SELECT queue, job_type, count(*) FROM jobqueue_queuedjob
 
 ALONE: Final = """
 SELECT queue, job_type, count(*) FROM jobqueue_queuedjob
- WHERE status = 'queued' AND alone
+ WHERE status = 'queued' AND quarantined
  GROUP BY queue, job_type
 """
 
