@@ -18,7 +18,7 @@ demo: $(VENV)/.demo ## Run a small shop and its workers until Ctrl-C; DEMO_ARGS=
 demo-once: $(VENV)/.demo ## Do all of the shop's work once, check it, and print a table.
 	@$(BIN)/python -m testproject.demo --once $(DEMO_ARGS)
 
-test: $(VENV)/.test browser ## Run the tests; PYTEST_ARGS="tests/words".
+test: $(VENV)/.test browser ## Run the tests; PYTEST_ARGS="tests/domain".
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 # Where none can be had, the tests that need one are skipped, except in CI.

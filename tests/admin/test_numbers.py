@@ -26,7 +26,7 @@ from django_jobqueue.text import numbers
 from tests.admin.endpoints import ALL, Endpoint, Keys, keys_of
 from tests.admin.scene import ADD, Scene
 from tests.architecture.source import PACKAGE, modules
-from tests.figures.rows import ago, histogram, rollup
+from tests.stats.rows import ago, histogram, rollup
 
 LANGUAGES = ("en", "de")
 # What is wrong, in which language. Numbers inside of words are ids, dates or names.

@@ -21,7 +21,7 @@ from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of, page_of
 from tests.admin.scene import ADD, FAIL, Scene
-from tests.figures.rows import ago, histogram, queued, rollup
+from tests.stats.rows import ago, histogram, queued, rollup
 
 FRONT = "/admin/jobqueue/"
 HOSTILE = '"><img src=x onerror=alert(1)>\u202e'

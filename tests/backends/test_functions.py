@@ -6,7 +6,7 @@ import pytest
 
 from django_jobqueue.backends import task
 from django_jobqueue.backends.compat import InvalidTask
-from tests.words.test_handler_functions import REFUSED
+from tests.domain.test_handler_functions import REFUSED
 
 
 @pytest.mark.parametrize("kind", REFUSED)

@@ -15,8 +15,8 @@ from django_jobqueue.management.jobqueue.workers import Workers
 from django_jobqueue.models import Worker
 from tests.commands.conftest import jobqueue
 from tests.conftest import RunWorkers, eventually
-from tests.figures.rows import worker
 from tests.sample import jobs
+from tests.stats.rows import worker
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("requests_commit")]
 

@@ -10,8 +10,8 @@ from django.test import override_settings
 
 from django_jobqueue.domain.failures import KEPT_FRAMES, MESSAGE_LENGTH, Failure
 from django_jobqueue.text.redaction import MASK
+from tests.domain.raised import call_in, caught, raised
 from tests.sample import jobs
-from tests.words.raised import call_in, caught, raised
 
 TOKEN = "s3cr3t-t0ken-0f-anna"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
@@ -54,7 +54,7 @@ def test_a_failure_has_class_message_traceback_and_frames() -> None:
     assert frame["function"] == "raised"
     assert frame["line"] > 0
     assert frame["project"] is True
-    assert failure.fingerprint.frame == "tests.words.raised:raised"
+    assert failure.fingerprint.frame == "tests.domain.raised:raised"
 
 
 def test_the_causes_are_in_the_traceback() -> None:

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from django_jobqueue import Cancel
-from tests.words.made import context
+from tests.domain.made import context
 
 
 def test_a_handler_knows_its_attempt() -> None:

@@ -12,7 +12,7 @@ from django_jobqueue.models import JobType, Queue
 from django_jobqueue.stats import lines, overview
 from django_jobqueue.stats.lines import Line
 from django_jobqueue.stats.window import DAY, HOUR, WEEK, Window
-from tests.figures.rows import ADD, SAY, ago, histogram, queued, rollup, worker
+from tests.stats.rows import ADD, SAY, ago, histogram, queued, rollup, worker
 
 pytestmark = pytest.mark.django_db
 

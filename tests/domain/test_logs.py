@@ -15,8 +15,8 @@ from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.exceptions import Cancel, LeaseLost, Retry, Snooze
 from django_jobqueue.logs import log_failure, one_line
 from django_jobqueue.text.redaction import MASK
-from tests.words.made import context
-from tests.words.raised import raised
+from tests.domain.made import context
+from tests.domain.raised import raised
 
 PLAIN, SENSITIVE = "tests.sample.add", "tests.sample.leak"
 NASTY = "first\nERROR forged line\r\x1b[31m red \x00 \u2028 \u202e \ud800 end"

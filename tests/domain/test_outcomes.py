@@ -12,7 +12,7 @@ import pytest
 from django_jobqueue import Cancel, Retry, Snooze
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.retries import LONGEST
-from tests.words.decisions import CASES, HOUR, decided
+from tests.domain.decisions import CASES, HOUR, decided
 
 
 @pytest.mark.parametrize(("error", "given", "outcome"), CASES)

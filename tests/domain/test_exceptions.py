@@ -29,7 +29,7 @@ from django_jobqueue.exceptions import (
     UnknownJobType,
 )
 from django_jobqueue.retries import LONGEST
-from tests.words.made import queued_job
+from tests.domain.made import queued_job
 
 ID = UUID("019aa2f0-0000-7000-8000-000000000001")
 

@@ -11,7 +11,7 @@ from django.test import override_settings
 from django_jobqueue import operations
 from django_jobqueue.models import BulkOperation, FailureGroup, JobType, Worker
 from django_jobqueue.stats.attention import KINDS, MOST
-from tests.figures.rows import ADD, SAY, ago, concerns, queued, rollup, worker
+from tests.stats.rows import ADD, SAY, ago, concerns, queued, rollup, worker
 
 pytestmark = pytest.mark.django_db
 

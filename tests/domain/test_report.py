@@ -10,7 +10,7 @@ import pytest
 
 from django_jobqueue.domain.report import KEPT_BYTES, KEPT_LINES, LINE_BYTES, Report
 from django_jobqueue.text.redaction import MASK
-from tests.words.made import context
+from tests.domain.made import context
 
 
 def test_an_attempt_that_tells_nothing_has_nothing_to_write() -> None:

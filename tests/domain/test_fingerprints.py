@@ -18,7 +18,7 @@ from django_jobqueue.domain.fingerprints import (
     template_of,
 )
 from django_jobqueue.text.sanitizing import text_of
-from tests.words.raised import call_in, caught, raised
+from tests.domain.raised import call_in, caught, raised
 
 
 def mark(error: BaseException) -> Fingerprint:
