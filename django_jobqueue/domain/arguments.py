@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.domain.annotations import Annotations
-from django_jobqueue.domain.policy import option_of_types
+from django_jobqueue.domain.job_options import option_of_types
 from django_jobqueue.exceptions import InvalidArguments, InvalidResult
 from django_jobqueue.text.foreign_words import OF_JOBS, OPTIONS, advice
 from django_jobqueue.text.suggestions import did_you_mean

@@ -25,7 +25,8 @@ from django_jobqueue.domain import unique_keys as unique
 from django_jobqueue.domain.arguments import Parameters, refuse_call, several_calls
 from django_jobqueue.domain.async_code import explain
 from django_jobqueue.domain.context import Context
-from django_jobqueue.domain.policy import UNSET, Unset, name_problem, policy_of
+from django_jobqueue.domain.job_options import policy_of
+from django_jobqueue.domain.policy import UNSET, Unset, name_problem
 from django_jobqueue.domain.registry import Declaration, default_name, registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.enqueueing import handler_functions

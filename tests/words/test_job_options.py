@@ -1,0 +1,31 @@
+"""One table has every option of a job; whatever lists options agrees with it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from django_jobqueue.domain.job_options import OF_JOB, OF_TYPE, OPTIONS
+from django_jobqueue.domain.policy import Policy
+from django_jobqueue.enqueueing.options import JobOptions, Options
+
+
+def test_a_policy_has_the_options_of_a_job_type() -> None:
+    assert {field.name for field in fields(Policy)} == {*OF_TYPE}
+
+
+def test_using_takes_and_keeps_the_options_of_one_job() -> None:
+    assert {*JobOptions.__annotations__} == {*OF_JOB}
+    assert {field.name for field in fields(Options)} == {*OF_JOB}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_option_is_of_a_job_type_or_of_one_job(name: str) -> None:
+    assert OPTIONS[name].of_type or OPTIONS[name].of_job
+
+
+@pytest.mark.parametrize("name", OF_JOB)
+def test_none_leaves_each_option_of_one_job_to_its_type(name: str) -> None:
+    said = Options().but({name: None})
+    assert said == Options()
