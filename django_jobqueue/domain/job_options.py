@@ -252,11 +252,11 @@ OPTIONS: Final[Mapping[str, Option]] = {
     # Of one job.
     "run_after": _of_job(problem=_run_after_problem, normal=_due),
     "expires_at": _of_job(problem=_expires_at_problem, normal=_moment),
-    "id": _of_job(problem=_nothing, normal=_to_id),
-    "tags": _of_job(problem=_tags_problem, normal=_to_tags),
-    "enqueued_by": _of_job(problem=_who_problem),
     "metadata": _of_job(problem=_metadata_problem, normal=_to_dict),
+    "tags": _of_job(problem=_tags_problem, normal=_to_tags),
     "unique_key": _of_job(problem=_text_problem),
+    "id": _of_job(problem=_nothing, normal=_to_id),
+    "enqueued_by": _of_job(problem=_who_problem),
     "using": _of_job(problem=alias_problem),
     # Of a job type, and of one job instead.
     "queue": _of_both(problem=queue_problem),

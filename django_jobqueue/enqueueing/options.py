@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol, TypedDict
@@ -11,10 +11,11 @@ from uuid import UUID
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.job_options import OF_JOB, option_of_types, several_times
-from django_jobqueue.domain.policy import Policy
+from django_jobqueue.domain.policy import Policy, Unset
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.retries import Backoff
 from django_jobqueue.store.queue.insert import NewJob
 from django_jobqueue.text import timezones
 from django_jobqueue.text.foreign_words import option_hint
@@ -29,6 +30,35 @@ class Declared(Protocol):
     def declaration(self) -> Declaration:
         """What ``@job`` declared."""
         ...
+
+
+class TypeOptions(TypedDict, total=False):
+    """What ``@job`` and ``@task`` say about all jobs of a type in the same words."""
+
+    max_attempts: int | None | Unset
+    timeout: timedelta | float | None | Unset
+    delivery: str | Delivery
+    concurrency: int | None
+    atomic: bool
+    expires_in: timedelta | float | None
+    max_crashes: int
+    retry_for: tuple[type[BaseException], ...]
+    permanent: tuple[type[BaseException], ...]
+    sensitive: Iterable[str]
+    unique: bool | Iterable[str]
+    unique_until: Literal["finished", "started"]
+    on_duplicate: Literal["raise", "return"]
+    capture: Iterable[Literal["language", "time_zone"]] | Unset
+    middleware: Iterable[str | Callable[..., Any]]
+
+
+class HandlerOptions(TypeOptions, total=False):
+    """What ``@job`` says, besides ``name`` and ``takes_context``."""
+
+    queue: str
+    priority: int
+    backoff: str | timedelta | float | Backoff
+    on_complete: str | Declared | None
 
 
 class JobOptions(TypedDict, total=False):

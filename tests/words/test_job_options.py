@@ -6,13 +6,33 @@ from dataclasses import fields
 
 import pytest
 
+from django_jobqueue.backends.job_task import (
+    OF_CALLS,
+    POLICY,
+    PolicyOptions,
+)
+from django_jobqueue.backends.job_task import JobOptions as TaskOptions
 from django_jobqueue.domain.job_options import OF_JOB, OF_TYPE, OPTIONS
 from django_jobqueue.domain.policy import Policy
-from django_jobqueue.enqueueing.options import JobOptions, Options
+from django_jobqueue.enqueueing.options import (
+    HandlerOptions,
+    JobOptions,
+    Options,
+)
 
 
 def test_a_policy_has_the_options_of_a_job_type() -> None:
     assert {field.name for field in fields(Policy)} == {*OF_TYPE}
+
+
+def test_an_editor_knows_the_options_of_a_job_type() -> None:
+    named = {"takes_context"}  # in the signature, which depends on it
+    assert {*HandlerOptions.__annotations__} == {*OF_TYPE} - named
+
+
+def test_an_editor_knows_the_options_of_a_task() -> None:
+    assert {*PolicyOptions.__annotations__} == {*POLICY}
+    assert {*TaskOptions.__annotations__} == {*POLICY} | OF_CALLS
 
 
 def test_using_takes_and_keeps_the_options_of_one_job() -> None:
