@@ -8,7 +8,9 @@ import pytest
 
 from django_jobqueue.backends.job_task import (
     OF_CALLS,
+    PER_JOB,
     POLICY,
+    JobTask,
     PolicyOptions,
 )
 from django_jobqueue.backends.job_task import JobOptions as TaskOptions
@@ -33,6 +35,11 @@ def test_an_editor_knows_the_options_of_a_job_type() -> None:
 def test_an_editor_knows_the_options_of_a_task() -> None:
     assert {*PolicyOptions.__annotations__} == {*POLICY}
     assert {*TaskOptions.__annotations__} == {*POLICY} | OF_CALLS
+
+
+def test_a_task_keeps_its_options() -> None:
+    kept = {field.name for field in fields(JobTask)}
+    assert {*POLICY, *PER_JOB} <= kept
 
 
 def test_using_takes_and_keeps_the_options_of_one_job() -> None:
