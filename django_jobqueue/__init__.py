@@ -10,7 +10,8 @@ The public names::
     send_receipt.enqueue(order_id=7)
 """
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from django_jobqueue.domain.context import Context, current_job
 from django_jobqueue.enqueueing.by_name import (
@@ -45,12 +46,12 @@ from django_jobqueue.exceptions import (
     StoreUnavailable,
     UnknownJobType,
 )
-from django_jobqueue.operations import cancel, get_job, replay
 from django_jobqueue.store.rows import Job
-from django_jobqueue.waiting import await_, wait
 
 if TYPE_CHECKING:
     from django_jobqueue.embedded import worker
+    from django_jobqueue.operations import cancel, get_job, replay
+    from django_jobqueue.waiting import await_, wait
 
 __version__ = "0.1.0"
 
@@ -96,10 +97,26 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """What only few processes need is loaded when it is asked for."""
-    if name == "worker":
-        from django_jobqueue.embedded import worker
+# A process that only enqueues needs none of these, nor the modules behind them.
+_LAZY: Final = {
+    "await_": "django_jobqueue.waiting",
+    "cancel": "django_jobqueue.operations",
+    "get_job": "django_jobqueue.operations",
+    "replay": "django_jobqueue.operations",
+    "wait": "django_jobqueue.waiting",
+    "worker": "django_jobqueue.embedded",
+}
 
-        return worker
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    """Load a name that few processes need when it is first asked for."""
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(module), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """Every name, whether it is loaded or not."""
+    return sorted({*globals(), *_LAZY})

@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.backends.backoff import as_backoff
 from django_jobqueue.backends.job_task import POLICY, hint_of_task
-from django_jobqueue.domain.policy import policy_of
+from django_jobqueue.domain.job_options import policy_of
 
 APP: Final = "django_jobqueue"
 BESIDE: Final = ("MAX_ATTEMPTS", "BACKOFF")  # as Django's proposal has them

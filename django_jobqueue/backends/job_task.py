@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 from uuid import UUID
 
 from django_jobqueue.backends.compat import Task, TaskResult
 from django_jobqueue.domain.arguments import several_calls
+from django_jobqueue.domain.job_options import OF_JOB, OF_TYPE
 from django_jobqueue.domain.policy import UNSET, Policy, Unset
-from django_jobqueue.domain.states import Delivery
+from django_jobqueue.enqueueing.options import TypeOptions
 from django_jobqueue.text.foreign_words import HANDLER, no_attribute, option_hint
 
 BackoffOfTask = Callable[[BaseException, TaskResult], float | None]
@@ -21,40 +22,24 @@ NOT_POLICY: Final = ("queue", "priority", "takes_context")  # a Task has its own
 POLICY: Final = tuple(
     field.name for field in fields(Policy) if field.name not in NOT_POLICY
 )
+NOT_OF_CALLS: Final = ("run_after", "using")  # nor these; a backend has a database
 # Of one job, and never of its type; and what both can say.
-PER_JOB: Final = ("expires_at", "metadata", "tags", "unique_key", "id", "enqueued_by")
-BOTH: Final = (
-    "max_attempts",
-    "expires_in",
-    "on_complete",
-    "unique_until",
-    "on_duplicate",
+PER_JOB: Final = tuple(
+    name for name in OF_JOB if name not in OF_TYPE and name not in NOT_OF_CALLS
+)
+BOTH: Final = tuple(
+    name for name in OF_JOB if name in OF_TYPE and name not in NOT_POLICY
 )
 _NOT_CHANGED: Final = ("func", "takes_context")
 _DJANGOS: Final = ("priority", "queue_name", "run_after", "backend")
 OF_CALLS: Final = frozenset({*PER_JOB, *BOTH, *_DJANGOS})  # what using() may say
 
 
-class PolicyOptions(TypedDict, total=False):
+class PolicyOptions(TypeOptions, total=False):
     """What ``@task`` may say about the jobs of a task: the options of ``@job``."""
 
-    max_attempts: int | None
     backoff: Any  # a name, a wait, f(attempt), or f(exception, task_result)
-    timeout: timedelta | float | None
-    delivery: str | Delivery
-    concurrency: int | None
-    atomic: bool
-    expires_in: timedelta | float | None
-    max_crashes: int
-    retry_for: tuple[type[BaseException], ...]
-    permanent: tuple[type[BaseException], ...]
-    sensitive: Iterable[str]
-    unique: bool | Iterable[str]
-    unique_until: Literal["finished", "started"]
-    on_duplicate: Literal["raise", "return"]
     on_complete: Any  # a task, a handler, or the name of a job type
-    capture: Iterable[Literal["language", "time_zone"]]
-    middleware: Iterable[str | Callable[..., Any]]
 
 
 class JobOptions(PolicyOptions, total=False):

@@ -16,7 +16,8 @@ from django_jobqueue.backends.job_task import said
 from django_jobqueue.backends.parameters import STAR, TaskParameters
 from django_jobqueue.backends.results import NotSerializable
 from django_jobqueue.backends.task_runner import Runner
-from django_jobqueue.domain.policy import Policy, name_problem, policy_of
+from django_jobqueue.domain.job_options import policy_of
+from django_jobqueue.domain.policy import Policy, name_problem
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.enqueueing.handler_functions import handler_problem

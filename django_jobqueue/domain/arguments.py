@@ -18,9 +18,9 @@ from typing import Any, Final, NoReturn
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.domain.annotations import Annotations
-from django_jobqueue.domain.policy import option_of_types
+from django_jobqueue.domain.job_options import OF_JOB, option_of_types
 from django_jobqueue.exceptions import InvalidArguments, InvalidResult
-from django_jobqueue.text.foreign_words import OF_JOBS, OPTIONS, advice
+from django_jobqueue.text.foreign_words import OPTIONS, advice
 from django_jobqueue.text.suggestions import did_you_mean
 
 MAX_DEPTH: Final = 100
@@ -124,7 +124,7 @@ class Parameters:
     def near(self, name: str) -> str:
         """A guess what was meant by a parameter that there is not, as a sentence, or
         nothing."""
-        if name in OF_JOBS:
+        if name in OF_JOB:
             return f" It is an option of the job: using({name}=…).enqueue(…)."
         handler = self.function.rpartition(".")[2]
         return (

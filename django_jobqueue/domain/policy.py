@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
-from functools import partial
 from typing import Any, Final
 
-from django.core.exceptions import ImproperlyConfigured
-
 from django_jobqueue import retries
-from django_jobqueue.conf import CAPTURES, CENTURY, GREATEST, conf
+from django_jobqueue.conf import CENTURY, GREATEST, conf
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.retries import Backoff
-from django_jobqueue.text.foreign_words import OF_ONE_JOB, option_hint
 from django_jobqueue.text.suggestions import did_you_mean
 
 NAME_LENGTH: Final = 100
@@ -111,43 +106,6 @@ def attempts_in_force(
     return limit_in_force(declared, override) if own is None else own
 
 
-def policy_of(where: str, options: dict[str, Any]) -> Policy:
-    """The policy that these options of ``@job`` state; ``where`` names the function.
-
-    Raises ImproperlyConfigured, with a sentence that says which option and why.
-    """
-    values = {name: several_times(value) for name, value in options.items()}
-    for name, value in values.items():
-        if name not in _PROBLEMS:
-            handler = where.rpartition(".")[2]
-            hint = _of_one_job(name, handler) or option_hint(name, _PROBLEMS, handler)
-            raise ImproperlyConfigured(
-                f"@job on {where}: there is no option {name!r}.{hint}"
-            )
-        if problem := _PROBLEMS[name](value):
-            raise ImproperlyConfigured(f"@job on {where}: {name} {problem}")
-    policy = Policy(
-        **{name: _NORMAL.get(name, _same)(value) for name, value in values.items()}
-    )
-    if problem := _combination(policy):
-        raise ImproperlyConfigured(f"@job on {where}: {problem}")
-    return policy
-
-
-def option_of_types(name: str) -> str:
-    """A sentence that follows the name of an option which one job cannot have, if all
-    jobs of a type can."""
-    if name not in _PROBLEMS:
-        return ""
-    return f" It holds for all jobs of a type: @job({name}=…)."
-
-
-def _of_one_job(name: str, handler: str) -> str:
-    if name not in OF_ONE_JOB:
-        return ""
-    return f" It belongs to one job: {handler}.using({name}=…).enqueue(…)."
-
-
 def name_problem(name: object) -> str | None:
     """What is wrong with this name of a job type, in words that follow "name"."""
     if not isinstance(name, str) or not name:
@@ -195,24 +153,10 @@ def priority_problem(value: object) -> str | None:
 
 def attempts_problem(value: object) -> str | None:
     """What is wrong with this number of attempts, in words that follow its name."""
-    return _whole(1)(value)
+    return whole(1)(value)
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-def several_times(value: Any) -> Any:
-    """What can be looked at only once, such as a generator, as a tuple."""
-    return tuple(value) if isinstance(value, Iterator) else value
-
-
-def _unless(*allowed: object, problem: Problem) -> Problem:
-    """The same check for all but these values, which are right as they are."""
-    return lambda value: None if any(value is v for v in allowed) else problem(value)
-
-
-def _whole(minimum: int) -> Problem:
+def whole(minimum: int) -> Problem:
     def problem(value: object) -> str | None:
         if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
             return f"must be a whole number of at least {minimum}, not {value!r}."
@@ -233,46 +177,6 @@ def duration_problem(value: object) -> str | None:
     return None
 
 
-def _backoff(value: object) -> str | None:
-    if isinstance(value, str) and value not in retries.POLICIES:
-        return f"must be one of {', '.join(retries.POLICIES)}, not {value!r}."
-    if isinstance(value, str) or duration_problem(value) is None or callable(value):
-        return None
-    return (
-        f"must be a policy's name, a wait, or a function of the attempt, not {value!r}."
-    )
-
-
-def _delivery(value: object) -> str | None:
-    if value in Delivery.values:
-        return None
-    return f"must be one of {', '.join(Delivery.values)}, not {value!r}."
-
-
-def _switch(value: object) -> str | None:
-    return None if isinstance(value, bool) else f"must be True or False, not {value!r}."
-
-
-def _exceptions(value: object) -> str | None:
-    classes = _to_tuple(value)
-    if all(inspect.isclass(c) and issubclass(c, BaseException) for c in classes):
-        return None
-    return f"must be a tuple of exception classes, not {value!r}."
-
-
-def _words(value: object) -> str | None:
-    several = isinstance(value, Iterable) and not isinstance(value, str)
-    if several and all(isinstance(word, str) for word in value):  # type: ignore[attr-defined]
-        return None
-    return f"must be a tuple of names of parameters or keys, not {value!r}."
-
-
-def _unique(value: object) -> str | None:
-    if isinstance(value, bool) or (value and _words(value) is None):
-        return None
-    return f"must be True, or a tuple of names of parameters, not {value!r}."
-
-
 def one_of(*allowed: str) -> Problem:
     """A check for one of these words."""
 
@@ -285,95 +189,8 @@ def one_of(*allowed: str) -> Problem:
     return problem
 
 
-def _capture(value: object) -> str | None:
-    wrong = [word for word in _to_tuple(value) if word not in CAPTURES]
-    if not wrong and not isinstance(value, str):
-        return None
-    return (
-        f"must be a tuple out of {' and '.join(map(repr, CAPTURES))}, "
-        f"not {value!r}.{did_you_mean(next(iter(wrong), value), CAPTURES)}"
-    )
-
-
-def _middleware(value: object) -> str | None:
-    several = isinstance(value, Iterable) and not isinstance(value, str)
-    if several and all(isinstance(one, str) or callable(one) for one in value):  # type: ignore[attr-defined]
-        return None
-    return f"must be a tuple of dotted paths or callables, not {value!r}."
-
-
-def _combination(policy: Policy) -> str | None:
-    if policy.delivery == Delivery.AT_MOST_ONCE:
-        if policy.max_attempts not in (UNSET, 1):
-            return (
-                "delivery='at_most_once' allows one attempt, so max_attempts must be 1."
-            )
-        if policy.retry_for:
-            return "delivery='at_most_once' never retries, so retry_for has no effect."
-    return None
-
-
 def to_duration(value: timedelta | float | None | Unset) -> timedelta | None | Unset:
     """The same as a timedelta."""
     if value is None or isinstance(value, timedelta | Unset):
         return value
     return timedelta(seconds=value)
-
-
-def _to_backoff(value: Any) -> Backoff:
-    if isinstance(value, str):
-        return retries.POLICIES[value]
-    if callable(value):
-        return value  # type: ignore[no-any-return]
-    wait = value if isinstance(value, timedelta) else timedelta(seconds=value)
-    return partial(retries.fixed, wait=wait)
-
-
-def _to_tuple(value: Any) -> tuple[Any, ...]:
-    several = isinstance(value, Iterable) and not isinstance(value, str)
-    return tuple(value) if several else (value,)
-
-
-def _to_unique(value: Any) -> bool | tuple[str, ...]:
-    return value if isinstance(value, bool) else tuple(value)
-
-
-def _to_capture(value: Any) -> tuple[str, ...] | Unset:
-    return value if isinstance(value, Unset) else tuple(value)
-
-
-_PROBLEMS: Final[dict[str, Problem]] = {
-    "queue": queue_problem,
-    "priority": priority_problem,
-    "max_attempts": _unless(UNSET, None, problem=_whole(1)),
-    "backoff": _backoff,
-    "timeout": _unless(UNSET, None, problem=duration_problem),
-    "delivery": _delivery,
-    "concurrency": _unless(None, problem=_whole(0)),
-    "atomic": _switch,
-    "expires_in": _unless(None, problem=duration_problem),
-    "max_crashes": _unless(UNSET, problem=_whole(1)),
-    "retry_for": _exceptions,
-    "permanent": _exceptions,
-    "takes_context": _switch,
-    "sensitive": _words,
-    "unique": _unique,
-    "unique_until": one_of(*UNIQUE_UNTIL),
-    "on_duplicate": one_of(*ON_DUPLICATE),
-    "on_complete": _unless(None, problem=job_type_problem),
-    "capture": _unless(UNSET, problem=_capture),
-    "middleware": _middleware,
-}
-_NORMAL: Final[dict[str, Callable[[Any], Any]]] = {
-    "backoff": _to_backoff,
-    "timeout": to_duration,
-    "delivery": Delivery,
-    "expires_in": to_duration,
-    "retry_for": _to_tuple,
-    "permanent": _to_tuple,
-    "sensitive": frozenset,
-    "unique": _to_unique,
-    "on_complete": name_of,
-    "capture": _to_capture,
-    "middleware": tuple,
-}

@@ -11,7 +11,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 
 from django_jobqueue.domain.arguments import refuse_call, several_calls
 from django_jobqueue.domain.async_code import explain
-from django_jobqueue.domain.policy import option_of_types
+from django_jobqueue.domain.job_options import option_of_types
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.enqueueing.enqueuer import Data, Producer
 from django_jobqueue.enqueueing.options import JobOptions, Options

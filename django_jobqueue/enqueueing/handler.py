@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
 from functools import partial, update_wrapper
 from typing import (
     TYPE_CHECKING,
@@ -25,14 +24,18 @@ from django_jobqueue.domain import unique_keys as unique
 from django_jobqueue.domain.arguments import Parameters, refuse_call, several_calls
 from django_jobqueue.domain.async_code import explain
 from django_jobqueue.domain.context import Context
-from django_jobqueue.domain.policy import UNSET, Unset, name_problem, policy_of
+from django_jobqueue.domain.job_options import policy_of
+from django_jobqueue.domain.policy import UNSET, name_problem
 from django_jobqueue.domain.registry import Declaration, default_name, registry
-from django_jobqueue.domain.states import Delivery
 from django_jobqueue.enqueueing import handler_functions
 from django_jobqueue.enqueueing.enqueuer import Producer
-from django_jobqueue.enqueueing.options import JobOptions, Options, follower_problem
+from django_jobqueue.enqueueing.options import (
+    HandlerOptions,
+    JobOptions,
+    Options,
+    follower_problem,
+)
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.retries import Backoff
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text.foreign_words import HANDLER, no_attribute
 
@@ -128,50 +131,14 @@ def job(
     *,
     takes_context: Literal[True],
     name: str = ...,
-    queue: str = ...,
-    priority: int = ...,
-    max_attempts: int | None | Unset = ...,
-    backoff: str | timedelta | float | Backoff = ...,
-    timeout: timedelta | float | None | Unset = ...,
-    delivery: str | Delivery = ...,
-    concurrency: int | None = ...,
-    atomic: bool = ...,
-    expires_in: timedelta | float | None = ...,
-    max_crashes: int = ...,
-    retry_for: tuple[type[BaseException], ...] = ...,
-    permanent: tuple[type[BaseException], ...] = ...,
-    sensitive: Iterable[str] = ...,
-    unique: bool | Iterable[str] = ...,
-    unique_until: Literal["finished", "started"] = ...,
-    on_duplicate: Literal["raise", "return"] = ...,
-    on_complete: str | Handler[..., Any] | None = ...,
-    capture: Iterable[Literal["language", "time_zone"]] | Unset = ...,
-    middleware: Iterable[str | Callable[..., Any]] = ...,
+    **options: Unpack[HandlerOptions],
 ) -> Callable[[Callable[Concatenate[Context, P], R]], Handler[P, R]]: ...
 @overload
 def job(
     *,
     takes_context: Literal[False] = ...,
     name: str = ...,
-    queue: str = ...,
-    priority: int = ...,
-    max_attempts: int | None | Unset = ...,
-    backoff: str | timedelta | float | Backoff = ...,
-    timeout: timedelta | float | None | Unset = ...,
-    delivery: str | Delivery = ...,
-    concurrency: int | None = ...,
-    atomic: bool = ...,
-    expires_in: timedelta | float | None = ...,
-    max_crashes: int = ...,
-    retry_for: tuple[type[BaseException], ...] = ...,
-    permanent: tuple[type[BaseException], ...] = ...,
-    sensitive: Iterable[str] = ...,
-    unique: bool | Iterable[str] = ...,
-    unique_until: Literal["finished", "started"] = ...,
-    on_duplicate: Literal["raise", "return"] = ...,
-    on_complete: str | Handler[..., Any] | None = ...,
-    capture: Iterable[Literal["language", "time_zone"]] | Unset = ...,
-    middleware: Iterable[str | Callable[..., Any]] = ...,
+    **options: Unpack[HandlerOptions],
 ) -> Callable[[Callable[P, R]], Handler[P, R]]: ...
 def job(
     function: Callable[..., Any] | None = None,

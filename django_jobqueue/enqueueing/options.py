@@ -8,33 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol, TypedDict
 from uuid import UUID
 
-from django.conf import settings
-from django.utils import timezone
-
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
-from django_jobqueue.domain.databases import alias_problem
-from django_jobqueue.domain.ids import as_id
-from django_jobqueue.domain.policy import (
-    LONGEST,
-    ON_DUPLICATE,
-    UNIQUE_UNTIL,
-    WHO_LENGTH,
-    Policy,
-    attempts_problem,
-    duration_problem,
-    job_type_problem,
-    name_of,
-    one_of,
-    option_of_types,
-    priority_problem,
-    queue_problem,
-    several_times,
-    to_duration,
-)
+from django_jobqueue.domain.job_options import OF_JOB, option_of_types, several_times
+from django_jobqueue.domain.policy import Policy, Unset
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.retries import Backoff
 from django_jobqueue.store.queue.insert import NewJob
 from django_jobqueue.text import timezones
 from django_jobqueue.text.foreign_words import option_hint
@@ -49,6 +30,35 @@ class Declared(Protocol):
     def declaration(self) -> Declaration:
         """What ``@job`` declared."""
         ...
+
+
+class TypeOptions(TypedDict, total=False):
+    """What ``@job`` and ``@task`` say about all jobs of a type in the same words."""
+
+    max_attempts: int | None | Unset
+    timeout: timedelta | float | None | Unset
+    delivery: str | Delivery
+    concurrency: int | None
+    atomic: bool
+    expires_in: timedelta | float | None
+    max_crashes: int
+    retry_for: tuple[type[BaseException], ...]
+    permanent: tuple[type[BaseException], ...]
+    sensitive: Iterable[str]
+    unique: bool | Iterable[str]
+    unique_until: Literal["finished", "started"]
+    on_duplicate: Literal["raise", "return"]
+    capture: Iterable[Literal["language", "time_zone"]] | Unset
+    middleware: Iterable[str | Callable[..., Any]]
+
+
+class HandlerOptions(TypeOptions, total=False):
+    """What ``@job`` says, besides ``name`` and ``takes_context``."""
+
+    queue: str
+    priority: int
+    backoff: str | timedelta | float | Backoff
+    on_complete: str | Declared | None
 
 
 class JobOptions(TypedDict, total=False):
@@ -112,12 +122,13 @@ class Options:
         kept = {}
         for name, value_or_generator in given.items():
             value = several_times(value_or_generator)
-            if name not in _PROBLEMS:
-                hint = option_of_types(name) or option_hint(name, _PROBLEMS, handler)
+            option = OF_JOB.get(name)
+            if option is None:
+                hint = option_of_types(name) or option_hint(name, OF_JOB, handler)
                 raise TypeError(f"There is no option {name!r} of a job.{hint}")
-            if value is not None and (problem := _PROBLEMS[name](value)):
+            if value is not None and (problem := option.problem(value)):
                 raise InvalidArguments(f"{name} {problem}")
-            kept[name] = _NORMAL.get(name, _same)(value)
+            kept[name] = option.normal(value)
         options = replace(self, **kept)
         if options.expires_at is not None and options.expires_in is not None:
             raise InvalidArguments(
@@ -211,115 +222,3 @@ def expires_first(run_after: datetime, expires_at: datetime) -> str:
         f"expires_at must be later than run_after: the job would be due at "
         f"{run_after} and not be started after {expires_at}."
     )
-
-
-def time_problem(name: str, value: object, kinds: str) -> str | None:
-    """What is wrong with this moment, as a sentence."""
-    problem = None if value is None else _moment_problem(value, kinds)
-    return problem and f"{name} {problem}"
-
-
-def _moment_problem(value: object, kinds: str) -> str | None:
-    if not isinstance(value, datetime):
-        return f"must be {kinds}, not {value!r}.{_moment_hint(value, kinds)}"
-    if settings.USE_TZ and timezone.is_naive(value):
-        return (
-            f"must be aware of its time zone; {value!r} is naive. Write "
-            "timezone.now(), or timezone.make_aware(…)."
-        )
-    return None
-
-
-def _moment_hint(value: object, kinds: str) -> str:
-    """What to write instead of a span of time, as a sentence that follows."""
-    if isinstance(value, timedelta):
-        return " Write timezone.now() + timedelta(…)."
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return ""
-    before = "" if "timedelta" in kinds else "timezone.now() + "
-    return f" Write {before}timedelta(seconds={value:g})."
-
-
-def _run_after_problem(value: object) -> str | None:
-    if not isinstance(value, timedelta):
-        return _moment_problem(value, "a datetime or a timedelta")
-    if value > LONGEST:
-        return f"must be at most {LONGEST.days:,} days away, not {value}."
-    return None
-
-
-def _expires_at_problem(value: object) -> str | None:
-    if isinstance(value, timedelta):
-        return f"must be a datetime, not {value!r}. Write expires_in=…, a span of time."
-    return _moment_problem(value, "a datetime")
-
-
-def _tags_problem(value: object) -> str | None:
-    several = isinstance(value, Iterable) and not isinstance(value, str)
-    if several and all(isinstance(tag, str) for tag in value):  # type: ignore[attr-defined]
-        return None
-    return f"must be a list of strings, not {value!r}."
-
-
-def _who_problem(value: object) -> str | None:
-    if isinstance(value, str) and len(value) <= WHO_LENGTH:
-        return None
-    return f"must be a string of at most {WHO_LENGTH} characters."
-
-
-def _metadata_problem(value: object) -> str | None:
-    if isinstance(value, Mapping):
-        return None
-    return f"must be a dict, not {value!r}."
-
-
-def _text_problem(value: object) -> str | None:
-    if isinstance(value, str) and value:
-        return None
-    return f"must be a string that is not empty, not {value!r}."
-
-
-def _moment(value: Any) -> Any:
-    """Times without a zone are as Django's, where it has none."""
-    return timezones.aware(value) if isinstance(value, datetime) else value
-
-
-def _due(value: Any) -> Any:
-    """A wait below zero is none."""
-    return max(value, timedelta(0)) if isinstance(value, timedelta) else _moment(value)
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _nothing(value: object) -> None:
-    """Its conversion finds what is wrong with it."""
-
-
-_PROBLEMS: Final[dict[str, Callable[[Any], str | None]]] = {
-    "run_after": _run_after_problem,
-    "expires_at": _expires_at_problem,
-    "expires_in": duration_problem,
-    "priority": priority_problem,
-    "queue": queue_problem,
-    "id": _nothing,
-    "tags": _tags_problem,
-    "enqueued_by": _who_problem,
-    "max_attempts": attempts_problem,
-    "metadata": _metadata_problem,
-    "on_complete": job_type_problem,
-    "unique_key": _text_problem,
-    "unique_until": one_of(*UNIQUE_UNTIL),
-    "on_duplicate": one_of(*ON_DUPLICATE),
-    "using": alias_problem,
-}
-_NORMAL: Final[dict[str, Callable[[Any], Any]]] = {
-    "run_after": _due,
-    "expires_at": _moment,
-    "id": lambda value: None if value is None else as_id(value),
-    "expires_in": to_duration,
-    "tags": lambda value: tuple(value or ()),
-    "metadata": lambda value: None if value is None else dict(value),
-    "on_complete": name_of,
-}

@@ -9,6 +9,7 @@ from typing import Any
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.ids import several
+from django_jobqueue.domain.job_options import time_problem
 from django_jobqueue.domain.policy import (
     attempts_problem,
     name_of,
@@ -16,7 +17,7 @@ from django_jobqueue.domain.policy import (
     queue_problem,
 )
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.enqueueing.options import Declared, time_problem
+from django_jobqueue.enqueueing.options import Declared
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import Database

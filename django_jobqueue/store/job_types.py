@@ -15,43 +15,48 @@ from django_jobqueue.retries import describe
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import Overrides
 
+# What the code says of a job type, and how its JSON is read.
+DECLARED: Final = {
+    "handler": "text",
+    "description": "text",
+    "queue": "text",
+    "priority": "smallint",
+    "max_attempts": "integer",
+    "backoff": "text",
+    "timeout": "float8",  # seconds
+    "delivery": "text",
+    "concurrency": "integer",
+    "atomic": "boolean",
+    "expires_in": "float8",  # seconds
+    "max_crashes": "integer",
+    "sensitive": "jsonb",
+    "unique_by": "text",
+    "unique_rule": "jsonb",
+    "on_complete": "text",
+}
+_VALUES: Final = ", ".join(
+    f"{column} * interval '1 second'" if kind == "float8" else column
+    for column, kind in DECLARED.items()
+)
+_COLUMNS: Final = ", ".join(DECLARED)
+_TYPED: Final = ", ".join(f"{column} {kind}" for column, kind in DECLARED.items())
+_SET: Final = ", ".join(f"{column} = excluded.{column}" for column in DECLARED)
+_HELD: Final = ", ".join(f"held.{column}" for column in DECLARED)
+_EXCLUDED: Final = ", ".join(f"excluded.{column}" for column in DECLARED)
+
 # Written only where something differs, so that a start of a hundred workers writes
 # nothing. Overrides and pauses are never touched; nor is a row without a handler.
-DECLARE: Final = """
-INSERT INTO jobqueue_jobtype AS held (
-       name, handler, description, queue, priority, max_attempts, backoff, timeout,
-       delivery, concurrency, atomic, expires_in, max_crashes, sensitive, unique_by,
-       unique_rule, on_complete)
-SELECT name, handler, description, queue, priority, max_attempts, backoff,
-       timeout * interval '1 second', delivery, concurrency, atomic,
-       expires_in * interval '1 second', max_crashes, sensitive, unique_by,
-       unique_rule, on_complete
-  FROM jsonb_to_recordset(%(declared)s::jsonb) AS declared (
-         name text, handler text, description text, queue text, priority smallint,
-         max_attempts integer, backoff text, timeout float8, delivery text,
-         concurrency integer, atomic boolean, expires_in float8, max_crashes integer,
-         sensitive jsonb, unique_by text, unique_rule jsonb, on_complete text)
+DECLARE: Final = f"""
+INSERT INTO jobqueue_jobtype AS held (name, {_COLUMNS})
+SELECT name, {_VALUES}
+  FROM jsonb_to_recordset(%(declared)s::jsonb) AS declared (name text, {_TYPED})
  ORDER BY name
     ON CONFLICT (name) DO UPDATE
-   SET handler = excluded.handler, description = excluded.description,
-       queue = excluded.queue, priority = excluded.priority,
-       max_attempts = excluded.max_attempts, backoff = excluded.backoff,
-       timeout = excluded.timeout, delivery = excluded.delivery,
-       concurrency = excluded.concurrency, atomic = excluded.atomic,
-       expires_in = excluded.expires_in, max_crashes = excluded.max_crashes,
-       sensitive = excluded.sensitive, unique_by = excluded.unique_by,
-       unique_rule = excluded.unique_rule, on_complete = excluded.on_complete,
+   SET {_SET},
        declared_at = clock_timestamp()
- WHERE (held.handler, held.description, held.queue, held.priority, held.max_attempts,
-        held.backoff, held.timeout, held.delivery, held.concurrency, held.atomic,
-        held.expires_in, held.max_crashes, held.sensitive, held.unique_by,
-        held.unique_rule, held.on_complete)
+ WHERE ({_HELD})
        IS DISTINCT FROM
-       (excluded.handler, excluded.description, excluded.queue, excluded.priority,
-        excluded.max_attempts, excluded.backoff, excluded.timeout, excluded.delivery,
-        excluded.concurrency, excluded.atomic, excluded.expires_in,
-        excluded.max_crashes, excluded.sensitive, excluded.unique_by,
-        excluded.unique_rule, excluded.on_complete)
+       ({_EXCLUDED})
 """
 
 OVERRIDES: Final = """

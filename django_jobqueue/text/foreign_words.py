@@ -36,30 +36,6 @@ RETENTION: Final = "The setting RETENTION says how long jobs and results are kep
 ALWAYS: Final = "Leave it out: the archive keeps what each job came to"
 JSON: Final = "Leave it out: arguments and results are JSON"
 
-# Options of jobs, which some give with the arguments of a call. A job type has none of
-# the first.
-OF_ONE_JOB: Final = frozenset(
-    {
-        "enqueued_by",
-        "expires_at",
-        "id",
-        "metadata",
-        "run_after",
-        "tags",
-        "unique_key",
-        "using",
-    }
-)
-OF_JOBS: Final = OF_ONE_JOB | {
-    "expires_in",
-    "max_attempts",
-    "on_complete",
-    "on_duplicate",
-    "priority",
-    "queue",
-    "unique_until",
-}
-
 # Stands for the handler that a sentence is about.
 _HANDLER: Final = "<handler>"
 

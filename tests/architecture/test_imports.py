@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from django.db import connection
 
 from tests.architecture.source import PACKAGE, ROOT, functions, imports, modules
 
@@ -38,6 +39,7 @@ BY_NAME = {
         "execution/middleware_chain.py",
     ): "settings and code do",
     ("import_module", "checks/__init__.py"): "the settings name middleware",
+    ("import_module", "__init__.py"): "a table of our own modules does",
 }
 
 
@@ -106,6 +108,78 @@ def test_a_handler_can_be_declared_before_the_app_registry_is_ready() -> None:
     done = python(DECLARED_EARLY)
     assert (done.stdout, done.stderr) == (
         "__main__.send() has no parameter 'order'. Did you mean 'order_id'?\n",
+        "",
+    )
+
+
+PRODUCER = """
+import sys
+from django.conf import settings
+settings.configure(INSTALLED_APPS=[], USE_TZ=True, DATABASES={"default": {DATABASE}})
+import django
+django.setup()
+import django_jobqueue
+
+@django_jobqueue.job(name="mail.send", max_attempts=3)
+def send(order_id: int) -> None: ...
+
+job = send.using(priority=5).enqueue(order_id=7)
+django_jobqueue.enqueue("mail.send", {"order_id": 8})
+send.enqueue_many([{"order_id": 9}])
+dir(django_jobqueue)
+print(job.data)
+print([name for name in sys.modules if name.startswith({WORKER})])
+"""
+OF_WORKERS_AND_OPERATORS = tuple(
+    f"django_jobqueue.{name}"
+    for name in (
+        "embedded",
+        "execution",
+        "host",
+        "operations",
+        "processes",
+        "search",
+        "store.bulk",
+        "store.control",
+        "waiting",
+        "workers",
+    )
+)
+
+
+@pytest.mark.usefixtures("transactional_db")
+def test_a_process_that_only_enqueues_loads_nothing_of_a_worker() -> None:
+    code = PRODUCER.replace("{WORKER}", repr(OF_WORKERS_AND_OPERATORS))
+    done = python(code.replace("{DATABASE}", repr(connection.settings_dict)))
+    assert (done.stdout, done.stderr) == ("{'order_id': 7}\n[]\n", "")
+
+
+EVERY_NAME = """
+import importlib
+import django_jobqueue
+from django.conf import settings
+settings.configure(INSTALLED_APPS=[], USE_TZ=True)
+before = {*dir(django_jobqueue)}
+assert before >= {*django_jobqueue.__all__}, before
+for name in django_jobqueue.__all__:
+    value = getattr(django_jobqueue, name)
+    assert value.__name__ in (name, "Handler"), value
+from django_jobqueue import *
+for name in django_jobqueue.__all__:
+    assert globals()[name] is getattr(django_jobqueue, name)
+for name in ("cancel", "get_job", "replay"):
+    assert globals()[name] is getattr(django_jobqueue.operations, name)
+try:
+    django_jobqueue.enqeue
+except AttributeError as error:
+    print(error)
+"""
+
+
+def test_every_public_name_is_there_when_it_is_asked_for() -> None:
+    done = python(EVERY_NAME)
+    assert (done.stdout, done.stderr) == (
+        "module 'django_jobqueue' has no attribute 'enqeue'\n",
         "",
     )
 

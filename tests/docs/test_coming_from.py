@@ -19,7 +19,8 @@ from django.core.management.base import CommandParser
 import django_jobqueue
 from django_jobqueue import Context, models, operations, signals, testing
 from django_jobqueue.conf import Conf
-from django_jobqueue.domain.policy import Policy, policy_of
+from django_jobqueue.domain.job_options import policy_of
+from django_jobqueue.domain.policy import Policy
 from django_jobqueue.enqueueing.options import JobOptions
 from tests.docs.pages import pages
 

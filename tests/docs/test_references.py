@@ -11,6 +11,7 @@ from django.dispatch import Signal
 
 import django_jobqueue
 from django_jobqueue import exceptions, operations, signals, testing
+from django_jobqueue.domain.job_options import OF_TYPE
 from tests.docs.pages import ROOT, pages
 
 BACKPORT = "django-tasks"
@@ -23,6 +24,13 @@ INDEXED = (
 def project() -> dict[str, Any]:
     """What ``pyproject.toml`` says."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_the_page_of_job_options_has_every_option_of_a_job_type_once() -> None:
+    text = pages()["docs/reference/job-options.md"]
+    listed = text.partition("{jobqueue-options}\n")[2].partition("::::")[0]
+    named = re.findall(r"^(\w+): ", listed, re.M)
+    assert sorted(named) == sorted(["name", *OF_TYPE])
 
 
 def test_links_between_files_lead_somewhere() -> None:

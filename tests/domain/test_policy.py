@@ -12,10 +12,10 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
+from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import (
     UNSET,
     Policy,
-    policy_of,
     priority_problem,
     queue_problem,
 )

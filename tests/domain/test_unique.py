@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.domain import unique_keys
 from django_jobqueue.domain.arguments import Parameters
-from django_jobqueue.domain.policy import policy_of
+from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.enqueueing.handler import job
 

@@ -11,10 +11,12 @@ import pytest
 from django.test import override_settings
 from django.utils import timezone
 
+from django_jobqueue.domain.job_options import OF_TYPE
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import JobType, Queue
+from django_jobqueue.retries import quartic
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.rows import Overrides
@@ -34,6 +36,38 @@ FULL = Policy(
     unique=("a", "b"),
     on_complete="shop.report",
 )
+
+
+IN_THE_ROW = {
+    "queue": "letters",
+    "priority": 8,
+    "max_attempts": 10,
+    "backoff": quartic,
+    "timeout": timedelta(seconds=2),
+    "delivery": Delivery.AT_MOST_ONCE,
+    "concurrency": 4,
+    "atomic": False,
+    "expires_in": timedelta(hours=3),
+    "max_crashes": 5,
+    "sensitive": frozenset({"token"}),
+    "unique": ("a",),
+    "unique_until": "started",
+    "on_complete": "shop.bill",
+}
+COLUMNS = {
+    "delivery": ("delivery", "max_attempts"),
+    "unique": ("unique_by", "unique_rule"),
+    "unique_until": ("unique_rule",),
+}
+# What whoever enqueues or runs a job needs the code for.
+OF_THE_PROCESS = {
+    "retry_for",
+    "permanent",
+    "takes_context",
+    "on_duplicate",
+    "capture",
+    "middleware",
+}
 
 
 def declared(name: str = "shop.send", policy: Policy = FULL) -> Declaration:
@@ -116,6 +150,26 @@ def test_whatever_changed_in_the_code_is_written_to_that_row_only(
     again = JobType.objects.get(name="shop.send")
     job_types.declare(own, [declared(policy=policy)])
     assert stamps()["shop.send"] == again.declared_at
+
+
+def test_each_option_of_a_job_type_is_in_its_row_or_of_the_process_alone() -> None:
+    assert {*IN_THE_ROW} | OF_THE_PROCESS == {*OF_TYPE}
+    assert not {*IN_THE_ROW} & OF_THE_PROCESS
+
+
+@pytest.mark.parametrize("option", IN_THE_ROW)
+def test_each_option_in_the_row_is_written_when_the_code_changes_it(
+    own: OwnConnection, option: str
+) -> None:
+    job_types.declare(own, [declared()])
+    before = JobType.objects.filter(name="shop.send").values().get()
+
+    changed = replace(FULL, **{option: IN_THE_ROW[option]})
+    job_types.declare(own, [declared(policy=changed)])
+
+    after = JobType.objects.filter(name="shop.send").values().get()
+    differs = {column for column in after if after[column] != before[column]}
+    assert differs == {"declared_at", *COLUMNS.get(option, (option,))}
 
 
 def test_what_operators_say_is_never_touched_by_the_code(own: OwnConnection) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from django_jobqueue.domain import unique_keys
 from django_jobqueue.domain.arguments import Parameters
-from django_jobqueue.domain.policy import policy_of
+from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import insert_unique

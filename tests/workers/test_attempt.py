@@ -15,7 +15,7 @@ import pytest
 from django_jobqueue import Cancel, Context, Snooze
 from django_jobqueue.domain.arguments import Parameters
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.domain.policy import policy_of
+from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.retry_decision import MOST_GIVEN_BACK, StopReason, Verb
 from django_jobqueue.domain.states import AttemptEnd
