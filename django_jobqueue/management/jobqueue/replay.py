@@ -13,7 +13,7 @@ from django.db.models.expressions import RawSQL
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import ArchivedStatus
+from django_jobqueue.domain.states import ArchivedStatus, ReplayExpiry
 from django_jobqueue.exceptions import (
     JobNotFound,
     NotReplayable,
@@ -120,7 +120,7 @@ def _add_how(group: Group) -> None:
     group.add_argument(
         "--expires",
         choices=list(EXPIRIES),
-        default="keep",
+        default=ReplayExpiry.KEEP.value,
         help="keep copies the moment, so that an expired job expires again; same "
         "gives the same time to live from now; none is never (default: keep).",
     )

@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.states import ReplayExpiry
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
@@ -23,7 +24,11 @@ from django_jobqueue.models import ArchivedJob
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
 
-EXPIRIES: Final = {"keep": "keep", "same": "same", "none": None}
+EXPIRIES: Final = {
+    ReplayExpiry.KEEP.value: ReplayExpiry.KEEP,
+    ReplayExpiry.SAME.value: ReplayExpiry.SAME,
+    ReplayExpiry.NEVER.value: None,
+}
 COLUMNS: Final = (
     Column("Job"),
     Column("Job type", least=12, cut="start"),
@@ -108,7 +113,7 @@ class Replaying:
             self._console.warn(
                 f"{more} cannot be replayed, because the job type is gone."
             )
-        if self._options["expires"] == "keep":
+        if self._options["expires"] == ReplayExpiry.KEEP:
             past = self._jobs.filter(expires_at__lte=self._now)
             expired = past[: self._limit].count()
             if expired:
