@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Final
 
 from django.db.models import TextChoices
@@ -29,6 +30,23 @@ class Delivery(TextChoices):
 
     AT_LEAST_ONCE = "at_least_once", _("at least once")
     AT_MOST_ONCE = "at_most_once", _("at most once")
+
+
+class ReplayExpiry(StrEnum):
+    """When a replayed job expires."""
+
+    SAME = "same"  # the same time to live, from when the new job is due
+    KEEP = "keep"  # the old moment: a job that expired expires again
+    NEVER = "none"
+    NEW = "new"  # a moment that is given; not in a bulk operation
+
+
+class SkipReplayed(StrEnum):
+    """Which jobs a replay leaves out, because they were replayed before."""
+
+    ANY = "any"
+    SUCCEEDED = "succeeded"  # only those whose replay succeeded
+    NONE = "none"
 
 
 class AttemptEnd(TextChoices):

@@ -17,7 +17,12 @@ from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id, new_id
 from django_jobqueue.domain.policy import WHO_LENGTH
-from django_jobqueue.domain.states import BulkKind, BulkState
+from django_jobqueue.domain.states import (
+    BulkKind,
+    BulkState,
+    ReplayExpiry,
+    SkipReplayed,
+)
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations import bulk_counting, groups
@@ -39,8 +44,7 @@ TABLES: Final = {
     BulkKind.RUN_NOW: Table.QUEUED,
     BulkKind.RESCHEDULE: Table.QUEUED,
 }
-EXPIRIES: Final = ("same", "keep", "none")
-SKIPS: Final = ("any", "succeeded", "none")  # what is left out as replayed already
+EXPIRIES: Final = (ReplayExpiry.SAME, ReplayExpiry.KEEP, ReplayExpiry.NEVER)
 COUNTING_PRIORITY: Final = 50
 UNDOABLE: Final = (
     BulkState.PAUSED,
@@ -302,8 +306,10 @@ def _checked(options: Options, per_minute: int | None) -> Options:
     options = replace(options, run_after=run_after)
     if options.expiry not in EXPIRIES:
         raise InvalidArguments(f"expiry must be one of {', '.join(EXPIRIES)}.")
-    if options.skip_replayed not in SKIPS:
-        raise InvalidArguments(f"skip_replayed must be one of {', '.join(SKIPS)}.")
+    if options.skip_replayed not in tuple(SkipReplayed):
+        raise InvalidArguments(
+            f"skip_replayed must be one of {', '.join(SkipReplayed)}."
+        )
     if per_minute is not None and not 1 <= per_minute <= GREATEST:
         raise InvalidArguments("per_minute must be a whole number of at least 1.")
     return options

@@ -11,6 +11,7 @@ from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.states import ReplayExpiry
 from django_jobqueue.enqueueing.options import expires_first
 from django_jobqueue.exceptions import (
     InvalidArguments,
@@ -38,7 +39,7 @@ def replay(
     id: UUID | str,
     *,
     run_after: datetime | None = None,
-    expires: str | datetime | None = "keep",
+    expires: str | datetime | None = ReplayExpiry.KEEP,
     queue: str | None = None,
     priority: int | None = None,
     max_attempts: int | None = None,
@@ -71,7 +72,7 @@ def replay_many(
     ids: Ids,
     *,
     run_after: datetime | None = None,
-    expires: str | datetime | None = "keep",
+    expires: str | datetime | None = ReplayExpiry.KEEP,
     queue: str | None = None,
     priority: int | None = None,
     max_attempts: int | None = None,
@@ -116,11 +117,13 @@ def _how(
     )
 
 
-def _expiry(expires: str | datetime | None) -> tuple[str, datetime | None]:
+def _expiry(expires: str | datetime | None) -> tuple[ReplayExpiry, datetime | None]:
     if isinstance(expires, datetime):
-        return "new", checked_moment("expires", expires)
-    if expires in ("keep", "same", None):
-        return expires or "none", None
+        return ReplayExpiry.NEW, checked_moment("expires", expires)
+    if expires is None:
+        return ReplayExpiry.NEVER, None
+    if expires in (ReplayExpiry.KEEP, ReplayExpiry.SAME):
+        return ReplayExpiry(expires), None
     raise InvalidArguments(
         f"expires must be 'keep', 'same', None or a datetime, not {expires!r}."
     )

@@ -288,6 +288,27 @@ def test_matching_jobs_whose_type_is_gone_are_counted_apart() -> None:
     assert said.err == "2 more jobs cannot be replayed, because the job type is gone.\n"
 
 
+def test_a_filter_leaves_out_jobs_of_at_most_once_types_unless_they_are_wanted() -> (
+    None
+):
+    (once,) = make_archived(job_type_id="tests.sample.write_once")
+    (other,) = make_archived()
+    said = jobqueue("replay", "--status", "failed")
+    assert replayed() == [other]
+    left_out = "1 job was left out: of an at-most-once type; "
+    assert said.err == f"{left_out}--at-most-once takes them, too.\n"
+    said = jobqueue("replay", "--status", "failed")
+    assert "Of those that match, 1 job was replayed before" in said.err
+    jobqueue("replay", "--status", "failed", "--at-most-once")
+    assert replayed() == [other, once]
+
+
+def test_by_id_a_job_of_an_at_most_once_type_is_replayed() -> None:
+    (once,) = make_archived(job_type_id="tests.sample.write_once")
+    jobqueue("replay", str(once))
+    assert replayed() == [once]
+
+
 def test_an_unknown_type_is_answered_with_the_nearest() -> None:
     assert "Did you mean 'tests.sample.add'" in refusal("--type", "tests.sample.addd")
 
@@ -323,7 +344,7 @@ def test_a_job_type_s_own_row_is_enough() -> None:
         ),
         (
             [str(uuid4()), "--limit", "3"],
-            "--limit and --again go with a filter, not with ids.",
+            "--limit, --again and --at-most-once go with a filter, not with ids.",
         ),
         (["7"], "'7' is no job id; it must be a UUID."),
         (["--status", "fialed"], "argument --status: invalid choice: 'fialed'"),

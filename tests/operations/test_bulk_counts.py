@@ -14,6 +14,7 @@ from django.utils import timezone
 from django_jobqueue import InvalidArguments, operations
 from django_jobqueue.admin.jobs.replay import replayed
 from django_jobqueue.domain.ids import new_id
+from django_jobqueue.domain.states import SkipReplayed
 from django_jobqueue.models import (
     ArchivedJob,
     BulkOperation,
@@ -103,7 +104,7 @@ def one_of_each() -> list[tuple[str, Selection, dict[str, Any]]]:
     replays = [
         ("replay", chosen, {"skip_replayed": skip, "skip_at_most_once": once})
         for chosen in (ALL, FAILED)
-        for skip in bulk.SKIPS
+        for skip in tuple(SkipReplayed)
         for once in (True, False)
     ]
     moved = {"priority": 9}

@@ -16,7 +16,7 @@ from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.fields import PriorityField, QueueField
 from django_jobqueue.admin.parts.moments import MomentField
 from django_jobqueue.conf import GREATEST
-from django_jobqueue.domain.states import BulkKind
+from django_jobqueue.domain.states import BulkKind, ReplayExpiry, SkipReplayed
 from django_jobqueue.store.bulk.counts import Counted
 from django_jobqueue.store.bulk.operation_rows import Operation, Options
 from django_jobqueue.text import numbers
@@ -182,18 +182,18 @@ class ReplayAllForm(BulkForm):
         required=False,
         widget=forms.RadioSelect,
         choices=[
-            ("same", _("the same time to live, from now")),
-            ("keep", _("the old moment: a job that expired expires again")),
-            ("none", _("never")),
+            (ReplayExpiry.SAME, _("the same time to live, from now")),
+            (ReplayExpiry.KEEP, _("the old moment: a job that expired expires again")),
+            (ReplayExpiry.NEVER, _("never")),
         ],
     )
     skip_replayed = forms.ChoiceField(
         label=_("Replayed already"),
         required=False,
         choices=[
-            ("any", _("leave them out")),
-            ("succeeded", _("leave out those whose replay succeeded")),
-            ("none", _("replay them again")),
+            (SkipReplayed.ANY, _("leave them out")),
+            (SkipReplayed.SUCCEEDED, _("leave out those whose replay succeeded")),
+            (SkipReplayed.NONE, _("replay them again")),
         ],
     )
     skip_at_most_once = forms.BooleanField(

@@ -18,7 +18,12 @@ from django_jobqueue.admin.bulk.bulk_draft import SKIPPED
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.admin.workers.fleet import fleet
-from django_jobqueue.domain.states import BulkKind, BulkState
+from django_jobqueue.domain.states import (
+    BulkKind,
+    BulkState,
+    ReplayExpiry,
+    SkipReplayed,
+)
 from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from django_jobqueue.search.selection import Selection, SelectionError
 from django_jobqueue.store.bulk.chunk import UNCONFIRMED
@@ -204,15 +209,15 @@ def how_text(operation: BulkOperation) -> str:
     return " · ".join(texts)
 
 
-_EXPIRY: Final = {
-    "same": _("same time to live"),
-    "keep": _("expiry kept"),
-    "none": _("no expiry"),
+_EXPIRY: Final[dict[str, Any]] = {
+    ReplayExpiry.SAME: _("same time to live"),
+    ReplayExpiry.KEEP: _("expiry kept"),
+    ReplayExpiry.NEVER: _("no expiry"),
 }
-_SKIPS: Final = {
-    "any": _("those replayed already left out"),
-    "succeeded": _("those whose replay succeeded left out"),
-    "none": _("those replayed already, too"),
+_SKIPS: Final[dict[str, Any]] = {
+    SkipReplayed.ANY: _("those replayed already left out"),
+    SkipReplayed.SUCCEEDED: _("those whose replay succeeded left out"),
+    SkipReplayed.NONE: _("those replayed already, too"),
 }
 
 

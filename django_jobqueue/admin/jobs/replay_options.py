@@ -12,12 +12,13 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.fields import PriorityField, QueueField
 from django_jobqueue.admin.parts.moments import MomentField, MomentsForm
+from django_jobqueue.domain.states import ReplayExpiry
 
 EXPIRIES: Final = [
-    ("same", _("the same time to live, from when it is due")),
-    ("keep", _("the old moment: a job that expired expires again")),
-    ("none", _("never")),
-    ("new", _("the moment below")),
+    (ReplayExpiry.SAME, _("the same time to live, from when it is due")),
+    (ReplayExpiry.KEEP, _("the old moment: a job that expired expires again")),
+    (ReplayExpiry.NEVER, _("never")),
+    (ReplayExpiry.NEW, _("the moment below")),
 ]
 
 
@@ -40,7 +41,7 @@ class ReplayOptions(MomentsForm):
     expiry = forms.ChoiceField(
         label=_("Expiry"),
         required=False,
-        initial="same",
+        initial=ReplayExpiry.SAME,
         widget=forms.RadioSelect,
         choices=EXPIRIES,
     )
@@ -66,23 +67,32 @@ class ReplayOptions(MomentsForm):
         assert isinstance(expiry, forms.ChoiceField)
         if not had_one:
             expiry.choices = [
-                choice for choice in EXPIRIES if choice[0] in ("none", "new")
+                choice
+                for choice in EXPIRIES
+                if choice[0] in (ReplayExpiry.NEVER, ReplayExpiry.NEW)
             ]
-            expiry.initial = "none"
+            expiry.initial = ReplayExpiry.NEVER
 
     def clean(self) -> dict[str, Any]:
         """The choice of a new moment needs one."""
         said = super().clean()
         expires_at = said.get("expires_at")
-        if said.get("expiry") == "new" and "expires_at" in said and expires_at is None:
+        if (
+            said.get("expiry") == ReplayExpiry.NEW
+            and "expires_at" in said
+            and expires_at is None
+        ):
             self.add_error("expires_at", gettext("Say when."))
         return said
 
 
 def options_of(said: dict[str, Any]) -> dict[str, Any]:
     """What ``operations.replay`` is called with for these choices."""
-    expiry = said.get("expiry") or "same"
-    expires = {"none": None, "new": said.get("expires_at")}.get(expiry, expiry)
+    expiry = said.get("expiry") or ReplayExpiry.SAME
+    expires = {
+        ReplayExpiry.NEVER: None,
+        ReplayExpiry.NEW: said.get("expires_at"),
+    }.get(expiry, expiry)
     return {
         "run_after": said.get("run_after"),
         "expires": expires,

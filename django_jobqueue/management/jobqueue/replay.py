@@ -13,7 +13,7 @@ from django.db.models.expressions import RawSQL
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import ArchivedStatus
+from django_jobqueue.domain.states import ArchivedStatus, ReplayExpiry
 from django_jobqueue.exceptions import (
     JobNotFound,
     NotReplayable,
@@ -51,8 +51,9 @@ attempts, that remembers the old one; the archive is not changed.
 
 By id, it prints which job became which. By filter, it takes the failed jobs
 that match, the oldest first, and not those that were replayed before (see
---status and --again); so it can be interrupted and started again. It goes in
-chunks of {BATCH:,}, each a transaction of its own."""
+--status and --again), nor those of at-most-once types (see --at-most-once); so
+it can be interrupted and started again. It goes in chunks of {BATCH:,}, each a
+transaction of its own."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add what is to be replayed, and how."""
@@ -63,8 +64,10 @@ chunks of {BATCH:,}, each a transaction of its own."""
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Replay them, or show what it would be."""
         ids, filters = bulk.ids_or_filter(options, FILTERS)
-        if ids and (options["limit"] or options["again"]):
-            raise CommandError("--limit and --again go with a filter, not with ids.")
+        if ids and (options["limit"] or options["again"] or options["at_most_once"]):
+            raise CommandError(
+                "--limit, --again and --at-most-once go with a filter, not with ids."
+            )
         if options["queue"] is not None:
             warn_of_unknown(console, [options["queue"]])
         now = database_now()
@@ -78,7 +81,8 @@ chunks of {BATCH:,}, each a transaction of its own."""
         else:
             replaying.go()
         if filters and not replaying.total and not options["again"]:
-            _say_of_earlier(console, _matching(filters, True, now).count())
+            fresh = _matching(filters, False, now).count()
+            _say_of_earlier(console, _matching(filters, True, now).count() - fresh)
         bulk.refuse(_why_not(id) for id in ids if id not in replaying.named)
 
 
@@ -114,13 +118,18 @@ def _add_filter(group: Group) -> None:
     group.add_argument(
         "--again", action="store_true", help="Also jobs that were replayed before."
     )
+    group.add_argument(
+        "--at-most-once",
+        action="store_true",
+        help="Also jobs of at-most-once types, which may have run.",
+    )
 
 
 def _add_how(group: Group) -> None:
     group.add_argument(
         "--expires",
         choices=list(EXPIRIES),
-        default="keep",
+        default=ReplayExpiry.KEEP.value,
         help="keep copies the moment, so that an expired job expires again; same "
         "gives the same time to live from now; none is never (default: keep).",
     )

@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.states import Delivery, ReplayExpiry
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
@@ -19,11 +20,15 @@ from django_jobqueue.management.jobqueue.progress import Progress
 from django_jobqueue.management.jobqueue.subcommand import by
 from django_jobqueue.management.jobqueue.table import Column
 from django_jobqueue.management.jobqueue.times import moment, span
-from django_jobqueue.models import ArchivedJob
+from django_jobqueue.models import ArchivedJob, JobType
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
 
-EXPIRIES: Final = {"keep": "keep", "same": "same", "none": None}
+EXPIRIES: Final = {
+    ReplayExpiry.KEEP.value: ReplayExpiry.KEEP,
+    ReplayExpiry.SAME.value: ReplayExpiry.SAME,
+    ReplayExpiry.NEVER.value: None,
+}
 COLUMNS: Final = (
     Column("Job"),
     Column("Job type", least=12, cut="start"),
@@ -48,8 +53,11 @@ class Replaying:
         self._options = options
         self._now = now
         self._run_after = when and moment("--run-after", when, now=now)
-        self._jobs = jobs.filter(job_type__in=known).order_by("finished_at", "pk")
+        once = [] if options["ids"] or options["at_most_once"] else _at_most_once()
+        replayable = jobs.filter(job_type__in=known)
+        self._jobs = replayable.exclude(job_type__in=once).order_by("finished_at", "pk")
         self._without_type = jobs.exclude(job_type__in=known).count()
+        self._left_out = replayable.filter(job_type__in=once).count()
         self._limit: int | None = options["limit"]
         self.total = self._jobs[: self._limit].count()
         self._done = 0
@@ -108,7 +116,12 @@ class Replaying:
             self._console.warn(
                 f"{more} cannot be replayed, because the job type is gone."
             )
-        if self._options["expires"] == "keep":
+        if self._left_out:
+            were = bulk.were(self._left_out, "left out")
+            self._console.warn(
+                f"{were}: of an at-most-once type; --at-most-once takes them, too."
+            )
+        if self._options["expires"] == ReplayExpiry.KEEP:
             past = self._jobs.filter(expires_at__lte=self._now)
             expired = past[: self._limit].count()
             if expired:
@@ -116,6 +129,14 @@ class Replaying:
                     f"{counted(expired, 'job')} will expire again at once; say "
                     "--expires same or --expires none if that is not wanted."
                 )
+
+
+def _at_most_once() -> list[str]:
+    """The names of the job types whose jobs are never started twice."""
+    types = JobType.objects.using(conf.database)
+    return list(
+        types.filter(delivery=Delivery.AT_MOST_ONCE).values_list("pk", flat=True)
+    )
 
 
 def _chunks(jobs: QuerySet[ArchivedJob], limit: int | None) -> Iterator[list[UUID]]:

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.domain.states import BulkKind, BulkState
+from django_jobqueue.domain.states import BulkKind, BulkState, SkipReplayed
 from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.bulk.operation_rows import Operation
 from django_jobqueue.store.bulk.skips import skip_reason, traits_of
@@ -99,7 +99,7 @@ def _sifted(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
         return [], Counter()
     match operation.kind:
         case BulkKind.REPLAY:
-            if operation.options.skip_replayed != "none":
+            if operation.options.skip_replayed != SkipReplayed.NONE:
                 db.fetch(ONE_REPLAY_AT_A_TIME)
             return _judged(db, operation, ids)
         case BulkKind.PRUNE:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.domain.states import BulkState
+from django_jobqueue.domain.states import BulkState, ReplayExpiry, SkipReplayed
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.counts import Counted
 from django_jobqueue.store.connection import Database
@@ -99,8 +99,8 @@ class Options:
     queue: str | None = None  # replay, reschedule; None keeps it
     priority: int | None = None
     run_after: datetime | None = None
-    expiry: str = "same"  # of a replay: same, keep or none
-    skip_replayed: str = "any"  # any, succeeded (only if a replay was), none
+    expiry: str = ReplayExpiry.SAME  # of a replay: same, keep or none
+    skip_replayed: str = SkipReplayed.ANY
     skip_at_most_once: bool = True
     undo_of: UUID | None = None  # the operation whose jobs are cancelled
     resolves: UUID | None = None  # the failure group that its start resolves

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.domain.states import BulkKind, QueuedStatus
+from django_jobqueue.domain.states import BulkKind, QueuedStatus, SkipReplayed
 from django_jobqueue.search.selection import Table
 from django_jobqueue.store.already_replayed import REPLAYS
 from django_jobqueue.store.bulk.counts import Counted, Traits
@@ -47,7 +47,10 @@ SELECT id, created_at, job_type, status
  WHERE id = ANY (%(ids)s::uuid[])
 """
 _STATEMENTS: Final = {BulkKind.REPLAY: REPLAYED, BulkKind.PRUNE: PRUNED}
-_REPLAYED: Final = {"any": "replayed", "succeeded": "replay_succeeded"}
+_REPLAYED: Final[dict[str, str]] = {
+    SkipReplayed.ANY: "replayed",
+    SkipReplayed.SUCCEEDED: "replay_succeeded",
+}
 
 
 def traits_of(db: Database, operation: Operation, ids: Sequence[UUID]) -> list[Traits]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from django_jobqueue.domain.states import ReplayExpiry
 from django_jobqueue.store.connection import Database
 
 # Only inserts, so it is easy to undo; the old rows are not touched. A job whose type is
@@ -55,7 +56,7 @@ class Replay:
     data: str | None = None  # JSON text
     # keep: the old moment, so that an expired job expires again; same: the same time to
     # live, from now; none: never; new: expires_at.
-    expiry: str = "keep"
+    expiry: str = ReplayExpiry.KEEP
     expires_at: datetime | None = None
     by: str | None = None
     bulk_operation_id: UUID | None = None
