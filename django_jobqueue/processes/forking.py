@@ -81,8 +81,7 @@ def settle_in(parent: int) -> None:
     all, to the supervisor. It has a session of its own, so that whatever its handlers
     start can be killed with it.
     """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _die_with_parent()
     if os.getppid() != parent:  # it died before that
         os._exit(ORPHANED)
     os.setsid()
@@ -95,6 +94,13 @@ def settle_in(parent: int) -> None:
     # The thread of asgiref's executor was left behind; whoever hands it something, such
     # as asyncio.run() with the ORM in a sync handler, would wait for ever.
     SyncToAsync.single_thread_executor = ThreadPoolExecutor(max_workers=1)
+
+
+def _die_with_parent() -> None:
+    """Have the kernel kill this process when its parent dies. A program that a thread
+    puts in its place is killed only if that thread has said so, too."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def flush_output() -> None:
@@ -120,6 +126,8 @@ def guard_this_thread(loop: asyncio.AbstractEventLoop | None = None) -> None:
     global _forked_in
     if _forked_in == threading.get_ident():
         _forked_in = None
+    if _is_worker_process and not _thread.is_guarded:
+        _die_with_parent()
     _thread.is_guarded = True
     _thread.loop = loop
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from django_jobqueue.models import QueuedJob
 from tests.conftest import RunWorkers, archived, eventually
 from tests.crashes.test_kills import all_archived, starts
 from tests.sample import jobs
+from tests.sample.jobs import is_running
 
 pytestmark = pytest.mark.processes
 
@@ -83,9 +85,21 @@ def test_a_handler_that_puts_another_program_in_its_place_is_a_crash(
     (pid,) = run.started()
     jobs.run_another_program.enqueue(journal)
 
-    def has_crashed() -> bool:
-        return QueuedJob.objects.filter(crashes__gte=1).exists()
-
-    eventually(has_crashed, within=30, what=run.output)
+    eventually(lambda: archived(status="failed"), within=30, what=run.output)
+    assert archived()[0].crashes == 1
     assert pid not in run.workers()
     assert "put another program in its place" in run.output
+
+
+def test_a_program_in_the_place_of_a_worker_dies_with_the_supervisor(
+    runworkers: Run, journal: str
+) -> None:
+    """It was put there by a thread, and the kernel asks each thread."""
+    run = runworkers(*PATIENT)
+    (pid,) = run.started()
+    run.signal(signal.SIGSTOP)  # so that it does not see the program first
+    jobs.run_another_program.enqueue(journal)
+    command = Path(f"/proc/{pid}/cmdline")
+    eventually(lambda: b"sleep" in command.read_bytes(), within=30)
+    run.signal(signal.SIGKILL)
+    eventually(lambda: not is_running(pid), what="the program to die")

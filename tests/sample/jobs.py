@@ -674,7 +674,7 @@ async def afail(journal: str) -> None:
     raise ValueError("no such order")
 
 
-@job(timeout=None, max_attempts=1)
+@job(timeout=None, max_attempts=1, max_crashes=1)
 def run_another_program(journal: str) -> None:
     """Put another program in the place of this one."""
     note(journal, "start", "program")
