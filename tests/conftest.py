@@ -49,6 +49,24 @@ def _successes_are_logged_by_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "shows_successes", False)
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Before the database is dropped, the connections of killed processes end, for which
+    a busy server takes its time."""
+    yield
+    with django_db_blocker.unblock():
+        eventually(lambda: not _other_sessions(), what="no other sessions")
+
+
+def _other_sessions() -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+        return cursor.fetchall()
+
+
 def pytest_xdist_auto_num_workers() -> int:
     """Two for each core: half the time tests wait for the database and processes."""
     return 2 * (os.cpu_count() or 1)

@@ -158,6 +158,10 @@ def trial(
     request: pytest.FixtureRequest, runworkers: Callable[..., RunWorkers], journal: str
 ) -> Iterator[Trial]:
     made = Trial(request.param, runworkers, journal)
+    for kind in made.kinds:  # before a worker that does not listen reads them
+        operations.override(
+            getattr(paths, f"{kind}act_overridden").name, max_attempts=1
+        )
     if not made.drains:
         made.start().started(int(made.row["processes"]))
     yield made
@@ -221,10 +225,6 @@ def never_at_once(trial: Trial, words: set[str]) -> bool:
 
 
 def test_jobs_of_all_sorts_end_as_they_should(trial: Trial) -> None:
-    for kind in trial.kinds:
-        operations.override(
-            getattr(paths, f"{kind}act_overridden").name, max_attempts=1
-        )
     to_cancel = enqueue_all_sorts(trial)
     if "" in trial.kinds:
         enqueue_for_threads(trial)
