@@ -51,7 +51,7 @@ def _successes_are_logged_by_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """Before the database is dropped, the connections of killed processes end, for which
+    """The database is dropped once the connections of killed processes ended, for which
     a busy server takes its time."""
     yield
     with django_db_blocker.unblock():
