@@ -4,7 +4,6 @@ touched here."""
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import logging
 import threading
 import time
@@ -34,6 +33,7 @@ from django_jobqueue.execution.attempt_outcome import (
     unwanted,
 )
 from django_jobqueue.execution.attempt_signals import atell, tell
+from django_jobqueue.execution.interruption import raise_in, settle
 from django_jobqueue.execution.middleware_chain import chain_of
 from django_jobqueue.processes.forking import end_if_forked
 from django_jobqueue.store.queue.finish import Finished
@@ -41,8 +41,6 @@ from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import Secrets, secrets_in
 
 logger = logging.getLogger(__name__)
-
-_raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
 
 def _ignore(what: object) -> None:
@@ -178,7 +176,7 @@ class Attempt:
                 self.task.get_loop().call_soon_threadsafe(_cancel, self)
             elif self.thread is not None:
                 error = JobTimeout if why is StopReason.TIME_OUT else Cancel
-                _raise_in(ctypes.c_ulong(self.thread), ctypes.py_object(error))
+                raise_in(self.thread, error)
             return True
 
     def leave(self) -> None:
@@ -186,7 +184,7 @@ class Attempt:
         with self._lock:
             self.over = True
             if self.asked is not StopReason.NOTHING and self.thread is not None:
-                _raise_in(ctypes.c_ulong(self.thread), None)
+                settle(self.thread)
         before, self._before = self._before, None
         if before is not None:
             running.reset(before)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -325,6 +328,35 @@ def test_an_interruption_never_reaches_what_the_thread_does_next() -> None:
     thread.join()
     assert strays == []
     assert outcomes <= {Verb.SUCCEED, Verb.RETRY}
+
+
+PROFILED = """
+import signal, sys, threading
+signal.alarm(20)  # kills a process that spins inside of CPython
+import django
+django.setup()
+from django_jobqueue.domain.retry_decision import StopReason
+from tests.workers.test_attempt import attempt_of, run
+attempt = attempt_of(lambda: attempt.interrupt(StopReason.TIME_OUT), timeout=1.0)
+print(run(attempt).outcome.verb)
+sys.setprofile(lambda frame, event, argument: None)
+attempt_of(lambda: None)
+"""
+
+
+def test_an_interruption_leaves_nothing_for_the_interpreter_to_look_for() -> None:
+    """A profiler of 3.11 would hang, and 3.12 would be slow from then on."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROFILED],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "DJANGO_SETTINGS_MODULE": "tests.static_settings",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, "Verb.RETRY\n"), done.stderr
 
 
 class InterruptedLate(Attempt):
