@@ -67,7 +67,7 @@ intersphinx_mapping = {
 }
 
 copybutton_prompt_text = "$ "  # of a terminal: only what is typed is copied
-copybutton_exclude = ".linenos, .gp, .go"
+copybutton_line_continuation_character = "\\"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
