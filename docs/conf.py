@@ -59,8 +59,8 @@ html_show_sourcelink = False
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
 
-# The names that these pages link to are in files of this repository, so a build needs no
-# network. To link to another name, add a line to the file: name, type, page.
+# The names that these pages link to are in files of this repository, so that a build
+# needs no network. To link to another name, add a line to the file: name, type, page.
 intersphinx_mapping = {
     "python": ("https://docs.python.org/3", "inventories/python.txt"),
     "django": ("https://docs.djangoproject.com/en/stable", "inventories/django.txt"),
