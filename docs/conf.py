@@ -41,8 +41,14 @@ author = "The django_jobqueue maintainers"
 copyright = f"2026, {author}"
 version = release = __version__
 
-extensions = ["sphinx.ext.autodoc", "myst_parser", "jobqueue_docs"]
-exclude_patterns = ["_build", "_ext", "_static"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
+    "sphinx_copybutton",
+    "myst_parser",
+    "jobqueue_docs",
+]
+exclude_patterns = ["_build", "_ext", "_static", "inventories"]
 html_theme = "furo"
 html_title = "django_jobqueue"
 html_static_path = ["_static"]
@@ -52,6 +58,16 @@ html_show_sourcelink = False
 
 myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 3
+
+# The names that these pages link to are in files of this repository, so that a build
+# needs no network. To link to another name, add a line to the file: name, type, page.
+intersphinx_mapping = {
+    "python": ("https://docs.python.org/3", "inventories/python.txt"),
+    "django": ("https://docs.djangoproject.com/en/stable", "inventories/django.txt"),
+}
+
+copybutton_prompt_text = "$ "  # of a terminal: only what is typed is copied
+copybutton_line_continuation_character = "\\"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import pkgutil
 import re
 import tomllib
 from typing import Any
@@ -72,6 +74,17 @@ def test_whoever_builds_the_documentation_has_what_it_imports() -> None:
     for name in ("docs", "test"):
         markers = [line.partition(";")[2] for line in extras[name] if BACKPORT in line]
         assert markers == [" python_version < '3.12'"], name
+
+
+@pytest.mark.parametrize("name", ["python", "django"])
+def test_the_names_that_pages_link_to_elsewhere_exist(name: str) -> None:
+    inventory = ROOT / "docs" / "inventories" / f"{name}.txt"
+    lines = inventory.read_text().splitlines()
+    assert lines[0] == "# Sphinx inventory version 1"
+    for line in lines[3:]:
+        linked, _kind, page = line.split()
+        assert hasattr(builtins, linked) or pkgutil.resolve_name(linked), line
+        assert page.endswith((".html", "/")), line
 
 
 def test_every_check_is_described() -> None:
