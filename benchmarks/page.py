@@ -15,10 +15,12 @@ from benchmarks.soak.page import section
 from benchmarks.systems import ALL, OURS
 from benchmarks.tables import (
     NOTHING,
-    SAME,
     in_words,
     line,
+    ours_alone,
+    overview,
     prose,
+    rounds_apart,
     table,
     times_better,
     took_part,
@@ -33,15 +35,15 @@ UNEXPLAINED: Final = "Why is not known."
 def page(results: Results) -> str:
     """The whole page."""
     return Template(TEMPLATE.read_text()).substitute(
-        aims=_aims(results),
-        reasons=_list(_reasons(results)),
+        aims=_reached(results),
+        missed=_list(_missed(results)),
+        apart=f"{100 * rounds_apart(results):.0f}",
         in_short=_in_short(results),
-        not_first=_list(_not_first(results)),
         questions="\n\n".join(_section(q, results) for q in QUESTIONS),
         left_out=_list(_left_out(results)),
         made_with=_made_with(results),
-        settings="\n\n".join(
-            prose(f"**{system.name}:** {system.settings} It keeps {system.keeps}.")
+        settings=_list(
+            f"**{system.name}:** {system.settings} It keeps {system.keeps}."
             for system in ALL
         ),
         soak=section(),
@@ -64,11 +66,12 @@ def tables(results: Results) -> str:
 
 def _section(question: Question, results: Results) -> str:
     parts = [f"## {question.title}", prose(question.asked)]
-    tables = [(case, table(question, case, results)) for case in question.cases]
-    measured = [(case, rows) for case, rows in tables if rows]
-    for case, rows in measured:
-        parts += [f"### {case.title}", "\n".join(rows)]
-    if not measured:
+    rows, alone = overview(question, results), ours_alone(question, results)
+    if rows:
+        parts.append("\n".join(rows))
+    if alone:
+        parts.append(prose(alone))
+    if not rows and not alone:
         parts.append(NOT_MEASURED)
     return "\n\n".join([*parts, prose(question.why)])
 
@@ -99,10 +102,20 @@ def _verdict(aim: Aim, figure: float | None) -> tuple[str, str]:
     return number(figure), "reached" if aim.is_reached(figure) else "**not reached**"
 
 
-def _reasons(results: Results) -> list[str]:
-    """Why what is not reached is not."""
+def _reached(results: Results) -> str:
+    """How many aims were reached."""
+    figures = [(aim, figure) for _, aim, figure in _measured(results)]
+    reached = sum(f is not None and aim.is_reached(f) for aim, f in figures)
+    unknown = sum(figure is None for _, figure in figures)
+    rest = f"; {unknown} were not measured" if unknown else ""
+    return f"{reached} of {len(figures)} targets were reached{rest}."
+
+
+def _missed(results: Results) -> list[str]:
+    """What was not reached, and why."""
     return [
-        f"*{question.title}. {aim.text}:* {aim.reason or UNEXPLAINED}"
+        f"**{question.title}. {aim.text}:** {number(figure)}. "
+        f"{aim.reason or UNEXPLAINED}"
         for question, aim, figure in _measured(results)
         if figure is not None and not aim.is_reached(figure)
     ]
@@ -124,17 +137,9 @@ def _in_short(results: Results) -> str:
                     for name in (OURS.name, best)
                 )
                 cells = (_what(question, case), ours, f"{theirs} ({best})")
-                rows.append(line((*cells, in_words(times[best]))))
+                verdict = in_words(times[best]).replace("worse", "**worse**")
+                rows.append(line((*cells, verdict)))
     return "\n".join(rows)
-
-
-def _not_first(results: Results) -> Iterator[str]:
-    for question in QUESTIONS:
-        for case in question.cases:
-            for name, times in _comparisons(question, case, results).items():
-                if times < 1 / SAME:
-                    better = f"{name} is {number(1 / times)} × better"
-                    yield f"{_what(question, case)}: {better}."
 
 
 def _left_out(results: Results) -> Iterator[str]:
@@ -171,8 +176,7 @@ def _made_with(results: Results) -> str:
         **{f"`{name}`": value for name, value in server.items()},
         "rounds": f"{results.rounds} at most",
     }
-    rows = [line(("", "")), line(("---", "---"))]
-    return "\n".join([*rows, *(line(fact) for fact in facts.items())])
+    return prose("; ".join(f"{name}: {value}" for name, value in facts.items()) + ".")
 
 
 def _list(items: Iterable[str]) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import fill
 from typing import Final
 
-from benchmarks.figures import Summary, number, spread
+from benchmarks.figures import Summary, number, percentile, spread
+from benchmarks.questions import QUESTIONS
 from benchmarks.questions.base import Better, Case, Question
 from benchmarks.results import Results
 from benchmarks.systems import OURS
@@ -48,6 +49,62 @@ def table(question: Question, case: Case, results: Results) -> list[str]:
     return [line(cells) for cells in (titles, rule, *rows)]
 
 
+def overview(question: Question, results: Results) -> list[str]:
+    """One table of what leads in each case that has several systems, by medians.
+
+    In brackets: how many times better we are than the system of the row.
+    """
+    shown = [
+        (case, key)
+        for case in question.cases
+        if len(case.systems) > 1 and table(question, case, results)
+        for key in (case.leads, *case.also)
+    ]
+    if not shown:
+        return []
+    systems = dict.fromkeys(
+        system for case, _ in shown for system in took_part(case, results)
+    )
+    rows = [
+        [s.name, *(_brief(question, case, s, key, results) for case, key in shown)]
+        for s in systems
+    ]
+    titles = ["", *(_heading(case, key) for case, key in shown)]
+    rule = ["---", *["---:"] * len(shown)]
+    return [
+        line(cells)
+        for cells in (titles, rule, *rows)
+        if any(cell != NOTHING for cell in cells[1:])
+    ]
+
+
+def ours_alone(question: Question, results: Results) -> str:
+    """The cases in which only we were measured, in words; empty if there are none."""
+    parts = []
+    for case in question.cases:
+        where = f"{question.name}/{case.name}"
+        found = results.median(where, OURS.name, case.leads)
+        if len(case.systems) == 1 and found is not None:
+            (title,) = (c.title for c in case.columns if c.key == case.leads)
+            parts.append(f"{case.title}: {number(found)} {title}.")
+    return " ".join(["Only django_jobqueue:", *parts]) if parts else ""
+
+
+def rounds_apart(results: Results) -> float:
+    """Of the figures that lead, nine in ten have rounds that are not farther apart
+    than this share of their median."""
+    found = []
+    for question in QUESTIONS:
+        for case in question.cases:
+            for system in took_part(case, results):
+                where = f"{question.name}/{case.name}"
+                summary = results.summary(where, system.name, case.leads)
+                if summary is not None and summary.median:
+                    apart = summary.highest - summary.lowest
+                    found.append(apart / summary.median)
+    return percentile(found, 90) if found else 0.0
+
+
 def took_part(case: Case, results: Results) -> list[System]:
     """The systems of the case that were measured."""
     seen = {entry.system for entry in results.entries}
@@ -74,6 +131,26 @@ def in_words(times: float) -> str:
     if 1 / SAME <= times <= SAME:
         return "about the same"
     return f"{number(times)} × better" if times >= 1 else f"{number(1 / times)} × worse"
+
+
+def _heading(case: Case, key: str) -> str:
+    (title,) = (column.title for column in case.columns if column.key == key)
+    return f"{case.title}: {title}" if key == case.leads else title
+
+
+def _brief(
+    question: Question, case: Case, system: System, key: str, results: Results
+) -> str:
+    """A median, and behind one that leads how many times better we are."""
+    where = f"{question.name}/{case.name}"
+    values = results.values(where, system.name, key)
+    median = results.median(where, system.name, key)
+    if median is None:
+        return case.never if values and values == [None] * len(values) else NOTHING
+    times = times_better(question, case, system, results)
+    if system is OURS or key != case.leads or times is None:
+        return number(median)
+    return f"{number(median)} ({number(times)}×)"
 
 
 def _row(

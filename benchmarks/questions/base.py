@@ -35,9 +35,9 @@ class Column:
 class Case:
     """One table: the same measurement of several systems.
 
-    ``leads`` is the key of the figure that tells who is first. Systems that hardly use
-    the machine are measured at once, by ``together``; all others one after the other,
-    by ``measure``.
+    ``leads`` is the key of the figure that tells who is first; the page shows it, and
+    those of ``also``. Systems that hardly use the machine are measured at once, by
+    ``together``; all others one after the other, by ``measure``.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Case:
     columns: Sequence[Column]
     leads: str
     better: Better
+    also: Sequence[str] = ()
     measure: Measure | None = None
     together: MeasureTogether | None = None
     most_rounds: int | None = None

@@ -103,18 +103,15 @@ QUESTION: Final = Question(
     name="crash",
     title="After a crash",
     asked=(
-        "Workers run as many long jobs as they can at once. In the first case the "
-        "process that runs them gets `kill -9`, and its supervisor lives; only "
-        "django_jobqueue has one. In the second case other workers, which stand for "
-        "another host, have room beside them, and all processes of the first ones "
-        "get `kill -9` at once. Measured from the kill until all jobs that were "
-        f"running have started again; it is watched for {PATIENCE:g} s. The settings "
-        "that decide about it are the defaults of each system."
+        "Workers run as many long jobs as they can. Either the process that runs them "
+        "is killed (`kill -9`), or all processes of the first workers are, while "
+        "others, as on another host, have room. Measured from the kill until all jobs "
+        f"run again, for at most {PATIENCE:g} s, with each system's default settings."
     ),
     cases=(
         Case(
             name="worker",
-            title="The worker process is killed",
+            title="Worker process killed",
             systems=(OURS,),
             columns=COLUMNS,
             leads="seconds",
@@ -123,7 +120,7 @@ QUESTION: Final = Question(
         ),
         Case(
             name="host",
-            title="All processes are killed, other workers are there",
+            title="All processes killed",
             systems=[system for system in ALL if system.sizes.crash],
             columns=COLUMNS,
             leads="seconds",
@@ -134,14 +131,12 @@ QUESTION: Final = Question(
         ),
     ),
     why=(
-        "Our supervisor sees its child die; of a host that is gone the others know "
-        f"by the lease, {LEASE} s by default, which each worker renews. pgqueuer "
-        "picks a job again whose heartbeat is 30 s old; chancy knows after 90 s, "
-        "django-ox by a lease of 300 s, pg-boss after 15 minutes, graphile-worker "
-        "after 4 hours. procrastinate leaves it to a periodic task that its user "
-        "writes. django-tasks-db has no way to tell: such tasks stay as they are. "
-        "celery acknowledges before it runs, so its jobs would be lost; it and "
-        "dramatiq are left out here."
+        f"Our supervisor sees its child die; other hosts notice by the lease, {LEASE} "
+        "s by default. pgqueuer repeats jobs without a heartbeat for 30 s; chancy "
+        "notices after 90 s, django-ox after 300 s, pg-boss after 15 minutes, "
+        "graphile-worker after 4 hours. procrastinate leaves it to its user, "
+        "django-tasks-db never notices, and celery, which acknowledges first, would "
+        "lose the jobs; it and dramatiq are left out."
     ),
     aims=(
         Aim(

@@ -113,13 +113,11 @@ QUESTION: Final = Question(
     title="Draining a backlog",
     asked=(
         "Jobs that do nothing are enqueued, then workers are started. Measured from "
-        "the first start of a handler until all jobs are recorded as finished; each "
-        "system keeps of them what it keeps by default. The tables are analysed when "
-        "the jobs are there; but in the third case they were analysed while they were "
-        "empty, as autovacuum leaves them before a burst. The handlers are sync where "
-        "a system has the choice, but for the fourth case. The last one is the ceiling "
-        "of ours: the very statements of its claims and its finishes in a loop, in "
-        "turns, and both at once: one batch is finished while the next is claimed."
+        "the first start of a handler until all jobs are recorded as finished. The "
+        "tables are analysed when the jobs are there, but in the third case while "
+        "they are empty, as autovacuum leaves them before a burst. Handlers are sync "
+        'where a system has the choice. "The bare statements" are our claims and '
+        "finishes in a loop, without a worker: the ceiling of ours."
     ),
     cases=(
         _case("one", "One process", _measure(), (*ALL, GRAPHILE_WORKER_ONE_BY_ONE)),
@@ -137,7 +135,7 @@ QUESTION: Final = Question(
             _ceiling,
             (OURS,),
             (
-                Column(key="ceiling", title="best: jobs/s"),
+                Column(key="ceiling", title="jobs/s at best"),
                 *(
                     Column(
                         key=f"{at_once}_{batch}",
@@ -153,21 +151,14 @@ QUESTION: Final = Question(
         ),
     ),
     why=(
-        "What counts first is the number of transactions for a job, because each "
-        "waits for the disk. django_jobqueue, graphile-worker, pg-boss, pgqueuer and "
-        "chancy claim in batches, and all of these finish in batches; procrastinate, "
-        "django-tasks-db and django-ox claim and finish each job by itself. "
-        "graphile-worker deletes what is finished; pg-boss calls its handler once for "
-        "a batch, so next to nothing is done for a single job. procrastinate writes "
-        "its rows of events through triggers, pgqueuer three rows of its log. What "
-        "counts next is Python: pgqueuer spends it on a heartbeat, a cancel scope and "
-        "validation for each job, the backends for Django's tasks on the ORM and "
-        "signals. Ours claims the next thousand or two while one thread runs what is "
-        "there and another writes what has ended. With the statistics of an empty "
-        "table the planner may read and sort the whole backlog for each claim; the "
-        "connections of our workers leave it no such plan. celery and dramatiq wait "
-        "for no disk: Redis writes to it now and then, and forgets what came since "
-        "when it is killed."
+        "First count the transactions per job, since each waits for the disk: "
+        "django_jobqueue, graphile-worker, pg-boss, pgqueuer and chancy claim and "
+        "finish in batches, the others job by job. graphile-worker deletes finished "
+        "jobs; pg-boss calls its handler once per batch. Then counts Python, per job. "
+        "With the statistics of an empty table the planner may read and sort the "
+        "whole backlog for each claim; our connections leave it no such plan. celery "
+        "and dramatiq do not wait for a disk: Redis forgets its last jobs when it is "
+        "killed."
     ),
     aims=(
         Aim(
@@ -180,11 +171,11 @@ QUESTION: Final = Question(
             figure=_ratio("one", "ceiling", OURS, "ceiling"),
             at_least=0.6,
             reason=(
-                "The loop of bare statements has both cores for the server. A worker "
-                "needs 11 µs of Python for each job besides, on the same cores: by a "
-                "profile three tenths of it to call the handler and deal with its end, "
-                "as much to write outcomes, a quarter for the line that the "
-                "benchmark's handler writes into its journal, an eighth to claim."
+                "The loop of bare statements leaves both cores to the server. A "
+                "worker also needs 11 µs of Python per job: by a profile, three "
+                "tenths to call the handler and handle its end, three tenths to write "
+                "outcomes, a quarter for the journal of the benchmark, an eighth to "
+                "claim."
             ),
         ),
         Aim(
@@ -192,10 +183,10 @@ QUESTION: Final = Question(
             figure=_ratio("two", "one", OURS),
             at_least=1.3,
             reason=(
-                "A job takes 11 µs of the worker and 17 of the server, so one process "
-                "keeps 1.4 of the two cores busy already, and two processes 1.75: the "
-                "machine is full. By a profile the server's part is the UPDATE that "
-                "claims, and the statement that moves jobs to the archive, in halves."
+                "A job takes 11 µs of the worker and 17 µs of the server, so one "
+                "process keeps 1.4 of the two cores busy, and two keep 1.75: the "
+                "machine is full. The server's time is half the claiming UPDATE, half "
+                "the move to the archive."
             ),
         ),
         Aim(

@@ -71,15 +71,11 @@ QUESTION: Final = Question(
     name="memory",
     title="Memory",
     asked=(
-        "One worker process is given jobs that do nothing, in three lots, and is "
-        "looked at a second after each; the third lot is 1,000,000 jobs for "
-        "django_jobqueue, and as many as some seconds suffice for with the others. PSS "
-        "is memory in which pages that several processes share are divided among them; "
-        'it is that of the process that runs handlers. "Over bare" is the difference '
-        "to a process that has only called `django.setup()` with the same settings. "
-        '"All processes" are those that the command started: at django_jobqueue also '
-        'a supervisor and a maintenance process. "Growth" is that of the RSS during '
-        "the third lot."
+        "One worker process is given jobs that do nothing in three lots, of which the "
+        "third has 1,000,000 jobs for django_jobqueue, and for others what takes some "
+        'seconds. PSS divides shared pages among the processes that share them. "All '
+        'processes" includes supervisor and maintenance process. "Growth" is that of '
+        "the RSS (MiB) during the third lot."
     ),
     cases=(
         Case(
@@ -90,27 +86,25 @@ QUESTION: Final = Question(
                 Column(key="pss_mb", title="PSS MiB"),
                 Column(key="over_bare_mb", title="over bare"),
                 Column(key="supervisor_mb", title="PSS of the supervisor"),
-                Column(key="everybody_pss_mb", title="PSS of all processes"),
+                Column(key="everybody_pss_mb", title="PSS of all processes, MiB"),
                 Column(key="everybody_over_bare_mb", title="over bare"),
                 Column(key="rss_mb", title="RSS MiB"),
                 Column(key="early_rss_mb", title="RSS after the first lot"),
-                Column(key="growth_mb", title="growth"),
+                Column(key="growth_mb", title="growth, MiB"),
                 Column(key="jobs", title="jobs"),
             ),
             leads="everybody_pss_mb",
+            also=("growth_mb",),
             better=Better.LOW,
             measure=_measure,
             most_rounds=1,
         ),
     ),
     why=(
-        "The Django that all of a project's processes load is the greatest part where "
-        "there is one; pgqueuer, chancy, procrastinate, celery and dramatiq were run "
-        "without Django, and are smaller for it. Our worker is forked from its "
-        "supervisor and shares pages with it: the PSS of all processes is what a host "
-        "pays. The supervisor's share is smaller, the more workers it has. Alone it "
-        "could be small only without Django; but then its workers could not be forked "
-        "from it: each would take as much memory as the project, and start as slowly."
+        "Where Django is loaded, it is the largest part; pgqueuer, chancy, "
+        "procrastinate, celery and dramatiq ran without it. Our workers are forked "
+        "from the supervisor and share its pages, so its share shrinks with more "
+        "workers."
     ),
     aims=(
         Aim(
@@ -123,8 +117,8 @@ QUESTION: Final = Question(
             figure=lambda r: r.median("memory/worker", OURS.name, "supervisor_mb"),
             at_most=15,
             reason=(
-                "It is its part of the pages of Django and the project, which three "
-                "processes share here, and what a fork has copied of them."
+                "This is its share of the pages of Django and the project, which "
+                "three processes share here, and of copies that a fork causes."
             ),
         ),
         Aim(

@@ -114,14 +114,12 @@ QUESTION: Final = Question(
     name="pickup",
     title="Pickup by an idle worker",
     asked=(
-        f"One worker process that has nothing to do; {JOBS} jobs come one by one, "
-        "20 to 60 ms apart. Measured from the return of the enqueue, which has "
-        "committed by then, to the first line of the handler. Then workers of all "
-        "systems are left alone, each with its own database, for half a minute, and "
-        "then the transactions there are counted, of Redis the commands: an idle "
-        "worker's queries are transactions of one statement; autovacuum, whose "
-        "transactions are nobody's queries, is off meanwhile. Connections are those "
-        "of the command for one worker process, and what each further process adds."
+        f"One idle worker process gets {JOBS} jobs, 20 to 60 ms apart. Measured from "
+        "the return of the enqueue, after its commit, to the first line of the "
+        "handler. Then all workers are left alone for half a minute, and the "
+        "transactions of their databases (of Redis the commands) are counted, without "
+        "autovacuum. Connections are those that a worker process adds, and those of "
+        "the first one with its parent."
     ),
     cases=(
         Case(
@@ -134,12 +132,13 @@ QUESTION: Final = Question(
                 Column(key="longest_ms", title="longest ms"),
             ),
             leads="p50_ms",
+            also=("p99_ms",),
             better=Better.LOW,
             measure=_pickup,
         ),
         Case(
             name="idle",
-            title="While there is nothing to do",
+            title="Without work",
             systems=SYSTEMS,
             columns=(
                 Column(key="transactions_per_s", title="transactions or commands/s"),
@@ -148,6 +147,7 @@ QUESTION: Final = Question(
                 Column(key="processes", title="processes"),
             ),
             leads="transactions_per_s",
+            also=("cpu_ms_per_s",),
             better=Better.LOW,
             together=_idle,
             most_rounds=1,
@@ -161,17 +161,16 @@ QUESTION: Final = Question(
                 Column(key="first", title="for the first one"),
             ),
             leads="further",
+            also=("first",),
             better=Better.LOW,
             measure=_connections,
             most_rounds=1,
         ),
     ),
     why=(
-        "LISTEN/NOTIFY wakes a worker within milliseconds; who polls waits for half "
-        "of the interval on average, and pays for each poll. pgqueuer's driver gives "
-        "one connection to both LISTEN and queries, so that a claim may wait until "
-        "the next notification comes; ours and procrastinate's listen on a connection "
-        "of their own. Redis wakes whoever waits for a list to fill."
+        "LISTEN/NOTIFY wakes a worker within milliseconds; polling waits half an "
+        "interval on average. pgqueuer listens on the connection that it claims with, "
+        "so a claim may wait for the next notification."
     ),
     aims=(
         Aim(

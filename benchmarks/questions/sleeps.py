@@ -45,15 +45,11 @@ def _sync(site: Site, system: System) -> Values:
 
 QUESTION: Final = Question(
     name="sleeps",
-    title="Jobs that wait",
+    title="Sleeping jobs",
     asked=(
-        f"Jobs that sleep {MS} ms, one worker process; measured as a drain. 5,000 of "
-        "them for django_jobqueue, fewer for systems that would take too long. In "
-        "threads, 100 at once is the most: 5,000 jobs cannot take less than 5 s. "
-        "procrastinate is left out there, because its command has no option for the "
-        "number of threads; django-tasks-db runs one at a time. Handlers of chancy, "
-        "graphile-worker and pg-boss are async as they were run; those of django-ox, "
-        "celery and dramatiq are sync."
+        f"Jobs that sleep {MS} ms, in one worker process, measured as a drain. With "
+        "100 threads, 5,000 jobs cannot take less than 5 s. Threads of procrastinate "
+        "cannot be set, and django-tasks-db runs one job at a time."
     ),
     cases=(
         Case(
@@ -78,9 +74,8 @@ QUESTION: Final = Question(
         ),
     ),
     why=(
-        "How many are asleep at once is a question of the rate of claims: who claims "
-        "one job for each round trip does not fill its slots before the first ones "
-        "are free again."
+        "The rate of claims decides how many jobs sleep at once: who claims one job "
+        "per round trip does not fill its slots."
     ),
     aims=(
         Aim(

@@ -77,6 +77,7 @@ def _case(name: str, title: str, measure: Measure) -> Case:
         systems=ON_POSTGRES,
         columns=COLUMNS,
         leads="aged",
+        also=("fresh",),
         better=Better.HIGH,
         measure=measure,
         most_rounds=2,
@@ -85,22 +86,20 @@ def _case(name: str, title: str, measure: Measure) -> Case:
 
 QUESTION: Final = Question(
     name="stale",
-    title="Beside a transaction that stays open",
+    title="Beside a long transaction",
     asked=(
-        f"A drain by one process while a REPEATABLE READ transaction is open; and the "
-        f"same after {CHURN:,} jobs were enqueued, claimed and finished since it "
-        "began, whose dead rows nobody may clean away. Each once with the tables "
-        "analysed when the jobs were there, and once before."
+        "A drain by one process while a REPEATABLE READ transaction is open: at once "
+        f"(fresh), and after {CHURN:,} jobs were enqueued and finished meanwhile, "
+        "whose dead rows cannot be removed (aged)."
     ),
     cases=(
         _case("analysed", "Analysed with the jobs", _measure(is_cold=False)),
         _case("cold", "Analysed before the jobs came", _measure(is_cold=True)),
     ),
     why=(
-        "A claim that begins at the left end of its index walks over all dead entries "
-        "there, each time. Ours remembers where the last one ended and begins there, "
-        "but for a look from the left end now and then, which has a twentieth of the "
-        "time."
+        "A claim that starts at the left end of its index walks over all dead entries "
+        "each time. Ours starts where the last one ended, and looks from the left end "
+        "in a twentieth of the time."
     ),
     aims=(
         Aim(

@@ -50,12 +50,12 @@ def _check(trial: Trial) -> float:
 
 QUESTION: Final = Question(
     name="start",
-    title="The start",
+    title="Start-up",
     asked=(
-        "One job waits, and the command of the workers is started: measured until the "
-        f"first line of the handler, the median of {TIMES}. In turns with it "
-        "`manage.py check`, which does nothing but load Django and the project, for "
-        "the systems that are Django apps."
+        "One job waits, and the command of the workers is started. Measured until the "
+        f"first line of the handler, the median of {TIMES}. `manage.py check`, which "
+        "only loads Django and the project, takes turns with the systems that are "
+        "Django apps."
     ),
     cases=(
         Case(
@@ -74,9 +74,8 @@ QUESTION: Final = Question(
         ),
     ),
     why=(
-        "A process that loads Django takes most of its time for that. Systems that "
-        "were run without it are earlier; our worker is forked from its supervisor, so "
-        "it loads nothing a second time."
+        "Loading Django takes most of the time; systems without it start earlier. Our "
+        "worker is forked and loads nothing twice."
     ),
     aims=(
         Aim(

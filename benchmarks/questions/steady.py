@@ -63,12 +63,10 @@ QUESTION: Final = Question(
     name="steady",
     title="A steady load",
     asked=(
-        f"{RATE:g} jobs a second that take {MS} ms each, for {SECONDS:g} s; each is an "
-        "enqueue of its own, begun on time whatever the one before took. End to end is "
-        "from the beginning of the enqueue to the last line of the handler, so it "
-        f"cannot be less than {MS} ms. CPU is that of the workers and of the server, "
-        "which does the enqueues as well. The backlog is what was left at the end of "
-        "the last enqueue."
+        f"{RATE:g} jobs per second, each of {MS} ms, for {SECONDS:g} s, each enqueued "
+        "on time by itself. Times are from the start of the enqueue to the end of the "
+        f"handler, so at least {MS} ms. CPU is that of the workers and of the server, "
+        "enqueues included."
     ),
     cases=(
         Case(
@@ -85,15 +83,15 @@ QUESTION: Final = Question(
                 Column(key="backlog", title="backlog"),
             ),
             leads="cpu_us",
+            also=("p50_ms", "p99_ms"),
             better=Better.LOW,
             measure=_measure,
             most_rounds=1,
         ),
     ),
     why=(
-        "Here there is nothing to batch: most jobs are claimed and finished by "
-        "themselves, so the cost of one claim and of one finish counts, and what each "
-        "of them wakes up."
+        "There is nothing to batch, so the cost of one claim and one finish counts, "
+        "and what each of them wakes up."
     ),
     aims=(
         Aim(

@@ -89,11 +89,9 @@ QUESTION: Final = Question(
     name="wal",
     title="The write-ahead log",
     asked=(
-        "Bytes of the write-ahead log from before the first enqueue until all jobs are "
-        "recorded as finished, for a job: enqueued in bulk and drained, and enqueued "
-        f"one by one, {RATE:g} a second, for an idle worker. Ours beside the bare "
-        "statements: rows by COPY or INSERT, and the statements of the claim and of "
-        f"the finish for {BATCH:,} jobs, or for each by itself, in a loop."
+        "Bytes of the write-ahead log per job, from the first enqueue until all jobs "
+        "are recorded as finished: enqueued in bulk and drained, or one by one, "
+        f"{RATE:g} per second."
     ),
     cases=(
         Case(
@@ -119,10 +117,8 @@ QUESTION: Final = Question(
     ),
     why=(
         "A job of ours is a row of the queue, an update, a delete and a row of the "
-        "archive with its indexes. graphile-worker and pgqueuer delete what is "
-        "finished; pgqueuer writes three rows of a log instead. procrastinate, chancy, "
-        "pg-boss and the backends for Django's tasks update one row in place, with all "
-        "of its indexes."
+        "archive. graphile-worker and pgqueuer delete finished jobs (pgqueuer writes "
+        "three log rows); the others update one row with all of its indexes."
     ),
     aims=(
         Aim(

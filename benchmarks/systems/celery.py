@@ -35,10 +35,9 @@ SYSTEM: Final = System(
     on_redis=True,
     keeps="nothing: there is no result backend by default",
     settings=(
-        "`celery worker` on Redis with its prefork pool, without gossip and mingle; a "
-        f"prefetch of {PREFETCH} for the drains; `-P threads -c 100` for the sync "
-        "sleeps, `-c 4` for the steady load. A message is acknowledged before it runs, "
-        "which is the default."
+        "`celery worker` on Redis with its prefork pool, without gossip and mingle; "
+        "it acknowledges before it runs, as by default. Drains: a prefetch of 128; "
+        "sleeps: `-P threads -c 100`; steady load: `-c 4`."
     ),
     sizes=Sizes(drain=4_000, bulk=4_000, sync_sleeps=2_000, memory=(200, 2_000, 2_000)),
     commands=_commands,

@@ -37,9 +37,9 @@ SYSTEM: Final = System(
     app="chancy_app",
     keeps="finished jobs for a day",
     settings=(
-        "`chancy worker start` with the async executor and eager polling; async "
-        "handlers. A concurrency of 300 for the drains, the best of 100, 300 and "
-        "1,000; 1,000 for the async sleeps, 20 for the crash, else 100."
+        "`chancy worker start` with the async executor, eager polling and async "
+        "handlers. Concurrency: 300 for drains (best of 100, 300, 1,000), 1,000 for "
+        "sleeps, 20 for the crash, otherwise 100."
     ),
     sizes=Sizes(
         drain=20_000,

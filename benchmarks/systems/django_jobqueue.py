@@ -30,10 +30,9 @@ SYSTEM: Final = System(
     is_django=True,
     keeps="every finished job, in the archive",
     settings=(
-        "`runworkers` with its defaults: 4 threads for sync handlers, LISTEN/NOTIFY, "
-        "a poll every 20 s as the net, a lease of 15 s. Handlers are sync. For the "
-        "sleeping jobs `--async-slots 1000` or `--threads 100`, for the crashes "
-        "`--threads 20`."
+        "`runworkers` with its defaults: 4 threads, LISTEN/NOTIFY, a poll every 20 s, "
+        "a lease of 15 s; sync handlers. Sleeping jobs: `--async-slots 1000` or "
+        "`--threads 100`; crash: `--threads 20`."
     ),
     sizes=Sizes(
         drain=50_000,

@@ -41,10 +41,9 @@ SYSTEM: Final = System(
     is_django=True,
     keeps="every finished task",
     settings=(
-        "`ox_worker` with `CONN_MAX_AGE=None`, as its documentation advises. "
-        "`--concurrency 4` for the drains, 100 for the sync sleeps, 20 for the crash; "
-        "4 and `--interval 0.05` for the steady load; defaults, a poll every second, "
-        "for the pickup."
+        "`ox_worker` with `CONN_MAX_AGE=None`, as it advises, and a poll every "
+        "second. `--concurrency`: 4 for drains and steady load (with `--interval "
+        "0.05`), 100 for sleeps, 20 for the crash."
     ),
     sizes=Sizes(
         drain=800,

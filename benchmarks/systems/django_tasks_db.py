@@ -45,10 +45,9 @@ SYSTEM: Final = System(
     is_django=True,
     keeps="every finished task",
     settings=(
-        "`db_worker`: one sync task at a time in a process, a poll every second "
-        "while it is idle; `CONN_MAX_AGE=None`, so that it keeps its connection. In "
-        f"pickup also with `--interval {OFTEN}`, for the steady load with that and "
-        "three processes; four processes for the crash."
+        "`db_worker` with `CONN_MAX_AGE=None`: one sync task at a time, a poll every "
+        "second. Pickup also, and the steady load with three processes, with "
+        f"`--interval {OFTEN}`; crash: four processes."
     ),
     sizes=Sizes(
         drain=600,

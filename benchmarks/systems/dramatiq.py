@@ -26,8 +26,8 @@ SYSTEM: Final = System(
     on_redis=True,
     keeps="nothing: there is no result backend by default",
     settings=(
-        "`dramatiq` on Redis with its default middleware and 8 threads in a process, "
-        "100 for the sync sleeps."
+        "`dramatiq` on Redis with its default middleware and 8 threads per process; "
+        "100 for sleeps."
     ),
     sizes=Sizes(
         drain=10_000, bulk=10_000, sync_sleeps=2_000, memory=(500, 5_000, 5_000)

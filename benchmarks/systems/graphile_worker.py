@@ -64,11 +64,10 @@ SYSTEM: Final = System(
     is_node=True,
     keeps="nothing: finished jobs are deleted",
     settings=(
-        "Its runner as a library, with the settings of its own performance tests for "
-        "the drains: 24 jobs at once, a local queue of 500, completions in batches. "
-        "`graphile-worker, one by one` is without the latter two, which are off by "
-        "default. 1,000 at once for the async sleeps, 10 for the steady load, 20 for "
-        "the crash; defaults for the pickup."
+        "A library, with the settings of its own performance tests for drains: 24 "
+        "jobs at once, a local queue of 500, completions in batches "
+        "(`graphile-worker, one by one` is without the latter two, as by default). "
+        "1,000 at once for sleeps, 10 for the steady load, 20 for the crash."
     ),
     sizes=Sizes(
         drain=50_000,

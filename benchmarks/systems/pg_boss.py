@@ -37,10 +37,9 @@ SYSTEM: Final = System(
     is_node=True,
     keeps="finished jobs for a week",
     settings=(
-        "As a library, with LISTEN/NOTIFY and a poll every half second. For the drains "
-        "batches of 500, two at once, and the next one at once if one was full; for "
-        "the async sleeps one of 1,000. A batch is one call of the handler, and ends "
-        "as a whole. 4 at once for the pickup, 10 for the steady load, 20 for the "
+        "A library, with LISTEN/NOTIFY and a poll every 0.5 s. Drains: two batches of "
+        "500 at once; sleeps: one of 1,000. A batch is one call of the handler and "
+        "ends as a whole. At once: 4 for pickup, 10 for the steady load, 20 for the "
         "crash."
     ),
     sizes=Sizes(

@@ -36,11 +36,10 @@ SYSTEM: Final = System(
     is_django=False,
     keeps="three rows of its log for each job",
     settings=(
-        "`pgq run` on uvloop with its psycopg driver; its advice for autovacuum is "
-        "applied; async handlers. `--batch-size 100` for the drains, the best of 10, "
-        "100 and 500 (the default is 10); 500 for the async sleeps; for the sync ones "
-        "`asyncio.to_thread` on a pool of 100 threads; `--max-concurrent-tasks 20` for "
-        "the crash; defaults for the pickup and the steady load."
+        "`pgq run` on uvloop with psycopg and the autovacuum settings that it "
+        "advises; async handlers. Drains: `--batch-size 100` (best of 10, 100, 500; "
+        "the default is 10); sleeps: 500, or `asyncio.to_thread` on 100 threads; "
+        "crash: `--max-concurrent-tasks 20`."
     ),
     sizes=Sizes(
         drain=50_000,

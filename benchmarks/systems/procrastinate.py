@@ -52,10 +52,9 @@ SYSTEM: Final = System(
     is_django=False,
     keeps="every job, and about three rows of events for each",
     settings=(
-        "`procrastinate worker` with its own psycopg connector, LISTEN/NOTIFY on; "
-        "async handlers. `--concurrency 4` for the drains, the best of 3, 10 and 30 "
-        "(the default is 1), 10 for the steady load, 100 for the async sleeps, 20 for "
-        "the crash; defaults for the pickup."
+        "`procrastinate worker` with psycopg and LISTEN/NOTIFY; async handlers. "
+        "`--concurrency`: 4 for drains (the default is 1), 10 for the steady load, "
+        "100 for sleeps, 20 for the crash."
     ),
     sizes=Sizes(
         drain=1_000,
