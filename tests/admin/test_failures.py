@@ -337,7 +337,7 @@ def test_the_page_has_the_traceback_the_jobs_and_the_notes(
 def test_a_group_without_failures_has_a_page(anna: Client) -> None:
     text = get(anna, page_of("failuregroup", group())).text
     assert "Latest failure" not in text
-    assert "Whom it meets" not in text
+    assert "Where it occurs" not in text
 
 
 def test_who_may_see_groups_only_is_shown_no_job(log_in: LogIn) -> None:

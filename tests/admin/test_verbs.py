@@ -231,9 +231,10 @@ def test_queues_are_paused_and_resumed(anna: Client, scene: Scene) -> None:
 def test_a_queue_without_a_row_is_paused_by_its_name(
     anna: Client, scene: Scene
 ) -> None:
-    address = verb_of("queue", "pause_by_name")
+    address = verb_of("queue", "pause-by-name")
     assert "Known queues: default, images, mail" in get(anna, address).text
-    page = post(anna, address, {"name": "reports", "reason": "month's end"})
+    form = {"name": "reports", "reason": "month's end", "confirmed": "1"}
+    page = post(anna, address, form)
     assert "Paused: reports." in page.text
     row = Queue.objects.get(pk="reports")
     assert (row.paused, row.paused_by) == (True, "anna")
@@ -244,7 +245,8 @@ def test_a_queue_without_a_row_is_paused_by_its_name(
 def test_a_name_that_no_queue_can_have_is_asked_again(
     anna: Client, scene: Scene, name: str
 ) -> None:
-    page = post(anna, verb_of("queue", "pause_by_name"), {"name": name, "reason": "x"})
+    form = {"name": name, "reason": "x", "confirmed": "1"}
+    page = post(anna, verb_of("queue", "pause-by-name"), form)
     assert page.all("ul", **{"class": "errorlist", "id": "id_name_error"})
     assert Queue.objects.count() == 2
 

@@ -11,20 +11,20 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
-from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.verbs.verb import (
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
     Done,
     Question,
     Rows,
-    VerbForm,
 )
+from django_jobqueue.admin.jobs.waiting import WaitingAction, running_ones
+from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.text import numbers
 
 
-class AttemptsForm(VerbForm):
+class AttemptsForm(ActionForm):
     """How many."""
 
     max_attempts = forms.IntegerField(
@@ -42,17 +42,17 @@ class AttemptsForm(VerbForm):
         field.widget.attrs["min"] = least
 
 
-class AllowAttempts(WaitingVerb):
+class AllowAttempts(WaitingAction):
     """Waiting jobs get a number of attempts of their own."""
 
     name = "allow_attempts"
-    label = _("Change the attempts of selected %(verbose_name_plural)s")
-    button = _("Attempts")
-    permission = "reschedule"
+    menu_label = _("Change the attempts of selected %(verbose_name_plural)s")
+    label = _("Attempts")
+    rights = ("reschedule_queuedjob",)
     form_class = AttemptsForm
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """What it means, and for which it means nothing."""
+        """The effect, and which jobs are left alone."""
         text = ngettext(
             "How many attempts for %(count)s job?",
             "How many attempts for %(count)s jobs?",

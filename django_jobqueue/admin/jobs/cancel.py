@@ -10,22 +10,22 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.jobs.waiting import archived_twin
-from django_jobqueue.admin.verbs.verb import (
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
+    ConfirmedAction,
     Done,
     Question,
     Rows,
-    Verb,
-    VerbForm,
     left_out,
     with_reason,
 )
+from django_jobqueue.admin.jobs.waiting import archived_twin
 from django_jobqueue.domain.states import BulkKind, QueuedStatus
 from django_jobqueue.store.control.cancel import Cancelled
 from django_jobqueue.text import numbers
 
 
-class CancelForm(VerbForm):
+class CancelForm(ActionForm):
     """Why."""
 
     reason = forms.CharField(
@@ -36,13 +36,13 @@ class CancelForm(VerbForm):
     )
 
 
-class CancelJobs(Verb):
+class CancelJobs(ConfirmedAction):
     """Queued jobs are archived as cancelled; running ones are asked to stop."""
 
     name = "cancel"
-    label = _("Cancel selected %(verbose_name_plural)s")
-    button = _("Cancel")
-    permission = "cancel"
+    menu_label = _("Cancel selected %(verbose_name_plural)s")
+    label = _("Cancel")
+    rights = ("cancel_queuedjob",)
     bulk_kind = BulkKind.CANCEL
     form_class = CancelForm
     danger = True

@@ -1,4 +1,4 @@
-"""A page that edits the data of one job: written, compared, confirmed."""
+"""Actions that ask for the data of one job: written, compared, confirmed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.jobs.data_changes import MOST, Change, changes
-from django_jobqueue.admin.jobs.job_views import JobView, JobViews
 from django_jobqueue.admin.jobs.locked_data import LockedData, plain
-from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.moments import MomentsForm
 from django_jobqueue.admin.parts.stored_json import stored, value_of
 from django_jobqueue.conf import conf
@@ -68,7 +69,7 @@ class DataForm(MomentsForm):
         return constant_time_compare(self.data.get("compared", ""), self.digest)
 
     def clean_new_data(self) -> Any:
-        """What the handler would be called with."""
+        """The arguments that the handler would get."""
         value = self.locked.read(self.cleaned_data["new_data"])
         if not isinstance(value, dict):
             raise ValidationError(_("The data of a job are an object: {…}."))
@@ -81,7 +82,7 @@ class DataForm(MomentsForm):
         return value
 
 
-class DataPage(JobView):
+class DataAction(Action):
     """Asks for data, shows what changes, and does it when that is confirmed."""
 
     form_class: ClassVar[type[DataForm]] = DataForm
@@ -89,30 +90,22 @@ class DataPage(JobView):
     must_change: ClassVar[bool] = True
 
     def respond(
-        self, model_admin: JobViews, request: HttpRequest, job: Any
+        self, page: ActionAdmin, request: HttpRequest, row: Any
     ) -> HttpResponse:
         """The form, the form with its changes, or back to the job."""
-        text = stored(job, LARGEST)["data"]
+        text = stored(row, LARGEST)["data"]
         value = value_of(text, LARGEST)
-        refusal = self.refusal(request, job)
-        if not refusal and (text is None or not isinstance(value, dict)):
-            refusal = gettext(
-                "These data are too large, or too odd, to be edited here."
-            )
-        if refusal or text is None:
-            return model_admin.back_to(request, job, refusal, messages.ERROR)
-        form = self._form(request, job, value, mark_of(text))
+        if text is None or not isinstance(value, dict):
+            refusal = gettext("These data are too large or too deep to be edited here.")
+            return page.back_to(request, row, refusal, messages.ERROR)
+        form = self._form(request, row, value, mark_of(text))
         if form.is_bound and form.data.get("mark") != mark_of(text):
-            changed = gettext("The data were edited meanwhile: here they are anew.")
-            model_admin.message_user(request, changed, messages.ERROR)
+            changed = gettext("The data were edited meanwhile. Here are the new ones.")
+            page.message_user(request, changed, messages.ERROR)
             return HttpResponseRedirect(request.path)
         if form.is_bound and self._is_confirmed(form):
-            return self._do(model_admin, request, form, text)
-        return self._page(model_admin, request, form)
-
-    def refusal(self, request: HttpRequest, job: Any) -> str:
-        """Why this job's data cannot be edited now; empty if they can."""
-        return ""
+            return self._do(page, request, form, text)
+        return self._page(page, request, form)
 
     def act(self, request: HttpRequest, form: Any, expected: str) -> tuple[Any, str]:
         """Do it; return the job to look at, and what to say. ``expected`` is the JSON
@@ -120,7 +113,7 @@ class DataPage(JobView):
         raise NotImplementedError
 
     def facts(self, request: HttpRequest, job: Any) -> list[str]:
-        """What to know before."""
+        """Facts to know before."""
         return []
 
     def _form(self, request: HttpRequest, job: Any, value: Any, mark: str) -> DataForm:
@@ -138,25 +131,26 @@ class DataPage(JobView):
         return "confirmed" in form.data and form.is_compared
 
     def _do(
-        self, model_admin: JobViews, request: HttpRequest, form: DataForm, text: str
+        self, page: ActionAdmin, request: HttpRequest, form: DataForm, text: str
     ) -> HttpResponse:
         try:
             with transaction.atomic(using=conf.database):
                 job, said = self.act(request, form, text)
         except JobQueueError as error:
-            return model_admin.back_to(request, form.job, str(error), messages.ERROR)
-        return model_admin.back_to(request, job, said)
+            return page.back_to(request, form.job, str(error), messages.ERROR)
+        return page.back_to(request, job, said)
 
     def _page(
-        self, model_admin: JobViews, request: HttpRequest, form: DataForm
+        self, page: ActionAdmin, request: HttpRequest, form: DataForm
     ) -> HttpResponse:
         is_right = form.is_bound and not form.errors
         if is_right:
             form.data = {**dict(form.data.items()), "compared": form.digest}
-        return model_admin.render(
+        return page.show(
             request,
             "data_form.html",
-            form.job,
+            above=display.job_name(form.job),
+            above_url=page.url_of(form.job),
             title=self.label,
             facts=self.facts(request, form.job),
             form=form,
@@ -168,5 +162,5 @@ class DataPage(JobView):
 
 
 def mark_of(text: str) -> str:
-    """What tells this text from others, and nothing of what it says."""
+    """A digest that identifies this text and reveals nothing about it."""
     return salted_hmac(SALT, text, algorithm="sha256").hexdigest()

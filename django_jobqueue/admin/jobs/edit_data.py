@@ -12,11 +12,11 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue import operations
 from django_jobqueue.admin.base import VIEW_DATA
 from django_jobqueue.admin.jobs.data_changes import entry
-from django_jobqueue.admin.jobs.data_page import DataForm, DataPage
+from django_jobqueue.admin.jobs.data_page import DataAction, DataForm
 from django_jobqueue.domain.states import QueuedStatus
 
 
-class EditData(DataPage):
+class EditData(DataAction):
     """The same job gets other data before it runs."""
 
     name = "edit_data"
@@ -24,13 +24,13 @@ class EditData(DataPage):
     confirm = _("Save")
     rights = (VIEW_DATA, "edit_job_data")
 
-    def applies_to(self, job: Any) -> bool:
+    def applies_to(self, row: Any) -> bool:
         """Only what is not running."""
-        return bool(job.status == QueuedStatus.QUEUED)
+        return bool(row.status == QueuedStatus.QUEUED)
 
-    def refusal(self, request: HttpRequest, job: Any) -> str:
+    def refusal(self, request: HttpRequest, row: Any) -> str:
         """A running job was given its data already."""
-        if self.applies_to(job):
+        if self.applies_to(row):
             return ""
         return gettext("This job is running: its data cannot be edited any more.")
 

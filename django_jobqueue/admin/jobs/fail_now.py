@@ -10,19 +10,23 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.jobs.waiting import WaitingVerb, archived_twin, running_ones
-from django_jobqueue.admin.verbs.verb import (
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
     Done,
     Question,
     Rows,
-    VerbForm,
     left_out,
     with_reason,
+)
+from django_jobqueue.admin.jobs.waiting import (
+    WaitingAction,
+    archived_twin,
+    running_ones,
 )
 from django_jobqueue.text import numbers
 
 
-class FailForm(VerbForm):
+class FailForm(ActionForm):
     """Why."""
 
     reason = forms.CharField(
@@ -32,13 +36,13 @@ class FailForm(VerbForm):
     )
 
 
-class FailJobs(WaitingVerb):
+class FailJobs(WaitingAction):
     """No further attempt: waiting jobs are archived as failed."""
 
     name = "fail"
-    label = _("Fail selected %(verbose_name_plural)s now")
-    button = _("Fail now")
-    permission = "cancel"
+    menu_label = _("Fail selected %(verbose_name_plural)s now")
+    label = _("Fail now")
+    rights = ("cancel_queuedjob",)
     form_class = FailForm
     danger = True
 

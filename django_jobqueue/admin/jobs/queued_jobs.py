@@ -1,4 +1,4 @@
-"""Jobs with a future: what waits, what runs, and why."""
+"""Queued and running jobs, and why they are not running."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import jump
-from django_jobqueue.admin.base import may, may_view
+from django_jobqueue.admin.actions.action import Action, Button
+from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.allow_attempts import AllowAttempts
 from django_jobqueue.admin.jobs.cancel import CancelJobs
 from django_jobqueue.admin.jobs.download import Download
@@ -29,6 +30,7 @@ from django_jobqueue.admin.jobs.release import ReleaseJobs
 from django_jobqueue.admin.jobs.reschedule import RescheduleJobs
 from django_jobqueue.admin.jobs.reveal import Reveal
 from django_jobqueue.admin.jobs.run_now import RunJobsNow
+from django_jobqueue.admin.jobs.where import stack_dump_button
 from django_jobqueue.admin.jobs.why import why, why_not
 from django_jobqueue.admin.lists.filters import (
     ErrorFilter,
@@ -42,7 +44,6 @@ from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, DueRangeFilter
 from django_jobqueue.admin.parts import bars, catalogue, display
 from django_jobqueue.admin.parts.columns import column
-from django_jobqueue.admin.verbs.verb import Verb
 from django_jobqueue.domain.states import ALIVE, AttemptEnd, QueuedStatus
 from django_jobqueue.models import (
     ArchivedJob,
@@ -61,7 +62,7 @@ PUT_OFF = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
 
 @dataclass(slots=True)
 class RowContext:
-    """What a list or page knows beside the row of a queued job."""
+    """Facts about a queued job that are not in its row."""
 
     job_type: JobType | None
     paused: str = ""  # what is paused, in words
@@ -76,16 +77,18 @@ class RowContext:
 class QueuedJobAdmin(JobAdmin):
     """Queued and running jobs."""
 
-    verbs: ClassVar[Sequence[Verb]] = (
+    page_actions: ClassVar[Sequence[Action]] = (
         RunJobsNow(),
         RescheduleJobs(),
         CancelJobs(),
         ReleaseJobs(),
         AllowAttempts(),
         FailJobs(),
+        EditData(),
+        Download(),
+        Reveal(),
     )
-    views = (EditData(), Download(), Reveal())
-    verb_columns = ("id", "job_type", "queue", "status", "expires_at", "worker_id")
+    action_columns = ("id", "job_type", "queue", "status", "expires_at", "worker_id")
     table = Table.QUEUED
     key_columns = ("id",)
     list_columns = (
@@ -134,22 +137,15 @@ class QueuedJobAdmin(JobAdmin):
         return [*jump.urls(self.admin_site), *super().get_urls()]
 
     def key_of(self, selection: Selection) -> Key:
-        """What runs is few, and what runs longest comes first."""
+        """Running jobs are few: the longest-running job comes first."""
         if RUNNING.isdisjoint(selection.values("state")):
             return self.key
         return Key(self.model, ("started_at", "id"), oldest_first=True)
 
-    def has_cancel_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may cancel jobs."""
-        return may(request, "cancel_queuedjob")
-
-    def has_release_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may take running jobs from lost workers."""
-        return may(request, "release_queuedjob")
-
-    def has_reschedule_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may let jobs run now, or at another time or place."""
-        return may(request, "reschedule_queuedjob")
+    def buttons(self, request: HttpRequest, row: Any) -> list[Button]:
+        """Also an action on the worker that runs the job."""
+        asked = stack_dump_button(request, row)
+        return [*super().buttons(request, row), *asked]
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Job types, queues, workers, last errors and progress: a query each."""
@@ -174,13 +170,12 @@ class QueuedJobAdmin(JobAdmin):
 
     @column(description=_("priority"))
     def urgency(self, job: Any) -> str:
-        """The greater, the sooner."""
+        """A greater priority runs sooner."""
         return numbers.number(job.priority)
 
     @column(description=_("state"))
     def state(self, job: Any) -> Any:
-        """The state as a person sees it, how far it is, and what the last attempt
-        failed with."""
+        """The state, the progress, and the error of the last attempt."""
         lines = [state_of(job, job.row_context), *bars.bar_cell(job.row_context.told)]
         error = job.row_context.error
         if error is not None:
@@ -190,14 +185,14 @@ class QueuedJobAdmin(JobAdmin):
 
     @column(description=_("due or started"))
     def due(self, job: Any) -> Any:
-        """Since when it waits or runs, or when it is due."""
+        """The moment when it is due, or when it started."""
         if job.status == QueuedStatus.RUNNING:
             return display.moment(job.started_at)
         return display.moment(job.run_after)
 
     @column(description=_("why not running?"))
     def reasons(self, job: Any) -> Any:
-        """What it waits for."""
+        """The reasons why it is not running."""
         return why(job)
 
     @column(description=_("attempts"))
@@ -209,7 +204,7 @@ class QueuedJobAdmin(JobAdmin):
         """The page of a queued or running job."""
         (job,) = self.annotate(request, [job])
         state = state_of(job, job.row_context)
-        return page_of(request, job, state, self.buttons(request, job))
+        return page_of(request, job, state)
 
 
 def state_of(job: Any, row_context: RowContext) -> Any:
@@ -252,7 +247,7 @@ def _running_state(job: Any, row_context: RowContext) -> Any:
 
 
 def _workers(ids: set[int]) -> dict[int, Worker]:
-    """Those that live, and these."""
+    """The living workers, and these."""
     alive = Q(state__in=ALIVE, lease_until__gt=ClockTimestamp())
     found = Worker.objects.filter(alive | Q(pk__in=ids)).only(
         "name",
@@ -268,7 +263,7 @@ def _workers(ids: set[int]) -> dict[int, Worker]:
 
 
 def _last_errors(ids: list[UUID]) -> dict[UUID, Failure]:
-    """The last failure of each of these jobs; what was put off is none."""
+    """The last failure of each of these jobs; a snoozed attempt did not fail."""
     if not ids:
         return {}
     found = (

@@ -1,4 +1,4 @@
-"""What the page of a queued or running job shows."""
+"""The page of a queued or running job."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ from django_jobqueue.admin.parts import display, tags
 from django_jobqueue.domain.states import QueuedStatus
 
 
-def page_of(
-    request: HttpRequest, job: Any, state: Any, buttons: list[dict[str, Any]]
-) -> JobPage:
-    """The page of a queued or running job that its list has dressed."""
+def page_of(request: HttpRequest, job: Any, state: Any) -> JobPage:
+    """The page of a queued or running job with the row context of its list."""
     read = Reader(request, job, job.row_context.job_type)
     attempts = read.attempts()
     return JobPage(
@@ -34,7 +32,6 @@ def page_of(
         data=read.data(),
         metadata=read.metadata(),
         lately=related.lately(request, job),
-        buttons=[*buttons, *where.question_button(request, job)],
         history=read.history(),
         downloads=read.downloads(),
         reveal=read.reveal(),
@@ -78,7 +75,7 @@ def _steps(job: Any) -> list[Step]:
 
 
 def _running(job: Any, told: Told | None) -> Attempt | None:
-    """The attempt that goes on now."""
+    """The running attempt."""
     if job.status != QueuedStatus.RUNNING:
         return None
     worker, place = job.row_context.worker, where.place_of(job)

@@ -10,15 +10,15 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
+from django_jobqueue.admin.actions.action import with_reason
 from django_jobqueue.admin.base import VIEW_DATA, may_view
 from django_jobqueue.admin.jobs.data_changes import entry
-from django_jobqueue.admin.jobs.data_page import DataForm, DataPage
+from django_jobqueue.admin.jobs.data_page import DataAction, DataForm
 from django_jobqueue.admin.jobs.replay_options import (
     ReplayOptions,
     options_of,
 )
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.verbs.verb import with_reason
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import QueuedJob
 
@@ -33,7 +33,7 @@ class ReplayEditedForm(DataForm, ReplayOptions):
         self.order_fields(["new_data"])
 
 
-class ReplayEdited(DataPage):
+class ReplayEdited(DataAction):
     """A new job that remembers the old one, and has other data."""
 
     name = "replay_edited"
@@ -43,9 +43,9 @@ class ReplayEdited(DataPage):
     form_class = ReplayEditedForm
     must_change = False
 
-    def refusal(self, request: HttpRequest, job: Any) -> str:
-        """Without a job type there is nobody to do it."""
-        if job.job_type_id in catalogue.job_types(request):
+    def refusal(self, request: HttpRequest, row: Any) -> str:
+        """Without a job type there is no handler."""
+        if row.job_type_id in catalogue.job_types(request):
             return ""
         return gettext(
             "This job cannot be replayed: its job type is gone. Declare a handler of "
@@ -53,7 +53,7 @@ class ReplayEdited(DataPage):
         )
 
     def facts(self, request: HttpRequest, job: Any) -> list[str]:
-        """What the old one may have done."""
+        """The effects that the old job may have had."""
         found = [gettext("The old job stays as it is; the new one links to it.")]
         job_type = catalogue.job_types(request)[job.job_type_id]
         if job_type.delivery == Delivery.AT_MOST_ONCE and job.attempts:

@@ -10,21 +10,21 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
-from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.parts.fields import PriorityField, QueueField
-from django_jobqueue.admin.parts.moments import MomentField
-from django_jobqueue.admin.verbs.verb import (
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
     Done,
     Question,
     Rows,
-    VerbForm,
 )
+from django_jobqueue.admin.jobs.waiting import WaitingAction, running_ones
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.fields import PriorityField, QueueField
+from django_jobqueue.admin.parts.moments import MomentField
 from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.text import numbers
 
 
-class RescheduleForm(VerbForm):
+class RescheduleForm(ActionForm):
     """When, how urgently and where; what is left empty stays as it is."""
 
     run_after = MomentField(
@@ -65,13 +65,13 @@ class RescheduleForm(VerbForm):
         return said
 
 
-class RescheduleJobs(WaitingVerb):
+class RescheduleJobs(WaitingAction):
     """Waiting jobs get another time, priority or queue."""
 
     name = "reschedule"
-    label = _("Reschedule selected %(verbose_name_plural)s")
-    button = _("Reschedule")
-    permission = "reschedule"
+    menu_label = _("Reschedule selected %(verbose_name_plural)s")
+    label = _("Reschedule")
+    rights = ("reschedule_queuedjob",)
     bulk_kind = BulkKind.RESCHEDULE
     form_class = RescheduleForm
 
@@ -100,7 +100,7 @@ class RescheduleJobs(WaitingVerb):
 
 
 def _changes(said: dict[str, Any]) -> dict[str, Any]:
-    """What is to be changed, as ``operations.reschedule`` takes it."""
+    """The changes, as ``operations.reschedule`` takes them."""
     names = ("run_after", "priority", "queue")
     return {name: said[name] for name in names if said.get(name) not in (None, "")}
 

@@ -9,19 +9,19 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
-from django_jobqueue.admin.verbs.verb import Done, Question, Rows
+from django_jobqueue.admin.actions.action import Done, Question, Rows
+from django_jobqueue.admin.jobs.waiting import WaitingAction, running_ones
 from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.text import numbers
 
 
-class RunJobsNow(WaitingVerb):
+class RunJobsNow(WaitingAction):
     """Waiting jobs become due at once."""
 
     name = "run_now"
-    label = _("Run selected %(verbose_name_plural)s now")
-    button = _("Run now")
-    permission = "reschedule"
+    menu_label = _("Run selected %(verbose_name_plural)s now")
+    label = _("Run now")
+    rights = ("reschedule_queuedjob",)
     bulk_kind = BulkKind.RUN_NOW
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
