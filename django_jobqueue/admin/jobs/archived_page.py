@@ -1,4 +1,4 @@
-"""What the page of a job that is over shows."""
+"""The page of an archived job."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from django_jobqueue.models import JobType
 from django_jobqueue.text import numbers
 
 
-def page_of(
-    request: HttpRequest, job: Any, state: Any, buttons: list[dict[str, Any]]
-) -> JobPage:
+def page_of(request: HttpRequest, job: Any, state: Any) -> JobPage:
     """The page of an archived job."""
     job_type = catalogue.job_types(request).get(job.job_type_id)
     read = Reader(request, job, job_type)
@@ -38,7 +36,6 @@ def page_of(
         result=read.result(),
         error=_unsaid(read.error(job), attempts),
         lately=related.lately(request, job),
-        buttons=buttons,
         history=read.history(),
         downloads=read.downloads(),
         reveal=read.reveal(),

@@ -1,4 +1,4 @@
-"""What an edit changes, key by key, without secrets."""
+"""The changes that an edit makes, key by key, without secrets."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Change:
 
     @property
     def kind(self) -> str:
-        """What happens to it."""
+        """Whether it is added, removed or changed."""
         if not self.before:
             return _("added")
         return _("changed") if self.after else _("removed")
 
 
 def changes(data: LockedData, after: Any) -> list[Change]:
-    """What differs between the data of the job and these."""
+    """The differences between the data of the job and these."""
     old = _places(data, data.value)
     new = _places(data, after)
     found = []

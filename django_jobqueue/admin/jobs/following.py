@@ -27,7 +27,7 @@ Fact = tuple[Any, Any]
 
 
 def facts(request: HttpRequest, job: Any, data: Any) -> list[Fact]:
-    """What this job follows on, and what follows on it; nothing for most jobs."""
+    """The job that this one follows, and the jobs that follow it; most have none."""
     found: list[Fact] = []
     if job.enqueued_by == FOLLOWER and (id := _earlier(data)):
         found.append((_("Follows on"), _archived(request, id)))

@@ -108,7 +108,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """What the page shows of them."""
+    """The attempts on the page."""
 
     runs: list[Run] = field(default_factory=list)
     first: Attempt | None = None  # the very first, where older ones are left out
@@ -213,7 +213,7 @@ def _told(failure: Any, shown: Shown) -> Attempt:
 
 
 def _likeness_of(failure: Any) -> tuple[Any, ...]:
-    """What is the same in attempts that ended alike."""
+    """The values that are the same in attempts that ended alike."""
     if failure.fingerprint is not None:
         return failure.end, failure.fingerprint
     message = failure.shown_message or failure.shown_reason

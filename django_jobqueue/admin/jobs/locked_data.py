@@ -90,7 +90,7 @@ class LockedData:
         )
 
     def _at(self, path: Path) -> Any:
-        """What the job has there; None if it has no such place."""
+        """The job's value at this path; None if there is no such path."""
         value = self.value
         for step in path:
             try:

@@ -1,4 +1,4 @@
-"""What stands around one job: its replays, its operation, others of its type."""
+"""Related to one job: its replays, its bulk operation, others of its type."""
 
 from __future__ import annotations
 

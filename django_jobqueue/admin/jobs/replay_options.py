@@ -87,7 +87,7 @@ class ReplayOptions(MomentsForm):
 
 
 def options_of(said: dict[str, Any]) -> dict[str, Any]:
-    """What ``operations.replay`` is called with for these choices."""
+    """The options of ``operations.replay`` for these choices."""
     expiry = said.get("expiry") or ReplayExpiry.SAME
     expires = {
         ReplayExpiry.NEVER: None,

@@ -112,7 +112,7 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
 
     @property
     def bounds(self) -> tuple[Bound, Bound]:
-        """What was typed."""
+        """The typed bounds."""
         typed = [
             str(self.used_parameters.get(name) or "").strip() for name in self._mine
         ]

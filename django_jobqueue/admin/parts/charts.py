@@ -86,7 +86,7 @@ def bars(
 
 
 def line(kind: str, values: Sequence[float | None], scale: Decades) -> Line:
-    """A line through these values; where there is none, a gap."""
+    """A line through these values, with a gap where a value is None."""
     found: list[str] = []
     before = False
     for index, value in enumerate(values):

@@ -1,4 +1,4 @@
-"""What operators say of jobs in more than one form: a priority, a queue."""
+"""Form fields that several forms share: a priority, a queue."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class MomentField(forms.DateTimeField):
 
     @property
     def help_text(self) -> str:
-        """What was said of it, and the time zone, in the language of this request."""
+        """The help text, and the time zone, in the language of this request."""
         zone = gettext("Time zone: %(name)s.")
         zone %= {"name": timezone.get_current_timezone_name()}
         return f"{self._help_text} {zone}"

@@ -1,4 +1,4 @@
-"""What the page of a queue shows: its job types, its workers, its pauses."""
+"""The page of a queue: its job types, its workers, its pauses."""
 
 from __future__ import annotations
 
