@@ -249,7 +249,7 @@ def test_a_job_that_ended_meanwhile_is_found_in_the_archive(
     anna: Client, scene: Scene
 ) -> None:
     response = anna.get(edit(scene.archived["succeeded"]), follow=True)
-    assert "This job is over; it is in the archive." in response.content.decode()
+    assert "This job has finished; it is in the archive." in response.content.decode()
 
 
 def test_the_mark_tells_nothing_of_the_data(anna: Client, db: None) -> None:

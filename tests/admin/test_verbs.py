@@ -59,7 +59,7 @@ def test_cancelling_from_a_job_s_page_leads_to_where_it_is_now(
     said = {"reason": "", "next": page_of("queuedjob", id)}
     page = confirm(anna, "queuedjob", "cancel", id, **said)
     assert "1 job was cancelled." in page.text
-    assert "This job is over; it is in the archive." in page.text
+    assert "This job has finished; it is in the archive." in page.text
     assert "cancelled by anna" in page.text
 
 
@@ -177,7 +177,10 @@ def test_a_job_type_is_paused_with_a_reason_and_until_when(
     ("said", "text"),
     [
         ({"reason": ""}, "This field is required."),
-        ({"reason": "x", "resume_at": "2001-01-01T00:00"}, "This time is past."),
+        (
+            {"reason": "x", "resume_at": "2001-01-01T00:00"},
+            "This moment is in the past.",
+        ),
         ({"reason": "x", "resume_at": "soon"}, "Enter a valid date/time."),
         ({"reason": "x" * 501}, "at most 500 characters"),
     ],

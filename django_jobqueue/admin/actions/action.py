@@ -53,7 +53,7 @@ class Action:
     name: ClassVar[str]  # in the address
     label: ClassVar[Any]  # on the button, and to confirm
     menu_label: ClassVar[Any] = None  # in the list's menu; None: it is not there
-    rights: ClassVar[Sequence[str]] = ()  # of the app, besides that to see the page
+    rights: Sequence[str] = ()  # of the app, besides that to see the page
     danger: ClassVar[bool] = False
     is_button: ClassVar[bool] = True  # on the object's page
     is_post_only: ClassVar[bool] = False

@@ -1,5 +1,4 @@
-"""The page of a drafted bulk operation: what it would do, to how many, and what to know
-before."""
+"""The page of a draft: its effects, the number of jobs, and warnings."""
 
 from __future__ import annotations
 
@@ -54,7 +53,7 @@ class Draft:
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether it is about more than half of the table; also while nobody knows."""
+        """Whether it selects more than half of the table, or may still do so."""
         return not self.counted.over or self.counted.is_most is not False
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Bulk operations: drafts to be started or discarded, progress, and what came of it."""
+"""Bulk operations: the list, drafts to start or discard, progress and results."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from django_jobqueue.admin.bulk.bulk_progress import (
     selection_text,
 )
 from django_jobqueue.admin.bulk.bulk_start import START, draft_page
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.domain.states import BulkState
 from django_jobqueue.models import BulkOperation
 
 
 class BulkStateFilter(ChoiceFilter):
-    """By how far they are."""
+    """By state."""
 
     title = _("state")
     parameter_name = "state"

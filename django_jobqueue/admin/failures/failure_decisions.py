@@ -27,7 +27,7 @@ from django_jobqueue.admin.actions.action import (
 )
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.moments import MomentField
+from django_jobqueue.admin.parts.form_fields import MomentField
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.operations.groups import NOTE_LENGTH, RELEASE_LENGTH
 from django_jobqueue.text import numbers, timezones
@@ -53,7 +53,7 @@ class SeenForm(ActionForm):
         except ValueError:
             moment = None
         if text and (moment is None or timezone.is_naive(moment)):
-            raise ValidationError(gettext("This is no moment."))
+            raise ValidationError(gettext("This is not a valid time."))
         return moment
 
 
@@ -74,13 +74,13 @@ class ResolveForm(SeenForm):
 class IgnoreForm(SeenForm):
     """For how long."""
 
-    until = MomentField(label=_("Until"), help_text=_("Empty: for good."))
+    until = MomentField(label=_("Until"), help_text=_("Empty: forever."))
 
     def clean_until(self) -> datetime | None:
         """A moment to come."""
         until: datetime | None = self.cleaned_data["until"]
         if until is not None and until <= timezones.now():
-            raise ValidationError(gettext("This moment is over."))
+            raise ValidationError(gettext("This moment is in the past."))
         return until
 
 
@@ -91,7 +91,7 @@ class AssignForm(ActionForm):
         label=_("Assignee"),
         max_length=WHO_LENGTH,
         required=False,
-        help_text=_("A user's name, or any other; empty is nobody."),
+        help_text=_("A user's name, or any other. Empty: nobody."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -24,12 +24,6 @@ from django_jobqueue.admin.failures.failure_decisions import (
     ReopenGroups,
     ResolveGroups,
 )
-from django_jobqueue.admin.failures.failure_filters import (
-    AssigneeFilter,
-    GroupJobTypeFilter,
-    GroupStateFilter,
-    SeenRangeFilter,
-)
 from django_jobqueue.admin.failures.failure_job_actions import (
     CancelGroupJobs,
     PruneGroupJobs,
@@ -38,10 +32,16 @@ from django_jobqueue.admin.failures.failure_job_actions import (
 )
 from django_jobqueue.admin.failures.failure_list import FailureGroupChangeList
 from django_jobqueue.admin.failures.failure_page import page_of, summary
+from django_jobqueue.admin.failures.failure_states import (
+    AssigneeFilter,
+    GroupJobTypeFilter,
+    GroupStateFilter,
+    SeenRangeFilter,
+)
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.columns import column
-from django_jobqueue.admin.parts.sparkline import sparkline
+from django_jobqueue.admin.parts.charts import sparkline
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.text import timezones
 

@@ -21,6 +21,7 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.failures.failure_states import ALL, LABELS
 from django_jobqueue.admin.failures.failure_trend import sparks
+from django_jobqueue.admin.lists.active_filters import Chip, Tab
 from django_jobqueue.admin.lists.change_list import (
     AFTER,
     BEFORE,
@@ -30,7 +31,6 @@ from django_jobqueue.admin.lists.change_list import (
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import Spark
-from django_jobqueue.admin.parts.chips import Chip, Tab
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase

@@ -18,7 +18,7 @@ from django_jobqueue.admin.failures.failure_list import archived_cell, waiting_c
 from django_jobqueue.admin.failures.failure_trend import Trend, trends
 from django_jobqueue.admin.lists.selected import matching
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.frames import Traceback, traceback_of
+from django_jobqueue.admin.parts.tracebacks import Traceback, traceback_of
 from django_jobqueue.admin.permalink import permalink
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.search.selection import Selection, Table, Term

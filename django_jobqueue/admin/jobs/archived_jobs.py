@@ -14,13 +14,14 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.jobs.archived_page import page_of
 from django_jobqueue.admin.jobs.download import Download
+from django_jobqueue.admin.jobs.edit_data import ReplayEdited
 from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.prune import PruneJobs
 from django_jobqueue.admin.jobs.related import by_original, replay_cell, replays_of
 from django_jobqueue.admin.jobs.replay import ReplayJobs
-from django_jobqueue.admin.jobs.replay_edited import ReplayEdited
 from django_jobqueue.admin.jobs.reveal import Reveal
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import (
     ErrorFilter,
     FailureGroupFilter,
@@ -33,7 +34,6 @@ from django_jobqueue.admin.lists.filters import (
 )
 from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, TimeRangeFilter
 from django_jobqueue.admin.parts import catalogue, display
-from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.search.selection import Table
@@ -99,7 +99,7 @@ class ArchivedJobAdmin(JobAdmin):
         FailureGroupFilter,
     )
     elsewhere = QueuedJob
-    elsewhere_note = _("This job is not over; it is among the queued jobs.")
+    elsewhere_note = _("This job has not finished; it is among the queued jobs.")
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Job types and replays: a query each."""

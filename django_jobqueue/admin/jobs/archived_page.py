@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.jobs import following, related
+from django_jobqueue.admin.jobs import related
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
@@ -71,7 +71,7 @@ def _summary(
         (_("Replayed as"), related.replays(request, job)),
         (_("Bulk operation"), related.operation(request, job)),
         (_("Failure group"), _group(job, read)),
-        *following.facts(request, job, read.value),
+        *related.followers(request, job, read.value),
     ]
 
 

@@ -12,8 +12,13 @@ from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import VIEW_DATA
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.parts.json_text import Unreadable, masked, written
-from django_jobqueue.admin.parts.stored_json import stored, value_of
+from django_jobqueue.admin.parts.json_text import (
+    Unreadable,
+    masked,
+    stored,
+    value_of,
+    written,
+)
 from django_jobqueue.text.redaction import secrets_in
 
 LARGEST: Final = 32 * 1024 * 1024  # characters

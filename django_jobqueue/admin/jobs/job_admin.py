@@ -20,12 +20,12 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.job_page import JobPage
-from django_jobqueue.admin.jobs.search import look_up, understood
+from django_jobqueue.admin.jobs.job_search import look_up, understood
 from django_jobqueue.admin.lists.change_list import JobChangeList
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.selected import Spec, matching, selected
 from django_jobqueue.admin.parts import catalogue, display, tags
-from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.search import IdSearch, SearchError
 from django_jobqueue.search.selection import Selection, Table, Term

@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 
 from django_jobqueue.admin.jobs.job_reports import Reports, Told
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.frames import Traceback, traceback_of
+from django_jobqueue.admin.parts.tracebacks import Traceback, traceback_of
 from django_jobqueue.models import Failure
 from django_jobqueue.text import numbers
 

@@ -25,9 +25,8 @@ from django_jobqueue.admin.jobs.job_reports import Reports, Told
 from django_jobqueue.admin.jobs.related import Dot
 from django_jobqueue.admin.jobs.timeline import Step
 from django_jobqueue.admin.parts import display, json_tree
-from django_jobqueue.admin.parts.json_text import Unreadable
+from django_jobqueue.admin.parts.json_text import Unreadable, stored, value_of
 from django_jobqueue.admin.parts.json_tree import JsonTree
-from django_jobqueue.admin.parts.stored_json import stored, value_of
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
 from django_jobqueue.text.redaction import Secrets, mask_text, secrets_in
 

@@ -20,8 +20,12 @@ from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.argument_fields import Argument, JsonField, arguments_of
 from django_jobqueue.admin.parts import catalogue, display
-from django_jobqueue.admin.parts.fields import PriorityField, QueueField
-from django_jobqueue.admin.parts.moments import MomentField, MomentsForm
+from django_jobqueue.admin.parts.form_fields import (
+    MomentField,
+    MomentsForm,
+    PriorityField,
+    QueueField,
+)
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.registry import Declaration, registry

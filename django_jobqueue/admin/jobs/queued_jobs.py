@@ -18,20 +18,22 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin import jump
 from django_jobqueue.admin.actions.action import Action, Button
 from django_jobqueue.admin.base import may_view
-from django_jobqueue.admin.jobs.allow_attempts import AllowAttempts
-from django_jobqueue.admin.jobs.cancel import CancelJobs
+from django_jobqueue.admin.jobs.cancel import CancelJobs, FailJobs
 from django_jobqueue.admin.jobs.download import Download
 from django_jobqueue.admin.jobs.edit_data import EditData
-from django_jobqueue.admin.jobs.fail_now import FailJobs
 from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.queued_page import page_of
 from django_jobqueue.admin.jobs.release import ReleaseJobs
-from django_jobqueue.admin.jobs.reschedule import RescheduleJobs
+from django_jobqueue.admin.jobs.reschedule import (
+    AllowAttempts,
+    RescheduleJobs,
+    RunJobsNow,
+)
 from django_jobqueue.admin.jobs.reveal import Reveal
-from django_jobqueue.admin.jobs.run_now import RunJobsNow
-from django_jobqueue.admin.jobs.where import stack_dump_button
-from django_jobqueue.admin.jobs.why import why, why_not
+from django_jobqueue.admin.jobs.stack_dump import stack_dump_button
+from django_jobqueue.admin.jobs.why_not_running import why, why_not
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import (
     ErrorFilter,
     JobTypeFilter,
@@ -42,8 +44,7 @@ from django_jobqueue.admin.lists.filters import (
 )
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, DueRangeFilter
-from django_jobqueue.admin.parts import bars, catalogue, display
-from django_jobqueue.admin.parts.columns import column
+from django_jobqueue.admin.parts import catalogue, display, progress_bars
 from django_jobqueue.domain.states import ALIVE, AttemptEnd, QueuedStatus
 from django_jobqueue.models import (
     ArchivedJob,
@@ -130,7 +131,7 @@ class QueuedJobAdmin(JobAdmin):
         ("created_at", CreatedRangeFilter),
     )
     elsewhere = ArchivedJob
-    elsewhere_note = _("This job is over; it is in the archive.")
+    elsewhere_note = _("This job has finished; it is in the archive.")
 
     def get_urls(self) -> list[URLPattern]:
         """Addresses that lead to a job wherever it is, before those of the objects."""
@@ -153,7 +154,7 @@ class QueuedJobAdmin(JobAdmin):
         workers = _workers({row.worker_id for row in rows if row.worker_id})
         reasons = why_not(request, rows, workers.values())
         errors = _last_errors([row.pk for row in rows if row.attempts or row.crashes])
-        told = bars.told_by(rows)
+        told = progress_bars.told_by(rows)
         sees_workers = may_view(request, Worker)
         for row in rows:
             job_type = types.get(row.job_type_id)
@@ -176,7 +177,10 @@ class QueuedJobAdmin(JobAdmin):
     @column(description=_("state"))
     def state(self, job: Any) -> Any:
         """The state, the progress, and the error of the last attempt."""
-        lines = [state_of(job, job.row_context), *bars.bar_cell(job.row_context.told)]
+        lines = [
+            state_of(job, job.row_context),
+            *progress_bars.bar_cell(job.row_context.told),
+        ]
         error = job.row_context.error
         if error is not None:
             message = error.error_message or error.reason

@@ -8,13 +8,13 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.jobs import following, related, where
+from django_jobqueue.admin.jobs import related, stack_dump
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
 from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
-from django_jobqueue.admin.jobs.why import why
+from django_jobqueue.admin.jobs.why_not_running import why
 from django_jobqueue.admin.parts import display, tags
 from django_jobqueue.domain.states import QueuedStatus
 
@@ -52,7 +52,7 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Replay of"), related.origin(request, job)),
         (_("Replayed as"), related.replays(request, job)),
         (_("Bulk operation"), related.operation(request, job)),
-        *following.facts(request, job, read.value),
+        *related.followers(request, job, read.value),
         *_uniqueness(job),
     ]
 
@@ -61,7 +61,7 @@ def _uniqueness(job: Any) -> list[tuple[Any, Any]]:
     """For how long no other job like this one is enqueued; most have no such key."""
     if job.unique_key is None:
         return []
-    until = _("until it starts") if job.unique_until_started else _("until it is over")
+    until = _("until it starts") if job.unique_until_started else _("until it finishes")
     return [(_("Unique key"), display.lines([display.whole_id(job.unique_key), until]))]
 
 
@@ -78,7 +78,7 @@ def _running(job: Any, told: Told | None) -> Attempt | None:
     """The running attempt."""
     if job.status != QueuedStatus.RUNNING:
         return None
-    worker, place = job.row_context.worker, where.place_of(job)
+    worker, place = job.row_context.worker, stack_dump.place_of(job)
     note = ""
     if place is not None:
         note = gettext("Where it was %(ago)s:") % {"ago": display.ago(place.at)}

@@ -10,8 +10,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.parts.fields import PriorityField, QueueField
-from django_jobqueue.admin.parts.moments import MomentField, MomentsForm
+from django_jobqueue.admin.parts.form_fields import (
+    MomentField,
+    MomentsForm,
+    PriorityField,
+    QueueField,
+)
 from django_jobqueue.domain.states import ReplayExpiry
 
 EXPIRIES: Final = [
@@ -87,7 +91,7 @@ class ReplayOptions(MomentsForm):
 
 
 def options_of(said: dict[str, Any]) -> dict[str, Any]:
-    """The options of ``operations.replay`` for these choices."""
+    """What ``operations.replay`` is called with for these choices."""
     expiry = said.get("expiry") or ReplayExpiry.SAME
     expires = {
         ReplayExpiry.NEVER: None,

@@ -14,12 +14,12 @@ from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
 
+from django_jobqueue.admin.lists.active_filters import Chip, Tab, search_chips
 from django_jobqueue.admin.lists.counts import About, count
 from django_jobqueue.admin.lists.filters import TabFilter
 from django_jobqueue.admin.lists.positions import Key, Position
 from django_jobqueue.admin.lists.selected import indexed_part, matching
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.chips import Chip, Tab, search_chips
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.text import numbers
 

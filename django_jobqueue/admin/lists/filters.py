@@ -12,8 +12,8 @@ from django.db.models.query import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.admin.lists.active_filters import Chip, Tab
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.parts.chips import Chip, Tab
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.search import parse

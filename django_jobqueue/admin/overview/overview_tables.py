@@ -197,11 +197,11 @@ def _hidden(count: int) -> Iterator[str]:
 
 
 def _idle(count: int, overview: Overview) -> Iterator[str]:
-    """How many had nothing to do."""
+    """The number of rows without any job in the window."""
     if count:
         text = ngettext(
-            "%(count)s more had no job (%(window)s).",
-            "%(count)s more had no job (%(window)s).",
+            "%(count)s idle row hidden (%(window)s).",
+            "%(count)s idle rows hidden (%(window)s).",
             count,
         )
         window = overview.window.label

@@ -66,7 +66,7 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class JobTypePage:
-    """All of it."""
+    """Everything on the page."""
 
     depth: Sequence[tuple[Any, Any]]
     figures: Sequence[Figures]

@@ -1,4 +1,4 @@
-"""Job types: the policy in force and where it comes from; overrides; pauses."""
+"""Job types: the list, the effective policy with its sources, overrides, pauses."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.jobs.new_job import NewJob
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import catalogue, depths, display, policies
-from django_jobqueue.admin.parts.columns import column
-from django_jobqueue.admin.parts.lines import finished_cell, last_day
+from django_jobqueue.admin.parts.last_day import finished_cell, last_day
 from django_jobqueue.admin.parts.run_times import at_most
 from django_jobqueue.admin.types import overrides
 from django_jobqueue.admin.types.job_type_page import (
@@ -211,7 +211,7 @@ def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
         (_("Sensitive"), display.names(job_type.sensitive) or display.NOTHING),
         (_("Unique by"), display.visible(job_type.unique_by) or display.NOTHING),
         (
-            _("When it is over"),
+            _("On completion"),
             display.visible(job_type.on_complete) or display.NOTHING,
         ),
         (_("Declared"), display.full_moment(job_type.declared_at)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -20,7 +21,7 @@ from django_jobqueue.admin.actions.action import (
 )
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.display import names, visible
-from django_jobqueue.admin.parts.moments import MomentField
+from django_jobqueue.admin.parts.form_fields import MomentField
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.models import Queue
 from django_jobqueue.text import numbers, timezones
@@ -32,18 +33,18 @@ class PauseForm(ActionForm):
     reason = forms.CharField(
         label=_("Reason"),
         max_length=500,
-        help_text=_("Shown beside the pause, for whoever wonders."),
+        help_text=_("Shown beside the pause."),
     )
     resume_at = MomentField(
         label=_("Resume at"),
-        help_text=_("When the pause ends by itself; empty is never."),
+        help_text=_("When the pause ends by itself. Empty: never."),
     )
 
     def clean_resume_at(self) -> Any:
         """A moment in the future."""
         at = self.cleaned_data["resume_at"]
         if at is not None and at <= timezones.now():
-            raise ValidationError(_("This time is past."))
+            raise ValidationError(_("This moment is in the past."))
         return at
 
 
@@ -53,9 +54,11 @@ class Pause(ConfirmedAction):
     name = "pause"
     menu_label: ClassVar[Any] = _("Pause selected %(verbose_name_plural)s")
     label = _("Pause")
-    rights = ("pause_jobtype",)
     form_class = PauseForm
-    queues: ClassVar[bool] = False
+
+    def __init__(self, *, queues: bool = False) -> None:
+        self.queues = queues
+        self.rights = _right(queues)
 
     def applies_to(self, row: Any) -> bool:
         """Only to one that is not paused."""
@@ -68,7 +71,7 @@ class Pause(ConfirmedAction):
         )
         return Question(
             text % {"count": numbers.number(len(rows)), "names": _names(rows)},
-            [gettext("No job of it starts any more; what runs goes on.")],
+            [gettext("No more jobs of it start; running jobs go on.")],
         )
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
@@ -91,8 +94,10 @@ class Resume(ConfirmedAction):
     name = "resume"
     menu_label = _("Resume selected %(verbose_name_plural)s")
     label = _("Resume")
-    rights = ("pause_jobtype",)
-    queues: ClassVar[bool] = False
+
+    def __init__(self, *, queues: bool = False) -> None:
+        self.queues = queues
+        self.rights = _right(queues)
 
     def applies_to(self, row: Any) -> bool:
         """Only to one that is paused."""
@@ -147,21 +152,7 @@ class PauseByNameForm(PauseForm):
         return name
 
 
-class PauseQueue(Pause):
-    """The same for queues."""
-
-    rights = ("pause_queue",)
-    queues = True
-
-
-class ResumeQueue(Resume):
-    """The same for queues."""
-
-    rights = ("pause_queue",)
-    queues = True
-
-
-class PauseQueueByName(PauseQueue):
+class PauseQueueByName(Pause):
     """Pause a queue that nobody uses yet: the form asks for its name."""
 
     name = "pause-by-name"
@@ -169,6 +160,9 @@ class PauseQueueByName(PauseQueue):
     is_button = False
     takes_rows = False
     form_class = PauseByNameForm
+
+    def __init__(self) -> None:
+        super().__init__(queues=True)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """The form asks for everything."""
@@ -182,6 +176,10 @@ class PauseQueueByName(PauseQueue):
 def open_queue(name: str) -> Queue:
     """A queue without a row: it was never paused."""
     return Queue(name=name, paused=False, paused_by="", paused_reason="")
+
+
+def _right(queues: bool) -> Sequence[str]:
+    return ("pause_queue",) if queues else ("pause_jobtype",)
 
 
 def _names(rows: Rows) -> str:

@@ -1,4 +1,4 @@
-"""Queues: those in use, and those that were paused. A queue without a row is open."""
+"""Queues: the list, the page, and pauses. A queue without a row is open."""
 
 from __future__ import annotations
 
@@ -8,30 +8,113 @@ from typing import Any, ClassVar, Final
 
 from django.contrib.admin import register
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.views.main import ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import MOST, ActionAdmin
+from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.lists.change_list import PlainChangeList
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import catalogue, depths, display
-from django_jobqueue.admin.parts.columns import column
-from django_jobqueue.admin.parts.lines import finished_cell, last_day
+from django_jobqueue.admin.parts.entries import entries
+from django_jobqueue.admin.parts.last_day import finished_cell, last_day
 from django_jobqueue.admin.types.job_types import pause_of, state_of
 from django_jobqueue.admin.types.pause import (
-    PauseQueue,
+    Pause,
     PauseQueueByName,
-    ResumeQueue,
+    Resume,
     open_queue,
 )
-from django_jobqueue.admin.types.queue_page import page_of, served_cell
-from django_jobqueue.admin.workers.fleet import fleet
-from django_jobqueue.models import Queue
+from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
+from django_jobqueue.models import ArchivedJob, JobType, Queue, QueuedJob
 from django_jobqueue.stats.lines import Line
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePage:
+    """All of it."""
+
+    job_types: Sequence[dict[str, Any]]
+    idle: Sequence[Any]  # job types that declare this queue, and no more
+    workers: Sequence[Any]
+    history: Sequence[LogEntry]
+    links: Sequence[tuple[str, Any]]
+
+
+def page_of(request: HttpRequest, queue: Queue) -> QueuePage:
+    """Read it, in a fixed number of queries."""
+    found = {d.job_type: d for d in depths.depths(request) if d.queue == queue.name}
+    past = last_day(
+        lambda recent: recent.job_type if recent.queue == queue.name else ""
+    )
+    active = sorted({*found, *past} - {""})
+    types = catalogue.job_types(request).values()
+    idle = sorted({t.name for t in types if t.queue == queue.name} - {*active})
+    return QueuePage(
+        job_types=[
+            _row(
+                request,
+                name,
+                found.get(name) or Depth(queue.name, name),
+                past.get(name) or Line(name),
+            )
+            for name in active
+        ],
+        idle=[_name(request, name) for name in idle],
+        workers=worker_links(request, fleet(request).serving(queue.name)),
+        history=entries(Queue, queue.pk),
+        links=_links(request, queue.name),
+    )
+
+
+def served_cell(request: HttpRequest, queue: str) -> Any:
+    """How many living workers serve it."""
+    return workers_cell(
+        fleet(request).serving(queue), gettext("no living worker serves it")
+    )
+
+
+def _row(request: HttpRequest, name: str, depth: Depth, line: Line) -> dict[str, Any]:
+    return {
+        "name": _name(request, name),
+        "ready": depths.count_text(depth.ready),
+        "oldest": depths.age_text(depth.oldest),
+        "later": depths.count_text(depth.later),
+        "running": numbers.number(depth.running),
+        "finished": finished_cell(line),
+    }
+
+
+def _name(request: HttpRequest, name: str) -> Any:
+    known = name in catalogue.job_types(request) and may_view(request, JobType)
+    shown = display.visible(name)
+    return display.link("jobtype", name, shown) if known else shown
+
+
+def _links(request: HttpRequest, queue: str) -> list[tuple[str, Any]]:
+    offered = (
+        (QueuedJob, gettext("Queued jobs")),
+        (ArchivedJob, gettext("Archived jobs")),
+    )
+    return [
+        (
+            reverse(f"admin:jobqueue_{model._meta.model_name}_changelist")
+            + f"?{urlencode({'queue': queue})}",
+            label,
+        )
+        for model, label in offered
+        if may_view(request, model)
+    ]
+
 
 PAUSE_BY_NAME: Final = PauseQueueByName()
 
@@ -59,12 +142,12 @@ class QueueList(PlainChangeList):
 
 @register(Queue)
 class QueueAdmin(ActionAdmin):
-    """Queues are paused and resumed, and nothing else."""
+    """Queues can be paused and resumed."""
 
     change_form_template = "admin/jobqueue/queue.html"
     page_actions: ClassVar[Sequence[Action]] = (
-        PauseQueue(),
-        ResumeQueue(),
+        Pause(queues=True),
+        Resume(queues=True),
         PAUSE_BY_NAME,
     )
     ordering = ("name",)

@@ -1,4 +1,4 @@
-"""Ask selected workers to drain, resume, stop or restart."""
+"""Actions on workers: drain, resume, stop, restart, request a stack dump."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from django_jobqueue.admin.base import may_view
-from django_jobqueue.admin.jobs.where import Answer, answer_of, moment_in
+from django_jobqueue.admin.jobs.stack_dump import Answer, answer_of, moment_in
 from django_jobqueue.admin.lists.change_list import WINDOW
 from django_jobqueue.admin.parts import catalogue, display, policies
 from django_jobqueue.admin.parts.entries import entries
@@ -50,7 +50,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class WorkerPage:
-    """All of it."""
+    """Everything on the page."""
 
     slots: Sequence[Slot]
     fate: Sequence[str]
@@ -92,7 +92,7 @@ def fate_of(worker: Worker) -> list[str]:
 
 
 def is_done(worker: Worker) -> bool:
-    """Whether it is as it was asked to be."""
+    """Whether the worker obeyed the request."""
     match worker.desired:
         case "drain":
             return worker.state == WorkerState.DRAINING
@@ -102,7 +102,7 @@ def is_done(worker: Worker) -> bool:
 
 
 def _job_types(request: HttpRequest, worker: Worker) -> list[Any]:
-    """Those that it has handlers for."""
+    """The job types that it has handlers for."""
     types = catalogue.job_types(request)
     names = sorted(map(str, worker.job_types))
     return [type_link(request, name, name in types) for name in names]

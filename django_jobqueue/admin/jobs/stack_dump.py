@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django_jobqueue.admin.actions.action import Button
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.frames import Traceback, traceback_of
+from django_jobqueue.admin.parts.tracebacks import Traceback, traceback_of
 from django_jobqueue.domain.states import ALIVE
 from django_jobqueue.models import Failure, QueuedJob, Worker
 from django_jobqueue.text import numbers
