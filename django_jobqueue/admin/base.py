@@ -1,18 +1,21 @@
-"""What all pages have in common: nothing is added or deleted here, addresses ask only
-for what there is a filter for, and lists keep their order."""
+"""The base of all pages: nothing is added or deleted here, addresses take only the
+parameters of the filters, and lists keep their order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django import VERSION
 from django.contrib import admin
 from django.contrib.admin.options import ShowFacets
+from django.contrib.admin.utils import quote
 from django.contrib.admin.views.main import ChangeList
 from django.db import connections, models
 from django.forms.widgets import Script
 from django.http import HttpRequest
-from django.urls import URLPattern
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, reverse
 
 from django_jobqueue.admin.lists.change_list import PlainChangeList
 from django_jobqueue.admin.lists.ranges import parameters_of
@@ -68,6 +71,31 @@ class JobQueueAdmin(ModelAdmin):
             return None
         return super().get_object(request, object_id, *args)
 
+    def show(
+        self, request: HttpRequest, template: str, **context: Any
+    ) -> TemplateResponse:
+        """A page of this site that is not Django's own; ``above`` and ``above_url`` of
+        the context name the page that it belongs to."""
+        request.current_app = self.admin_site.name
+        shown = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "flat_crumbs": VERSION < (6, 1),
+            "media": self.media,
+            **context,
+        }
+        return TemplateResponse(request, f"admin/jobqueue/{template}", shown)
+
+    def url_of(self, row: Any) -> str:
+        """The address of the page of this object."""
+        name = f"{self.admin_site.name}:{self.url_prefix}_change"
+        return reverse(name, args=[quote(row.pk)])
+
+    @property
+    def url_prefix(self) -> str:
+        """The beginning of the names of this model's addresses."""
+        return f"{self.opts.app_label}_{self.opts.model_name}"
+
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Give the rows of a page what their columns need, in a fixed number of
         queries."""
@@ -93,11 +121,11 @@ class JobQueueAdmin(ModelAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """What is over is pruned, not deleted."""
+        """Finished jobs are pruned, not deleted."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Most pages show only; also to superusers."""
+        """Most pages are read-only, also for superusers."""
         return self.editable and super().has_change_permission(request, obj)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:

@@ -37,8 +37,8 @@ def job(request: HttpRequest, id: UUID) -> HttpResponse:
 
 
 def address_of_job(request: HttpRequest, id: UUID) -> str:
-    """The page of a job; empty if there is none that the user may see. It is looked
-    for in the queue twice, since it may move while it is looked for."""
+    """The page of a job; empty if there is none that the user may see. The queue is
+    searched twice, because the job may move meanwhile."""
     for model in (QueuedJob, ArchivedJob, QueuedJob):
         if address := address_of_object(request, model, id):
             return address
@@ -46,7 +46,7 @@ def address_of_job(request: HttpRequest, id: UUID) -> str:
 
 
 def address_of_object(request: HttpRequest, model: type[Any], key: object) -> str:
-    """The page of an object; empty if there is none that the user may see."""
+    """The page of an object; empty if the user may see no such page."""
     if may_view(request, model) and model._default_manager.filter(pk=key).exists():
         return display.url_of(str(model._meta.model_name), key)
     return ""

@@ -14,10 +14,10 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from django_jobqueue import operations
+from django_jobqueue.admin.actions.drafts import draft
 from django_jobqueue.admin.lists import change_list, counts
 from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.verbs.drafts import draft
 from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
 from django_jobqueue.operations import bulk, bulk_counting, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term

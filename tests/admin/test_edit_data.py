@@ -241,7 +241,7 @@ def test_data_that_were_edited_meanwhile_are_left_alone(anna: Client, db: None) 
     QueuedJob.objects.update(data={"a": 1, "b": 9})
     sent = {**hidden(page), "new_data": '{"a": 5}', "confirmed": "1"}
     page = post(anna, edit(id), sent)
-    assert "The data were edited meanwhile: here they are anew." in page.text
+    assert "The data were edited meanwhile. Here are the new ones." in page.text
     assert data_of(id) == {"a": 1, "b": 9}
 
 
@@ -249,7 +249,7 @@ def test_a_job_that_ended_meanwhile_is_found_in_the_archive(
     anna: Client, scene: Scene
 ) -> None:
     response = anna.get(edit(scene.archived["succeeded"]), follow=True)
-    assert "This job is over; it is in the archive." in response.content.decode()
+    assert "This job has finished; it is in the archive." in response.content.decode()
 
 
 def test_the_mark_tells_nothing_of_the_data(anna: Client, db: None) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 from django.template.loader import render_to_string
 
-from django_jobqueue.admin.parts.frames import Frame, Traceback, traceback_of
+from django_jobqueue.admin.parts.tracebacks import Frame, Traceback, traceback_of
 from django_jobqueue.domain import failures
 from django_jobqueue.models import Failure
 

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from django_jobqueue.admin.jobs import following
+from django_jobqueue.admin.jobs import related
 from django_jobqueue.domain.ids import first_id
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
 from tests.admin import scene as rows
@@ -239,7 +239,7 @@ def test_bars_of_a_list_are_one_query_if_anything_runs(anna: Client) -> None:
 def test_a_unique_job_says_until_when(anna: Client) -> None:
     key = uuid4()
     text = get(anna, page_of("queuedjob", rows.queued(unique_key=key))).text
-    assert f"Unique key {key} until it is over" in text
+    assert f"Unique key {key} until it finishes" in text
     other = rows.queued(unique_key=uuid4(), unique_until_started=True)
     assert "until it starts" in get(anna, page_of("queuedjob", other)).text
     assert "Unique key" not in get(anna, page_of("queuedjob", rows.queued())).text
@@ -248,7 +248,7 @@ def test_a_unique_job_says_until_when(anna: Client) -> None:
 def test_a_job_leads_to_the_one_that_follows_and_back(anna: Client) -> None:
     waits = rows.queued(on_complete=ADD)
     page = get(anna, page_of("queuedjob", waits))
-    assert f"When it is over {ADD}" in page.text
+    assert f"On completion {ADD}" in page.text
 
     id = rows.archived(FAIL, "failed", on_complete=ADD)  # the trigger enqueues
     follower = QueuedJob.objects.get(enqueued_by="on_complete").pk
@@ -273,7 +273,7 @@ def test_a_job_whose_follower_is_not_kept_names_its_type(anna: Client) -> None:
     id = rows.archived(FAIL, "failed", on_complete=ADD)
     QueuedJob.objects.all().delete()
     page = get(anna, page_of("archivedjob", id))
-    assert f"When it is over {ADD}" in page.text
+    assert f"On completion {ADD}" in page.text
 
 
 @pytest.mark.parametrize("data", [{}, {"job": 7}, {"job": "x"}, [1], "x"])
@@ -294,6 +294,6 @@ def test_the_follower_is_looked_for_by_ids_and_not_by_data(anna: Client) -> None
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE jobqueue_archivedjob")
-    plan = following.among(ArchivedJob, job).explain()
+    plan = related.among(ArchivedJob, job).explain()
     assert "jobqueue_archivedjob_pkey" in plan
     assert "Index Cond: ((id >=" in plan

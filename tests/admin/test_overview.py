@@ -144,7 +144,7 @@ def test_idle_job_types_are_counted_not_shown(anna: Client, db: None) -> None:
     queued(1)
     operations.pause([FAIL], by="anna")
     text = region(front(anna), "types")
-    assert f"{total - 2} more had no job (last hour)." in text
+    assert f"{total - 2} idle rows hidden (last hour)." in text
     assert f"{FAIL} paused" in text
 
 
@@ -165,7 +165,7 @@ def test_what_is_not_shown_is_idle_or_said_to_be_busy(
     text = region(front(anna), "types")
     shown = [name for name in names if name in text]
     assert shown == names[-3:]
-    assert f"{idle} more had no job (last hour)." in text
+    assert f"{idle} idle rows hidden (last hour)." in text
     hidden = max(0, busy - 3)
     said = f"{hidden} more with fewer failures and jobs are not shown."
     assert (said in text) is bool(hidden)

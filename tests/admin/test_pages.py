@@ -123,7 +123,7 @@ def test_a_link_to_a_job_that_is_over_leads_to_the_archive(
     id = scene.archived["failed"]
     response = anna.get(page_of("queuedjob", id), follow=True)
     assert response.redirect_chain == [(page_of("archivedjob", id), 302)]
-    assert b"This job is over; it is in the archive." in response.content
+    assert b"This job has finished; it is in the archive." in response.content
 
 
 def test_a_link_to_a_job_that_is_queued_leads_to_it(anna: Client, scene: Scene) -> None:

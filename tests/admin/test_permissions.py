@@ -31,7 +31,7 @@ VERBS = [
     ("jobtype", "resume", "pause_jobtype"),
     ("queue", "pause", "pause_queue"),
     ("queue", "resume", "pause_queue"),
-    ("queue", "pause_by_name", "pause_queue"),
+    ("queue", "pause-by-name", "pause_queue"),
     ("queuedjob", "cancel", "cancel_queuedjob"),
     ("queuedjob", "reschedule", "reschedule_queuedjob"),
     ("queuedjob", "run_now", "reschedule_queuedjob"),

@@ -17,12 +17,12 @@ from tests.admin.scene import Scene
 
 # The first role that may do it. What only shows is everybody's, and is left out here.
 FIRST = {
-    "bulkoperation/<uuid:id>/start/": "Job operator",
-    "bulkoperation/<uuid:id>/pause/": "Job operator",
-    "bulkoperation/<uuid:id>/resume/": "Job operator",
-    "bulkoperation/<uuid:id>/stop/": "Job operator",
-    "bulkoperation/<uuid:id>/undo/": "Job operator",
-    "bulkoperation/<uuid:id>/step/": "Job operator",
+    "bulkoperation/<uuid:object_id>/start/": "Job operator",
+    "bulkoperation/<uuid:object_id>/pause/": "Job operator",
+    "bulkoperation/<uuid:object_id>/resume/": "Job operator",
+    "bulkoperation/<uuid:object_id>/stop/": "Job operator",
+    "bulkoperation/<uuid:object_id>/undo/": "Job operator",
+    "bulkoperation/<uuid:object_id>/step/": "Job operator",
     "failuregroup/<path:object_id>/replay-jobs/": "Job operator",
     "failuregroup/<path:object_id>/resolve-and-replay/": "Job operator",
     "failuregroup/<path:object_id>/cancel-jobs/": "Job operator",

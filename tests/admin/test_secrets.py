@@ -12,7 +12,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from django_jobqueue.admin.jobs import download
-from django_jobqueue.admin.parts import stored_json
+from django_jobqueue.admin.parts import json_text
 from django_jobqueue.models import (
     ArchivedJob,
     Failure,
@@ -160,9 +160,9 @@ def test_beside_data_that_cannot_be_read_no_value_is_shown(
     anna: Client, db: None, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """What is secret is not known then."""
-    monkeypatch.setattr(stored_json, "LONGEST", 1_000)
-    monkeypatch.setattr(stored_json.stored, "__defaults__", (1_000,))
-    monkeypatch.setattr(stored_json.value_of, "__defaults__", (1_000,))
+    monkeypatch.setattr(json_text, "LONGEST", 1_000)
+    monkeypatch.setattr(json_text.stored, "__defaults__", (1_000,))
+    monkeypatch.setattr(json_text.value_of, "__defaults__", (1_000,))
     monkeypatch.setattr(download, "LARGEST", 1_000)
     data = {"token": SECRET, "long": "x" * 1_000}
     column = "metadata" if where == "metadata" else "result"

@@ -82,7 +82,7 @@ def test_a_running_job_is_cancelled(
 
     eventually(archived, what="the job to stop")
     screen.open(page_of("queuedjob", id))
-    screen.shows("This job is over; it is in the archive.")
+    screen.shows("This job has finished; it is in the archive.")
     assert screen.path == page_of("archivedjob", id)
     assert "anna Cancelled. wrong customer" in screen.text
     assert notes(journal) == [["start", "long"]]

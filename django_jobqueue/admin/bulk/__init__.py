@@ -1,1 +1,1 @@
-"""Bulk operations: drafts, progress, and how they are steered."""
+"""Bulk operations: drafts, progress and actions."""

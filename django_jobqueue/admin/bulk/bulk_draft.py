@@ -1,5 +1,4 @@
-"""The page of a drafted bulk operation: what it would do, to how many, and what to know
-before."""
+"""The page of a draft: its effects, the number of jobs, and warnings."""
 
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.admin.actions.action import Question
 from django_jobqueue.admin.base import VIEW_DATA, may, may_view
 from django_jobqueue.admin.bulk.bulk_forms import FORMS, BulkForm
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.parts.selection_words import in_words
-from django_jobqueue.admin.verbs.verb import Question
 from django_jobqueue.domain.states import ArchivedStatus, BulkKind, QueuedStatus
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.search.selection import Selection, Table
@@ -49,12 +48,12 @@ class Draft:
 
     @property
     def counted(self) -> Counted:
-        """What is known of its jobs."""
+        """The counts of its jobs, as far as they go."""
         return self.operation.counted
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether it is about more than half of the table; also while nobody knows."""
+        """Whether it selects more than half of the table, or may still do so."""
         return not self.counted.over or self.counted.is_most is not False
 
     @cached_property
@@ -68,8 +67,8 @@ class Draft:
         return planned(self.operation.kind, self.counted, options)
 
     def may_start(self, request: HttpRequest) -> bool:
-        """Whether this user may start it now. What cannot be taken back waits until it
-        is counted, whoever asks; and nobody starts what is about no job."""
+        """Whether this user may start it now. Nobody may start it without any job, or
+        prune jobs before they are counted."""
         if self.counted.over and not self.counted.number:
             return False
         if self.operation.options.resolves and not may(request, DECIDE):
@@ -80,7 +79,7 @@ class Draft:
         return may(request, UNBOUNDED) and (self.counted.over or not is_final)
 
     def form(self, request: HttpRequest) -> BulkForm:
-        """What the operator says; filled in what a POST brought."""
+        """The form, bound to the data of a POST."""
         operation = self.operation
         return FORMS[operation.kind](
             request.POST if request.method == "POST" else None,
@@ -107,11 +106,11 @@ def number_text(draft: Draft, number: int) -> str:
     return gettext("jobs, not all counted yet")
 
 
-WorkerConfig = tuple[int, Counter[str]]  # jobs that are changed; and skipped, by reason
+Plan = tuple[int, Counter[str]]  # jobs that are changed; and skipped, by reason
 
 
-def question_of(request: HttpRequest, draft: Draft, plan: WorkerConfig) -> Question:
-    """What the page says before the form, with what was chosen there."""
+def question_of(request: HttpRequest, draft: Draft, plan: Plan) -> Question:
+    """The title, facts and warnings above the form, for the choices made in it."""
     operation = draft.operation
     question = Question(_title(draft, plan[0]))
     question.facts.append(
@@ -153,8 +152,8 @@ def _frozen(operation: Operation) -> str:
     return text % {"moment": display.exact(operation.cutoff)}
 
 
-def _counts(draft: Draft, plan: WorkerConfig) -> list[str]:
-    """How many, of which statuses, from when to when; and of what that was counted."""
+def _counts(draft: Draft, plan: Plan) -> list[str]:
+    """The number of jobs, their statuses and times, and how far they are counted."""
     counted = draft.counted
     found = [] if counted.over else [_so_far(counted)]
     if counted.over:

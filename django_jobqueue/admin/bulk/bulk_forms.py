@@ -1,4 +1,4 @@
-"""What an operator says before a bulk operation starts."""
+"""Forms on the page of a draft, one for each kind of bulk operation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.parts.fields import PriorityField, QueueField
-from django_jobqueue.admin.parts.moments import MomentField
+from django_jobqueue.admin.parts.form_fields import (
+    MomentField,
+    PriorityField,
+    QueueField,
+)
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.states import BulkKind, ReplayExpiry, SkipReplayed
 from django_jobqueue.store.bulk.counts import Counted
@@ -26,13 +29,13 @@ LONGEST_SPREAD: Final = 60 * 24 * 7  # minutes
 
 
 class Planned(Protocol):
-    """What the form asks of a draft."""
+    """The part of a draft that the form reads."""
 
     operation: Operation
 
     @property
     def counted(self) -> Counted:
-        """What is known of its jobs."""
+        """The counts of its jobs."""
         ...
 
     @property
@@ -46,16 +49,16 @@ class Planned(Protocol):
 
 
 class BulkForm(forms.Form):
-    """What every kind asks."""
+    """The fields that every kind has."""
 
     options: tuple[str, ...] = ()  # fields that become options of the operation
 
     per_minute = forms.IntegerField(
-        label=_("At most so many jobs per minute"),
+        label=_("Maximum per minute"),
         required=False,
         min_value=1,
         max_value=GREATEST,
-        help_text=_("Empty: as fast as is polite."),
+        help_text=_("Empty: no limit."),
     )
     spread = forms.IntegerField(
         label=_("Or spread over so many minutes"),
@@ -122,8 +125,8 @@ class BulkForm(forms.Form):
         return said
 
     def _check_number(self, said: dict[str, Any]) -> None:
-        """What is confirmed is what the page showed. Another choice may mean another
-        number, which nobody has seen yet: it is shown, and asked for again."""
+        """The operator confirms the number that the page showed. Another choice may
+        change the number: then it is shown, and asked for again."""
         options = replace(self._draft.operation.options, **self._options(said))
         self.plan = self._draft.plan_of(options)
         self._ask_number()
@@ -147,7 +150,7 @@ class BulkForm(forms.Form):
             self.add_error("typed", text)
 
     def rate(self) -> int | None:
-        """How many jobs per minute; None is without a limit."""
+        """The maximum number of jobs per minute; None: no limit."""
         said = self.cleaned_data
         rate: int | None = said.get("per_minute")
         if said.get("spread"):
@@ -155,7 +158,7 @@ class BulkForm(forms.Form):
         return rate
 
     def chosen(self) -> dict[str, Any]:
-        """What was said, as options of the operation."""
+        """The choices, as options of the operation."""
         return self._options(self.cleaned_data)
 
     def _options(self, cleaned: dict[str, Any]) -> dict[str, Any]:

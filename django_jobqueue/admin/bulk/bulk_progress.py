@@ -1,4 +1,4 @@
-"""The page of a bulk operation that was started: how far it is, and what came of it."""
+"""The page of a started bulk operation: its progress and its results."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Became:
 
 @dataclass(slots=True)
 class Progress:
-    """What the page, and a row of the list, shows of it."""
+    """The progress on the page, and in a row of the list."""
 
     operation: BulkOperation
     facts: list[tuple[Any, Any]] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Progress:
 
     @property
     def percent(self) -> int | None:
-        """How much is done; None if nobody knows how much there is."""
+        """The percentage that is done; None if the total is not known."""
         return percent_of(self.operation)
 
     @property
@@ -98,7 +98,7 @@ def pill_of(operation: BulkOperation) -> Any:
 
 
 def percent_of(operation: BulkOperation) -> int | None:
-    """How much is done, in percent; None if nobody knows how much there is."""
+    """The percentage that is done; None if the total is not known."""
     if operation.state == BulkState.DONE:
         return 100
     if not operation.total:
@@ -182,7 +182,7 @@ def _facts(operation: BulkOperation, *, data: bool) -> list[tuple[Any, Any]]:
 
 
 def how_text(operation: BulkOperation) -> str:
-    """What was chosen, in words."""
+    """The options, in words."""
     options = operations.bulk.options_of(operation.options)
     parts = []
     if operation.kind == BulkKind.REPLAY:
@@ -280,7 +280,7 @@ def _jobs_url(request: HttpRequest, id: str, kind: str) -> str:
 
 
 def trouble(request: HttpRequest, operation: Any) -> tuple[str, bool]:
-    """Why nothing happens, if that is so; and whether nobody would make it happen."""
+    """The reason why nothing happens, if so; and whether no worker could do it."""
     jobs = QueuedJob.objects.only("queue", "run_after")
     found = jobs.filter(pk=operation.job_id).first() if operation.job_id else None
     if found is None:

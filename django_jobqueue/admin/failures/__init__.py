@@ -1,1 +1,1 @@
-"""Failure groups: their list, their page, and what people decide."""
+"""Failure groups: their list, their page, decisions, and actions on their jobs."""

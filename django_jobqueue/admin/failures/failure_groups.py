@@ -5,53 +5,62 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from django.contrib import messages
 from django.contrib.admin import register
 from django.contrib.admin.views.main import ChangeList
 from django.db.models.query import QuerySet
-from django.http import (
-    HttpRequest,
-    HttpResponse,
-)
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.failures import failure_list, failure_states
-from django_jobqueue.admin.failures.failure_filters import (
-    AssigneeFilter,
-    GroupJobTypeFilter,
-    GroupStateFilter,
-    SeenRangeFilter,
-)
-from django_jobqueue.admin.failures.failure_jobs import GroupJobsAdmin
-from django_jobqueue.admin.failures.failure_list import FailureGroupChangeList
-from django_jobqueue.admin.failures.failure_page import page_of, summary
-from django_jobqueue.admin.failures.failure_verbs import (
+from django_jobqueue.admin.failures.failure_decisions import (
     AssignGroups,
     IgnoreGroups,
     NoteGroups,
     ReopenGroups,
     ResolveGroups,
 )
+from django_jobqueue.admin.failures.failure_job_actions import (
+    CancelGroupJobs,
+    PruneGroupJobs,
+    ReplayGroupJobs,
+    ResolveAndReplay,
+)
+from django_jobqueue.admin.failures.failure_list import FailureGroupChangeList
+from django_jobqueue.admin.failures.failure_page import page_of, summary
+from django_jobqueue.admin.failures.failure_states import (
+    AssigneeFilter,
+    GroupJobTypeFilter,
+    GroupStateFilter,
+    SeenRangeFilter,
+)
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.columns import column
-from django_jobqueue.admin.parts.sparkline import sparkline
-from django_jobqueue.admin.verbs.verb import Verb
+from django_jobqueue.admin.parts.charts import sparkline
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.text import timezones
 
 
 @register(FailureGroup)
-class FailureGroupAdmin(GroupJobsAdmin):
+class FailureGroupAdmin(ActionAdmin):
     """Groups are made by workers; people decide about them."""
 
     change_form_template = "admin/jobqueue/failure_group.html"
-    verbs: ClassVar[Sequence[Verb]] = (
+    page_actions: ClassVar[Sequence[Action]] = (
         ResolveGroups(),
         IgnoreGroups(),
         ReopenGroups(),
         AssignGroups(),
         NoteGroups(),
+        ReplayGroupJobs(),
+        ResolveAndReplay(),
+        CancelGroupJobs(),
+        PruneGroupJobs(),
     )
     key = Key(FailureGroup, ("last_seen", "fingerprint"))
     ordering = ("-last_seen", "-fingerprint")
@@ -101,10 +110,15 @@ class FailureGroupAdmin(GroupJobsAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """By the beginnings of what a group is named for."""
+        """By words of the class, message or place."""
         if not search_term.strip():
             return queryset, False
         return failure_list.searched(queryset, search_term), False
+
+    def gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Back to the list, with a message."""
+        self.message_user(request, gettext("It is gone."), messages.WARNING)
+        return HttpResponseRedirect(self.next_url(request))
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """The figures of the page's groups."""
@@ -121,8 +135,6 @@ class FailureGroupAdmin(GroupJobsAdmin):
         context["state"] = failure_states.pill(group)
         context["summary"] = summary(request, group)
         context["page"] = page_of(request, group)
-        context["buttons"] = self.buttons(request, group)
-        context["operations"] = self.operations(request, group)
         context["notes"] = display.shown_text(group.notes)
         context["now"] = timezones.now().isoformat()
         return super().render_change_form(request, context, *args, **kwargs)
@@ -136,7 +148,7 @@ class FailureGroupAdmin(GroupJobsAdmin):
 
     @column(description=_("state"))
     def decided(self, group: FailureGroup) -> Any:
-        """What was decided, whether it came back, and who looks after it."""
+        """The decision, whether it regressed, and the assignee."""
         return failure_states.pill(group, with_assignee=True)
 
     @column(description=_("24 hours"))

@@ -21,6 +21,7 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.failures.failure_states import ALL, LABELS
 from django_jobqueue.admin.failures.failure_trend import sparks
+from django_jobqueue.admin.lists.active_filters import Chip, Tab
 from django_jobqueue.admin.lists.change_list import (
     AFTER,
     BEFORE,
@@ -30,7 +31,6 @@ from django_jobqueue.admin.lists.change_list import (
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import Spark
-from django_jobqueue.admin.parts.chips import Chip, Tab
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase
@@ -47,7 +47,7 @@ MOST_NAMES: Final = 3  # job types and releases of a row
 
 @dataclass(slots=True)
 class RowContext:
-    """What the list knows beside the row of a group."""
+    """The figures of a group, beside its row."""
 
     figures: Figures
     spark: Spark
@@ -59,7 +59,7 @@ class FailureGroupChangeList(JobChangeList):
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: Any = None
     ) -> QuerySet[Any]:
-        """What the filters and the search ask for, without positions of pages."""
+        """The groups of the filters and the search, without the page position."""
         for name in (AFTER, BEFORE):
             self._leave_out(name)
         self.key = self.model_admin.key
@@ -90,8 +90,7 @@ class FailureGroupChangeList(JobChangeList):
 
     @property
     def active(self) -> list[Chip]:
-        """What the list is narrowed by, but for the tab; each with the way to do
-        without."""
+        """The filters in force except the tab, each with a link that removes it."""
         chips = [
             Chip(
                 spec.title,

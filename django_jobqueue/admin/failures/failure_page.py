@@ -1,4 +1,4 @@
-"""What the page of one failure group shows, read in a fixed number of queries."""
+"""The page of one failure group, read in a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from django_jobqueue.admin.failures.failure_list import archived_cell, waiting_c
 from django_jobqueue.admin.failures.failure_trend import Trend, trends
 from django_jobqueue.admin.lists.selected import matching
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.frames import Traceback, traceback_of
+from django_jobqueue.admin.parts.tracebacks import Traceback, traceback_of
 from django_jobqueue.admin.permalink import permalink
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.search.selection import Selection, Table, Term
@@ -68,7 +68,7 @@ class Breakdown:
 
 @dataclass(frozen=True, slots=True)
 class GroupPage:
-    """All of it."""
+    """Everything on the page."""
 
     sample: Sample | None
     messages: Sequence[str]
@@ -99,7 +99,7 @@ def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
 
 
 def summary(request: HttpRequest, group: FailureGroup) -> list[tuple[Any, Any]]:
-    """What there is to know in short."""
+    """The summary at the top of the page."""
     figures = failure_stats.figures(DjangoDatabase(), [group.pk])[group.pk]
     return [
         (_("Class"), display.visible(group.error_class)),
@@ -116,7 +116,7 @@ def summary(request: HttpRequest, group: FailureGroup) -> list[tuple[Any, Any]]:
 
 
 def _decided(group: FailureGroup) -> Iterator[tuple[Any, Any]]:
-    """What was decided, as far as anything was."""
+    """The decisions, if there are any."""
     if group.resolved_at is not None:
         yield _("Resolved"), display.full_moment(group.resolved_at)
     if group.excused:
@@ -247,7 +247,7 @@ def _waiting(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]:
 
 
 def _history(group: FailureGroup) -> list[LogEntry]:
-    """What operators did with it."""
+    """The log of operators' actions."""
     kind = ContentType.objects.get_for_model(FailureGroup)
     return list(
         LogEntry.objects.filter(object_id=str(group.pk), content_type=kind)

@@ -33,7 +33,7 @@ Counts = tuple[int, int]  # how often the job was over with it, and retried
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """What a chart shows, and the same as a table without what is zero."""
+    """A chart, and its values other than zero as a table."""
 
     label: Any
     chart: Chart

@@ -1,4 +1,4 @@
-"""The archive: what became of jobs, and replaying them."""
+"""The archive: finished jobs and their actions."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.base import may
+from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.jobs.archived_page import page_of
 from django_jobqueue.admin.jobs.download import Download
+from django_jobqueue.admin.jobs.edit_data import ReplayEdited
 from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.prune import PruneJobs
 from django_jobqueue.admin.jobs.related import by_original, replay_cell, replays_of
 from django_jobqueue.admin.jobs.replay import ReplayJobs
-from django_jobqueue.admin.jobs.replay_edited import ReplayEdited
 from django_jobqueue.admin.jobs.reveal import Reveal
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import (
     ErrorFilter,
     FailureGroupFilter,
@@ -33,8 +34,6 @@ from django_jobqueue.admin.lists.filters import (
 )
 from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, TimeRangeFilter
 from django_jobqueue.admin.parts import catalogue, display
-from django_jobqueue.admin.parts.columns import column
-from django_jobqueue.admin.verbs.verb import Verb
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.search.selection import Table
@@ -43,7 +42,7 @@ from django_jobqueue.text import numbers
 
 @dataclass(slots=True)
 class RowContext:
-    """What a list or page knows beside the row of an archived job."""
+    """Facts about an archived job that are not in its row."""
 
     job_type: JobType | None
     replays: list[Any] = field(default_factory=list)  # cells, newest first
@@ -51,11 +50,16 @@ class RowContext:
 
 @register(ArchivedJob)
 class ArchivedJobAdmin(JobAdmin):
-    """Jobs that are over."""
+    """Finished jobs."""
 
-    verbs: ClassVar[Sequence[Verb]] = (ReplayJobs(), PruneJobs())
-    views = (ReplayEdited(), Download(), Reveal())
-    verb_columns = ("id", "job_type", "status", "expires_at")
+    page_actions: ClassVar[Sequence[Action]] = (
+        ReplayJobs(),
+        PruneJobs(),
+        ReplayEdited(),
+        Download(),
+        Reveal(),
+    )
+    action_columns = ("id", "job_type", "status", "expires_at")
     table = Table.ARCHIVED
     key_columns = ("finished_at", "id")
     large_columns = ("data", "result")
@@ -95,15 +99,7 @@ class ArchivedJobAdmin(JobAdmin):
         FailureGroupFilter,
     )
     elsewhere = QueuedJob
-    elsewhere_note = _("This job is not over; it is among the queued jobs.")
-
-    def has_replay_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may replay jobs."""
-        return may(request, "replay_archivedjob")
-
-    def has_prune_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may prune jobs."""
-        return may(request, "prune_archivedjob")
+    elsewhere_note = _("This job has not finished; it is among the queued jobs.")
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Job types and replays: a query each."""
@@ -118,7 +114,7 @@ class ArchivedJobAdmin(JobAdmin):
 
     @column(description=_("status"))
     def state(self, job: Any) -> Any:
-        """What became of it, and what it failed with."""
+        """The status, and the error if it failed."""
         error = display.error_cell(job.error_class, job.error_message)
         return display.lines([_status_pill(job), *error])
 
@@ -139,12 +135,12 @@ class ArchivedJobAdmin(JobAdmin):
 
     @column(description=_("finished"))
     def finished(self, job: Any) -> Any:
-        """When it was over."""
+        """The moment when it finished."""
         return display.moment(job.finished_at)
 
     @column(description=_("replayed"))
     def replayed(self, job: Any) -> Any:
-        """What became of its latest replay, and how many there are."""
+        """The state of its latest replay, and the number of replays."""
         cells = job.row_context.replays
         if not cells:
             return display.NOTHING
@@ -154,8 +150,8 @@ class ArchivedJobAdmin(JobAdmin):
         return format_html('{} <span class="jq-quiet">+{}</span>', cells[0], more)
 
     def page(self, request: HttpRequest, job: Any) -> JobPage:
-        """The page of a job that is over."""
-        return page_of(request, job, _status_pill(job), self.buttons(request, job))
+        """The page of a finished job."""
+        return page_of(request, job, _status_pill(job))
 
 
 def _status_pill(job: Any) -> Any:

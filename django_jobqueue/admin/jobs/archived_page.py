@@ -1,4 +1,4 @@
-"""What the page of a job that is over shows."""
+"""The page of an archived job."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.jobs import following, related
+from django_jobqueue.admin.jobs import related
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
@@ -20,9 +20,7 @@ from django_jobqueue.models import JobType
 from django_jobqueue.text import numbers
 
 
-def page_of(
-    request: HttpRequest, job: Any, state: Any, buttons: list[dict[str, Any]]
-) -> JobPage:
+def page_of(request: HttpRequest, job: Any, state: Any) -> JobPage:
     """The page of an archived job."""
     job_type = catalogue.job_types(request).get(job.job_type_id)
     read = Reader(request, job, job_type)
@@ -38,7 +36,6 @@ def page_of(
         result=read.result(),
         error=_unsaid(read.error(job), attempts),
         lately=related.lately(request, job),
-        buttons=buttons,
         history=read.history(),
         downloads=read.downloads(),
         reveal=read.reveal(),
@@ -74,7 +71,7 @@ def _summary(
         (_("Replayed as"), related.replays(request, job)),
         (_("Bulk operation"), related.operation(request, job)),
         (_("Failure group"), _group(job, read)),
-        *following.facts(request, job, read.value),
+        *related.followers(request, job, read.value),
     ]
 
 

@@ -118,7 +118,7 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 def _maker(
     kind: Any, takes_none: bool
 ) -> tuple[Callable[..., forms.Field], Callable[[Any], Any] | None]:
-    """What makes the field, and what makes JSON of its value."""
+    """The functions that make the field, and JSON of its value."""
     if kind is bool:
         return (forms.NullBooleanField if takes_none else forms.BooleanField), None
     if kind is str:
@@ -180,7 +180,7 @@ _SIMPLE: Final[dict[Any, tuple[Any, Callable[[Any], Any] | None]]] = {
 
 
 def _initial(default: Any, kind: Any, make: Any) -> dict[str, Any]:
-    """What stands in the field before; nothing where JSON cannot say it."""
+    """The initial value; None where JSON has no value for it."""
     if default is MISSING or default is None:
         return {}
     if make is not JsonField:

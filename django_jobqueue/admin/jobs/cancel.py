@@ -1,4 +1,4 @@
-"""Cancel selected jobs: waiting ones at once, running ones by asking."""
+"""Actions that end jobs: cancel waiting and running ones, fail waiting ones now."""
 
 from __future__ import annotations
 
@@ -10,39 +10,43 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.jobs.waiting import archived_twin
-from django_jobqueue.admin.verbs.verb import (
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
+    ConfirmedAction,
     Done,
     Question,
     Rows,
-    Verb,
-    VerbForm,
     left_out,
     with_reason,
+)
+from django_jobqueue.admin.jobs.waiting import (
+    WaitingAction,
+    archived_twin,
+    running_ones,
 )
 from django_jobqueue.domain.states import BulkKind, QueuedStatus
 from django_jobqueue.store.control.cancel import Cancelled
 from django_jobqueue.text import numbers
 
 
-class CancelForm(VerbForm):
+class CancelForm(ActionForm):
     """Why."""
 
     reason = forms.CharField(
         label=_("Reason"),
         max_length=500,
         required=False,
-        help_text=_("Kept with the jobs, for whoever looks at them later."),
+        help_text=_("Kept with the jobs."),
     )
 
 
-class CancelJobs(Verb):
+class CancelJobs(ConfirmedAction):
     """Queued jobs are archived as cancelled; running ones are asked to stop."""
 
     name = "cancel"
-    label = _("Cancel selected %(verbose_name_plural)s")
-    button = _("Cancel")
-    permission = "cancel"
+    menu_label = _("Cancel selected %(verbose_name_plural)s")
+    label = _("Cancel")
+    rights = ("cancel_queuedjob",)
     bulk_kind = BulkKind.CANCEL
     form_class = CancelForm
     danger = True
@@ -104,3 +108,52 @@ def _what_happened(cancelled: Cancelled) -> str:
         )
         parts.append(text % {"count": numbers.number(len(cancelled.asked))})
     return " ".join(parts)
+
+
+class FailForm(ActionForm):
+    """Why."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        help_text=_("Kept with the jobs, as what they failed with."),
+    )
+
+
+class FailJobs(WaitingAction):
+    """No further attempt: waiting jobs are archived as failed."""
+
+    name = "fail"
+    menu_label = _("Fail selected %(verbose_name_plural)s now")
+    label = _("Fail now")
+    rights = ("cancel_queuedjob",)
+    form_class = FailForm
+    danger = True
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """How many are running."""
+        text = ngettext(
+            "Fail %(count)s job now?", "Fail %(count)s jobs now?", len(rows)
+        )
+        return Question(
+            text % {"count": numbers.number(len(rows))},
+            [gettext("They are archived as failed, whatever attempts are left.")],
+            running_ones(rows),
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Archive them."""
+        by = request.user.get_username()
+        ids = [row.pk for row in rows]
+        ended = set(operations.fail(ids, reason=said["reason"], by=by))
+        text = ngettext(
+            "%(count)s job was archived as failed.",
+            "%(count)s jobs were archived as failed.",
+            len(ended),
+        )
+        return Done(
+            text % {"count": numbers.number(len(ended))} if ended else "",
+            left_out(len(rows), len(ended)),
+            [archived_twin(row) for row in rows if row.pk in ended],
+            with_reason(gettext("Archived as failed."), said["reason"]),
+        )

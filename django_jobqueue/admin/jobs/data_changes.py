@@ -1,18 +1,160 @@
-"""What an edit changes, key by key, without secrets."""
+"""The changes that an edit makes to data, key by key, with secrets locked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from django_jobqueue.admin.jobs.locked_data import LockedData, leaves, path_text
 from django_jobqueue.admin.parts.display import visible
-from django_jobqueue.admin.parts.json_text import scalar
+from django_jobqueue.admin.parts.json_text import Number, masked, scalar, written
 from django_jobqueue.text import numbers
+from django_jobqueue.text.redaction import MASK, secrets_in
+
+Path = tuple[str | int, ...]
+_TOKEN: Final = re.compile(rf"{MASK} \d+")
+
+
+class LockedData:
+    """The data of a job, to be edited by somebody who may not see its secrets.
+
+    ``value`` is what ``json_text.parsed`` read.
+    """
+
+    def __init__(self, value: Any, sensitive: Iterable[str]) -> None:
+        self.value = value
+        self._sensitive = list(sensitive)
+        self._secrets = secrets_in(value, self._sensitive)
+        self._held: dict[Path, tuple[str, Any]] = {}
+        self.text = written(self._lock(value, self.masked(value), ()))
+
+    @property
+    def has_locks(self) -> bool:
+        """Whether anything is locked."""
+        return bool(self._held)
+
+    def masked(self, value: Any) -> Any:
+        """A value of this job with its secrets masked."""
+        return masked(value, self._sensitive, self._secrets)
+
+    def read(self, text: str) -> Any:
+        """The value of an edited text, with what is locked put back. Raises
+        ValidationError."""
+        try:
+            return self._unlock(_parsed(text), ())
+        except RecursionError as error:
+            raise ValidationError(_("This is nested too deeply.")) from error
+
+    def _lock(self, value: Any, shown: Any, path: Path) -> Any:
+        if isinstance(value, dict) and isinstance(shown, dict):
+            return {
+                key: self._lock(item, shown.get(key, MASK), (*path, key))
+                for key, item in value.items()
+            }
+        if isinstance(value, list) and isinstance(shown, list):
+            return [
+                self._lock(item, shown[index], (*path, index))
+                for index, item in enumerate(value)
+            ]
+        if value == shown:
+            return value
+        token = f"{MASK} {len(self._held) + 1}"
+        self._held[path] = token, value
+        return token
+
+    def _unlock(self, value: Any, path: Path) -> Any:
+        if isinstance(value, dict):
+            return {k: self._unlock(item, (*path, k)) for k, item in value.items()}
+        if isinstance(value, list):
+            return [self._unlock(item, (*path, i)) for i, item in enumerate(value)]
+        if not isinstance(value, str) or MASK not in value:
+            return value
+        token, held = self._held.get(path, ("", None))
+        if value == token:
+            return held
+        if value == self._at(path) and not _TOKEN.fullmatch(value):
+            return value  # the job itself has these dots
+        raise ValidationError(
+            _(
+                "%(where)s: a locked value stays only where it was, and whole. Write "
+                "another value, or put back what was there."
+            )
+            % {"where": path_text(path)}
+        )
+
+    def _at(self, path: Path) -> Any:
+        """The job's value at this path; None if there is no such path."""
+        value = self.value
+        for step in path:
+            try:
+                value = value[step]
+            except (IndexError, KeyError, TypeError):
+                return None
+        return value
+
+
+def plain(value: Any) -> Any:
+    """The same value with numbers as handlers get them. Raises ValidationError."""
+    try:
+        return json.loads(written(value))
+    except ValueError as error:  # thousands of digits
+        raise ValidationError(_("A number has too many digits.")) from error
+
+
+def path_text(path: Path) -> str:
+    """A place in data, for people: ``lines[0].sku``."""
+    parts = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in path]
+    return visible("".join(parts).removeprefix("."))
+
+
+def leaves(raw: Any, shown: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
+    """Every place of a value: what is there, and what is shown of it."""
+    if isinstance(raw, dict) and isinstance(shown, dict) and raw:
+        for key, item in raw.items():
+            yield from leaves(item, shown.get(key, MASK), (*path, key))
+    elif isinstance(raw, list) and isinstance(shown, list) and raw:
+        for index, item in enumerate(raw):
+            yield from leaves(item, shown[index], (*path, index))
+    else:
+        yield path, raw, shown
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(
+            text,
+            parse_int=Number,
+            parse_float=Number,
+            parse_constant=_refuse,
+            object_pairs_hook=_object,
+        )
+    except json.JSONDecodeError as error:
+        place = {"line": error.lineno, "column": error.colno}
+        raise ValidationError(
+            _("This is not JSON: look at line %(line)d, column %(column)d.") % place
+        ) from error
+
+
+def _refuse(constant: str) -> None:
+    raise ValidationError(_("JSON has no %(name)s.") % {"name": constant})
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [key for key, _value in pairs]
+        twice = next(key for key in names if names.count(key) > 1)
+        raise ValidationError(
+            _("The key %(name)s is there twice.") % {"name": visible(twice)}
+        )
+    return found
+
 
 MOST: Final = 100  # changes shown
 LONGEST: Final = 200  # characters shown of a value
@@ -33,14 +175,14 @@ class Change:
 
     @property
     def kind(self) -> str:
-        """What happens to it."""
+        """Whether it is added, removed or changed."""
         if not self.before:
             return _("added")
         return _("changed") if self.after else _("removed")
 
 
 def changes(data: LockedData, after: Any) -> list[Change]:
-    """What differs between the data of the job and these."""
+    """The differences between the data of the job and these."""
     old = _places(data, data.value)
     new = _places(data, after)
     found = []

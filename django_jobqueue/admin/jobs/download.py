@@ -8,17 +8,23 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import VIEW_DATA
-from django_jobqueue.admin.jobs.job_views import JobView, JobViews
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.parts.json_text import Unreadable, masked, written
-from django_jobqueue.admin.parts.stored_json import stored, value_of
+from django_jobqueue.admin.parts.json_text import (
+    Unreadable,
+    masked,
+    stored,
+    value_of,
+    written,
+)
 from django_jobqueue.text.redaction import secrets_in
 
 LARGEST: Final = 32 * 1024 * 1024  # characters
 
 
-class Download(JobView):
+class Download(Action):
     """All of a value, also where its page shows the beginning only."""
 
     name = "download"
@@ -27,20 +33,20 @@ class Download(JobView):
     is_button = False
 
     def respond(
-        self, model_admin: JobViews, request: HttpRequest, job: Any
+        self, page: ActionAdmin, request: HttpRequest, row: Any
     ) -> HttpResponse:
         """A file to be kept, which no browser takes for a page."""
         column = "result" if request.GET.get("of") == "result" else "data"
-        texts = stored(job, LARGEST)
+        texts = stored(row, LARGEST)
         try:
-            text = self._text(request, job, texts[column], texts["data"])
+            text = self._text(request, row, texts[column], texts["data"])
         except RecursionError:
             text = gettext("Nested too deeply to be shown.")
         return HttpResponse(
             text,
             content_type="text/plain; charset=utf-8",
             headers={
-                "Content-Disposition": f'attachment; filename="{job.pk}-{column}.txt"',
+                "Content-Disposition": f'attachment; filename="{row.pk}-{column}.txt"',
                 "X-Content-Type-Options": "nosniff",
             },
         )

@@ -1,4 +1,4 @@
-"""What the pages of queued and of archived jobs have in common."""
+"""The base of the pages of queued and of archived jobs."""
 
 from __future__ import annotations
 
@@ -17,26 +17,32 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.job_page import JobPage
-from django_jobqueue.admin.jobs.job_views import JobViews
-from django_jobqueue.admin.jobs.search import look_up, understood
+from django_jobqueue.admin.jobs.job_search import look_up, understood
 from django_jobqueue.admin.lists.change_list import JobChangeList
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.selected import Spec, matching, selected
 from django_jobqueue.admin.parts import catalogue, display, tags
-from django_jobqueue.admin.parts.columns import column
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.search import IdSearch, SearchError
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.text import numbers
 
 
-class JobAdmin(JobViews):
-    """Jobs are looked at, and operated by verbs; no form changes one."""
+class JobAdmin(ActionAdmin):
+    """Pages of jobs: no form changes one, only actions do."""
 
     class Media:
-        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/lists.css"]}
+        css: ClassVar[dict[str, Any]] = {
+            "all": [
+                "django_jobqueue/traceback.css",
+                "django_jobqueue/job.css",
+                "django_jobqueue/lists.css",
+            ]
+        }
 
     change_form_template = "admin/jobqueue/job.html"
     list_display_links = ("job",)
@@ -54,11 +60,11 @@ class JobAdmin(JobViews):
 
     @property
     def key(self) -> Key:
-        """What the list is ordered by, newest first."""
+        """The order of the list, newest first."""
         return Key(self.model, self.key_columns)
 
     def key_of(self, selection: Selection) -> Key:
-        """What a list of these jobs is ordered by."""
+        """The order of a list of these jobs."""
         return self.key
 
     @property
@@ -77,13 +83,13 @@ class JobAdmin(JobViews):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """What is searched for, for those who ask without a list."""
+        """The jobs of a search, for callers without a list."""
         return matching(queryset, self.selection(request, (), search_term)), False
 
     def selection(
         self, request: HttpRequest, specs: Iterable[Spec], query: str
     ) -> Selection:
-        """What these filters of the list and its search ask for together."""
+        """The selection that these filters and this search make together."""
         found, problems = selected(self.table, specs)
         for problem in problems:
             self._say(request, problem, messages.ERROR)
@@ -94,14 +100,12 @@ class JobAdmin(JobViews):
     ) -> HttpResponse:
         """Add what the template shows."""
         job = context["original"]
-        context["page"] = page = self.page(request, job)
-        name, id = display.visible(job.job_type_id), display.short_id(job.pk)
-        context["subtitle"] = f"{name} {id}"
-        context["buttons"] = page.buttons
+        context["page"] = self.page(request, job)
+        context["subtitle"] = display.job_name(job)
         return super().render_change_form(request, context, *args, **kwargs)
 
     def page(self, request: HttpRequest, job: Any) -> JobPage:
-        """What the page of this job shows."""
+        """The contents of the page of this job."""
         raise NotImplementedError
 
     @column(description=_("job"))
@@ -114,6 +118,10 @@ class JobAdmin(JobViews):
     def queue_name(self, job: Any) -> str:
         """The name of the queue."""
         return display.visible(job.queue)
+
+    def gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """As for a job's page: lead to where the job is now."""
+        return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
 
     def _get_obj_does_not_exist_redirect(
         self, request: HttpRequest, opts: Any, object_id: str
@@ -145,7 +153,8 @@ class JobAdmin(JobViews):
     def _searched(
         self, request: HttpRequest, found: Selection, query: str
     ) -> Selection:
-        """What is typed, too; nothing if that is not understood, which is said."""
+        """The selection narrowed by the search; empty, with a message, if the search
+        is not understood."""
         try:
             found, ids = understood(request, found, query)
         except SearchError as error:

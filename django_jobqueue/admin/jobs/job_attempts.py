@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 
 from django_jobqueue.admin.jobs.job_reports import Reports, Told
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.frames import Traceback, traceback_of
+from django_jobqueue.admin.parts.tracebacks import Traceback, traceback_of
 from django_jobqueue.models import Failure
 from django_jobqueue.text import numbers
 
@@ -108,7 +108,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """What the page shows of them."""
+    """The attempts on the page."""
 
     runs: list[Run] = field(default_factory=list)
     first: Attempt | None = None  # the very first, where older ones are left out
@@ -213,7 +213,7 @@ def _told(failure: Any, shown: Shown) -> Attempt:
 
 
 def _likeness_of(failure: Any) -> tuple[Any, ...]:
-    """What is the same in attempts that ended alike."""
+    """The values that are the same in attempts that ended alike."""
     if failure.fingerprint is not None:
         return failure.end, failure.fingerprint
     message = failure.shown_message or failure.shown_reason

@@ -1,4 +1,4 @@
-"""What the page of one job shows, read in a fixed number of queries."""
+"""The page of one job, read in a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ from django_jobqueue.admin.jobs.job_reports import Reports, Told
 from django_jobqueue.admin.jobs.related import Dot
 from django_jobqueue.admin.jobs.timeline import Step
 from django_jobqueue.admin.parts import display, json_tree
-from django_jobqueue.admin.parts.json_text import Unreadable
+from django_jobqueue.admin.parts.json_text import Unreadable, stored, value_of
 from django_jobqueue.admin.parts.json_tree import JsonTree
-from django_jobqueue.admin.parts.stored_json import stored, value_of
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
 from django_jobqueue.text.redaction import Secrets, mask_text, secrets_in
 
@@ -38,7 +37,7 @@ BEFORE: Final = "attempts"  # the parameter that pages the attempts
 
 @dataclass(slots=True)
 class JobPage:
-    """All of it."""
+    """Everything on the page."""
 
     state: Any
     summary: list[tuple[Any, Any]]
@@ -50,7 +49,6 @@ class JobPage:
     result: JsonTree | None = None
     error: tuple[str, str] = ("", "")  # class and message, where no attempt shows them
     lately: list[Dot] = field(default_factory=list)
-    buttons: list[dict[str, Any]] = field(default_factory=list)
     history: list[tuple[LogEntry, str]] = field(default_factory=list)
     downloads: dict[str, str] = field(default_factory=dict)  # addresses by column
     reveal: str = ""  # where secrets are asked for; empty for who may not
@@ -69,7 +67,7 @@ class JobPage:
 
 
 class Reader:
-    """Reads what stands around one job, as this user may see it."""
+    """Reads the data, attempts and log of one job, as this user may see them."""
 
     def __init__(
         self,
@@ -104,7 +102,7 @@ class Reader:
         return self._beside_data(self._result)
 
     def metadata(self) -> JsonTree | None:
-        """What travels with the job, as this user may see it."""
+        """The metadata of the job, as this user may see it."""
         return self._beside_data(self._metadata)
 
     def text(self, text: str) -> str:
@@ -131,7 +129,7 @@ class Reader:
         return "" if fingerprint == own else self.group(fingerprint)
 
     def history(self) -> list[tuple[LogEntry, str]]:
-        """What operators did with this job, while it was queued and since."""
+        """The log of operators' actions, while the job was queued and since."""
         types = ContentType.objects.get_for_models(QueuedJob, ArchivedJob).values()
         found = (
             LogEntry.objects.filter(object_id=str(self.job.pk), content_type__in=types)

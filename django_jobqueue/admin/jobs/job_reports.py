@@ -1,4 +1,4 @@
-"""What attempts of one job told: how far they were, their lines, their queries."""
+"""The reports of a job's attempts: progress, log lines, queries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What one attempt told, as the page shows it."""
+    """The report of one attempt, as the page shows it."""
 
     percent: int | None = None
     text: str = ""  # "30 of 120 (25 %)"
@@ -91,7 +91,7 @@ class Reports:
             self.current = row and self._told(row, left)
 
     def take(self, number: int, since: datetime | None) -> Told | None:
-        """What the attempt with this number told that began then; ask for the newest
+        """The report of the attempt with this number and start; ask for the newest
         attempt first."""
         row = self._row(number, since)
         return row and self._told(row)

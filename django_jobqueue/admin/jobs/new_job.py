@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import inspect
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from django import forms
-from django.contrib import messages
 from django.contrib.admin.models import ADDITION, LogEntry
-from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.base import may, may_view
+from django_jobqueue.admin.actions.action import Action, with_reason
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.argument_fields import Argument, JsonField, arguments_of
-from django_jobqueue.admin.jobs.job_views import page_below
 from django_jobqueue.admin.parts import catalogue, display
-from django_jobqueue.admin.parts.fields import PriorityField, QueueField
-from django_jobqueue.admin.parts.moments import MomentField, MomentsForm
-from django_jobqueue.admin.verbs.actions import OperatedAdmin
-from django_jobqueue.admin.verbs.verb import with_reason
+from django_jobqueue.admin.parts.form_fields import (
+    MomentField,
+    MomentsForm,
+    PriorityField,
+    QueueField,
+)
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.registry import Declaration, registry
@@ -105,100 +105,81 @@ class NewJobForm(MomentsForm):
         self.add_error(f"{ARGUMENT}{named[0]}" if named else fallback, problem)
 
 
-class NewJobs(OperatedAdmin):
-    """Job types whose pages lead to a form for a new job."""
+class NewJob(Action):
+    """Enqueue a job by hand."""
 
-    class Media:
-        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/job.css"]}
+    name = "new"
+    label = _("New job")
+    rights = ("enqueue_job",)
 
-    def get_urls(self) -> list[URLPattern]:
-        """The address of the form, before those of the objects."""
-        view = self.admin_site.admin_view(self.new_job)
-        name = f"{self._prefix}_new"
-        return [path("<path:object_id>/new/", view, name=name), *super().get_urls()]
-
-    def new_job(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def respond(
+        self, page: ActionAdmin, request: HttpRequest, row: JobType
+    ) -> HttpResponse:
         """Ask for the arguments; enqueue what was sent."""
-        if not (self.has_view_permission(request) and may(request, "enqueue_job")):
-            raise PermissionDenied
-        job_type = self.get_object(request, unquote(object_id))
-        if job_type is None:
-            raise Http404
-        declaration = None if RAW in request.GET else registry.get(job_type.name)
+        declaration = None if RAW in request.GET else registry.get(row.name)
         form = NewJobForm(
             request.POST if request.method == "POST" else None,
             request=request,
-            job_type=job_type,
+            job_type=row,
             declaration=declaration,
         )
         if form.is_bound and form.is_valid():
-            response = self._enqueue(request, job_type, form)
-            if response is not None:
-                return response
-        return self._form_page(request, job_type, declaration, form)
-
-    def _enqueue(
-        self, request: HttpRequest, job_type: JobType, form: NewJobForm
-    ) -> HttpResponse | None:
-        """To the new job; None if it was refused."""
-        said = form.cleaned_data
-        user: Any = request.user
-        row: QueuedJob | ArchivedJob
-        try:
-            with transaction.atomic(using=conf.database):
-                job = operations.enqueue(
-                    job_type.name,
-                    form.arguments,
-                    run_after=said["run_after"],
-                    expires_at=said["expires_at"],
-                    priority=said["priority"],
-                    queue=said["queue"] or None,
-                    id=said["id"],
-                    by=user.get_username(),
-                )
-                row = QueuedJob(id=job.id, job_type_id=job.job_type)
-                entry = with_reason(gettext("Enqueued by hand."), said["reason"])
-                LogEntry.objects.log_actions(user.pk, [row], ADDITION, entry)
-        except AlreadyArchived as error:
-            row = ArchivedJob(id=error.id, job_type_id=job_type.name)
-        except JobQueueError as error:
-            form.refuse(str(error))
-            return None
-        return self._to(request, job_type, row)
-
-    def _to(self, request: HttpRequest, job_type: JobType, row: Any) -> HttpResponse:
-        """The page of the new job, for who may see it."""
-        text = gettext("This is the new job.")
-        address = display.url_of(str(row._meta.model_name), row.pk)
-        if not may_view(request, type(row)):
-            text = gettext("The job was enqueued.")
-            address = self._url(job_type)
-        self.message_user(request, text, messages.SUCCESS)
-        return HttpResponseRedirect(address)
-
-    def _form_page(
-        self,
-        request: HttpRequest,
-        job_type: JobType,
-        declaration: Declaration | None,
-        form: NewJobForm,
-    ) -> HttpResponse:
-        known = registry.get(job_type.name)
+            job = _enqueue(request, row, form)
+            if job is not None:
+                return _to(page, request, row, job)
+        known = registry.get(row.name)
         doc = inspect.getdoc(known.function) if known else ""
-        return page_below(
-            self,
+        return page.show(
             request,
             "new_job.html",
             title=gettext("New job"),
-            above=display.visible(job_type.name),
-            above_url=self._url(job_type),
-            media=self.media + form.media,
+            above=display.visible(row.name),
+            above_url=page.url_of(row),
+            media=page.media + form.media,
             form=form,
             doc=display.visible(doc or ""),
             is_known=known is not None,
             is_raw=declaration is None,
-            is_paused=catalogue.is_paused(job_type),
+            is_paused=catalogue.is_paused(row),
         )
+
+
+def _enqueue(
+    request: HttpRequest, job_type: JobType, form: NewJobForm
+) -> QueuedJob | ArchivedJob | None:
+    """The new job; None if it was refused, which the form shows."""
+    cleaned = form.cleaned_data
+    user: Any = request.user
+    try:
+        with transaction.atomic(using=conf.database):
+            job = operations.enqueue(
+                job_type.name,
+                form.arguments,
+                run_after=cleaned["run_after"],
+                expires_at=cleaned["expires_at"],
+                priority=cleaned["priority"],
+                queue=cleaned["queue"] or None,
+                id=cleaned["id"],
+                by=user.get_username(),
+            )
+            row = QueuedJob(id=job.id, job_type_id=job.job_type)
+            entry = with_reason(gettext("Enqueued by hand."), cleaned["reason"])
+            LogEntry.objects.log_actions(user.pk, [row], ADDITION, entry)
+            return row
+    except AlreadyArchived as error:
+        return ArchivedJob(id=error.id, job_type_id=job_type.name)
+    except JobQueueError as error:
+        form.refuse(str(error))
+        return None
+
+
+def _to(
+    page: ActionAdmin, request: HttpRequest, job_type: JobType, job: Any
+) -> HttpResponse:
+    """The page of the new job, for users who may see it."""
+    if may_view(request, type(job)):
+        return page.back_to(request, job, gettext("This is the new job."))
+    return page.back_to(request, job_type, gettext("The job was enqueued."))
 
 
 def _rest_of(declaration: Declaration | None) -> JsonField | None:

@@ -9,18 +9,18 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb
+from django_jobqueue.admin.actions.action import ConfirmedAction, Done, Question, Rows
 from django_jobqueue.domain.states import BulkKind
 from django_jobqueue.text import numbers
 
 
-class PruneJobs(Verb):
+class PruneJobs(ConfirmedAction):
     """Archived jobs go before their time."""
 
     name = "prune"
-    label = _("Prune selected %(verbose_name_plural)s")
-    button = _("Prune")
-    permission = "prune"
+    menu_label = _("Prune selected %(verbose_name_plural)s")
+    label = _("Prune")
+    rights = ("prune_archivedjob",)
     bulk_kind = BulkKind.PRUNE
     danger = True
 

@@ -1,4 +1,4 @@
-"""Jobs with a future: what waits, what runs, and why."""
+"""Queued and running jobs, and why they are not running."""
 
 from __future__ import annotations
 
@@ -16,20 +16,24 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin import jump
-from django_jobqueue.admin.base import may, may_view
-from django_jobqueue.admin.jobs.allow_attempts import AllowAttempts
-from django_jobqueue.admin.jobs.cancel import CancelJobs
+from django_jobqueue.admin.actions.action import Action, Button
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.jobs.cancel import CancelJobs, FailJobs
 from django_jobqueue.admin.jobs.download import Download
 from django_jobqueue.admin.jobs.edit_data import EditData
-from django_jobqueue.admin.jobs.fail_now import FailJobs
 from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.queued_page import page_of
 from django_jobqueue.admin.jobs.release import ReleaseJobs
-from django_jobqueue.admin.jobs.reschedule import RescheduleJobs
+from django_jobqueue.admin.jobs.reschedule import (
+    AllowAttempts,
+    RescheduleJobs,
+    RunJobsNow,
+)
 from django_jobqueue.admin.jobs.reveal import Reveal
-from django_jobqueue.admin.jobs.run_now import RunJobsNow
-from django_jobqueue.admin.jobs.why import why, why_not
+from django_jobqueue.admin.jobs.stack_dump import stack_dump_button
+from django_jobqueue.admin.jobs.why_not_running import why, why_not
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import (
     ErrorFilter,
     JobTypeFilter,
@@ -40,9 +44,7 @@ from django_jobqueue.admin.lists.filters import (
 )
 from django_jobqueue.admin.lists.positions import Key
 from django_jobqueue.admin.lists.ranges import CreatedRangeFilter, DueRangeFilter
-from django_jobqueue.admin.parts import bars, catalogue, display
-from django_jobqueue.admin.parts.columns import column
-from django_jobqueue.admin.verbs.verb import Verb
+from django_jobqueue.admin.parts import catalogue, display, progress_bars
 from django_jobqueue.domain.states import ALIVE, AttemptEnd, QueuedStatus
 from django_jobqueue.models import (
     ArchivedJob,
@@ -61,7 +63,7 @@ PUT_OFF = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
 
 @dataclass(slots=True)
 class RowContext:
-    """What a list or page knows beside the row of a queued job."""
+    """Facts about a queued job that are not in its row."""
 
     job_type: JobType | None
     paused: str = ""  # what is paused, in words
@@ -76,16 +78,18 @@ class RowContext:
 class QueuedJobAdmin(JobAdmin):
     """Queued and running jobs."""
 
-    verbs: ClassVar[Sequence[Verb]] = (
+    page_actions: ClassVar[Sequence[Action]] = (
         RunJobsNow(),
         RescheduleJobs(),
         CancelJobs(),
         ReleaseJobs(),
         AllowAttempts(),
         FailJobs(),
+        EditData(),
+        Download(),
+        Reveal(),
     )
-    views = (EditData(), Download(), Reveal())
-    verb_columns = ("id", "job_type", "queue", "status", "expires_at", "worker_id")
+    action_columns = ("id", "job_type", "queue", "status", "expires_at", "worker_id")
     table = Table.QUEUED
     key_columns = ("id",)
     list_columns = (
@@ -127,29 +131,22 @@ class QueuedJobAdmin(JobAdmin):
         ("created_at", CreatedRangeFilter),
     )
     elsewhere = ArchivedJob
-    elsewhere_note = _("This job is over; it is in the archive.")
+    elsewhere_note = _("This job has finished; it is in the archive.")
 
     def get_urls(self) -> list[URLPattern]:
         """Addresses that lead to a job wherever it is, before those of the objects."""
         return [*jump.urls(self.admin_site), *super().get_urls()]
 
     def key_of(self, selection: Selection) -> Key:
-        """What runs is few, and what runs longest comes first."""
+        """Running jobs are few: the longest-running job comes first."""
         if RUNNING.isdisjoint(selection.values("state")):
             return self.key
         return Key(self.model, ("started_at", "id"), oldest_first=True)
 
-    def has_cancel_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may cancel jobs."""
-        return may(request, "cancel_queuedjob")
-
-    def has_release_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may take running jobs from lost workers."""
-        return may(request, "release_queuedjob")
-
-    def has_reschedule_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may let jobs run now, or at another time or place."""
-        return may(request, "reschedule_queuedjob")
+    def buttons(self, request: HttpRequest, row: Any) -> list[Button]:
+        """Also an action on the worker that runs the job."""
+        asked = stack_dump_button(request, row)
+        return [*super().buttons(request, row), *asked]
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Job types, queues, workers, last errors and progress: a query each."""
@@ -157,7 +154,7 @@ class QueuedJobAdmin(JobAdmin):
         workers = _workers({row.worker_id for row in rows if row.worker_id})
         reasons = why_not(request, rows, workers.values())
         errors = _last_errors([row.pk for row in rows if row.attempts or row.crashes])
-        told = bars.told_by(rows)
+        told = progress_bars.told_by(rows)
         sees_workers = may_view(request, Worker)
         for row in rows:
             job_type = types.get(row.job_type_id)
@@ -174,14 +171,16 @@ class QueuedJobAdmin(JobAdmin):
 
     @column(description=_("priority"))
     def urgency(self, job: Any) -> str:
-        """The greater, the sooner."""
+        """A greater priority runs sooner."""
         return numbers.number(job.priority)
 
     @column(description=_("state"))
     def state(self, job: Any) -> Any:
-        """The state as a person sees it, how far it is, and what the last attempt
-        failed with."""
-        lines = [state_of(job, job.row_context), *bars.bar_cell(job.row_context.told)]
+        """The state, the progress, and the error of the last attempt."""
+        lines = [
+            state_of(job, job.row_context),
+            *progress_bars.bar_cell(job.row_context.told),
+        ]
         error = job.row_context.error
         if error is not None:
             message = error.error_message or error.reason
@@ -190,14 +189,14 @@ class QueuedJobAdmin(JobAdmin):
 
     @column(description=_("due or started"))
     def due(self, job: Any) -> Any:
-        """Since when it waits or runs, or when it is due."""
+        """The moment when it is due, or when it started."""
         if job.status == QueuedStatus.RUNNING:
             return display.moment(job.started_at)
         return display.moment(job.run_after)
 
     @column(description=_("why not running?"))
     def reasons(self, job: Any) -> Any:
-        """What it waits for."""
+        """The reasons why it is not running."""
         return why(job)
 
     @column(description=_("attempts"))
@@ -209,7 +208,7 @@ class QueuedJobAdmin(JobAdmin):
         """The page of a queued or running job."""
         (job,) = self.annotate(request, [job])
         state = state_of(job, job.row_context)
-        return page_of(request, job, state, self.buttons(request, job))
+        return page_of(request, job, state)
 
 
 def state_of(job: Any, row_context: RowContext) -> Any:
@@ -252,7 +251,7 @@ def _running_state(job: Any, row_context: RowContext) -> Any:
 
 
 def _workers(ids: set[int]) -> dict[int, Worker]:
-    """Those that live, and these."""
+    """The living workers, and these."""
     alive = Q(state__in=ALIVE, lease_until__gt=ClockTimestamp())
     found = Worker.objects.filter(alive | Q(pk__in=ids)).only(
         "name",
@@ -268,7 +267,7 @@ def _workers(ids: set[int]) -> dict[int, Worker]:
 
 
 def _last_errors(ids: list[UUID]) -> dict[UUID, Failure]:
-    """The last failure of each of these jobs; what was put off is none."""
+    """The last failure of each of these jobs; a snoozed attempt did not fail."""
     if not ids:
         return {}
     found = (

@@ -1,4 +1,4 @@
-"""What the page of a queued or running job shows."""
+"""The page of a queued or running job."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.jobs import following, related, where
+from django_jobqueue.admin.jobs import related, stack_dump
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
 from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
-from django_jobqueue.admin.jobs.why import why
+from django_jobqueue.admin.jobs.why_not_running import why
 from django_jobqueue.admin.parts import display, tags
 from django_jobqueue.domain.states import QueuedStatus
 
 
-def page_of(
-    request: HttpRequest, job: Any, state: Any, buttons: list[dict[str, Any]]
-) -> JobPage:
-    """The page of a queued or running job that its list has dressed."""
+def page_of(request: HttpRequest, job: Any, state: Any) -> JobPage:
+    """The page of a queued or running job with the row context of its list."""
     read = Reader(request, job, job.row_context.job_type)
     attempts = read.attempts()
     return JobPage(
@@ -34,7 +32,6 @@ def page_of(
         data=read.data(),
         metadata=read.metadata(),
         lately=related.lately(request, job),
-        buttons=[*buttons, *where.question_button(request, job)],
         history=read.history(),
         downloads=read.downloads(),
         reveal=read.reveal(),
@@ -55,7 +52,7 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Replay of"), related.origin(request, job)),
         (_("Replayed as"), related.replays(request, job)),
         (_("Bulk operation"), related.operation(request, job)),
-        *following.facts(request, job, read.value),
+        *related.followers(request, job, read.value),
         *_uniqueness(job),
     ]
 
@@ -64,7 +61,7 @@ def _uniqueness(job: Any) -> list[tuple[Any, Any]]:
     """For how long no other job like this one is enqueued; most have no such key."""
     if job.unique_key is None:
         return []
-    until = _("until it starts") if job.unique_until_started else _("until it is over")
+    until = _("until it starts") if job.unique_until_started else _("until it finishes")
     return [(_("Unique key"), display.lines([display.whole_id(job.unique_key), until]))]
 
 
@@ -78,10 +75,10 @@ def _steps(job: Any) -> list[Step]:
 
 
 def _running(job: Any, told: Told | None) -> Attempt | None:
-    """The attempt that goes on now."""
+    """The running attempt."""
     if job.status != QueuedStatus.RUNNING:
         return None
-    worker, place = job.row_context.worker, where.place_of(job)
+    worker, place = job.row_context.worker, stack_dump.place_of(job)
     note = ""
     if place is not None:
         note = gettext("Where it was %(ago)s:") % {"ago": display.ago(place.at)}

@@ -10,29 +10,35 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
+from django_jobqueue.admin.actions.action import (
+    ConfirmedAction,
+    Done,
+    Question,
+    Rows,
+    left_out,
+)
 from django_jobqueue.admin.jobs.waiting import archived_twin
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, left_out
 from django_jobqueue.domain.states import ALIVE, QueuedStatus
 from django_jobqueue.models import Worker
 from django_jobqueue.text import numbers, timezones
 
 
-class ReleaseJobs(Verb):
-    """What a lost worker held waits again, or is archived, at once."""
+class ReleaseJobs(ConfirmedAction):
+    """Jobs of a lost worker are queued again, or archived, at once."""
 
     name = "release"
-    label = _("Release selected %(verbose_name_plural)s from lost workers")
-    button = _("Release")
-    permission = "release"
+    menu_label = _("Release selected %(verbose_name_plural)s from lost workers")
+    label = _("Release")
+    rights = ("release_queuedjob",)
     danger = True
 
     def applies_to(self, row: Any) -> bool:
-        """Only what runs."""
+        """Only to a running job."""
         return bool(row.status == QueuedStatus.RUNNING)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """What can be taken, what it comes to, and what cannot."""
+        """Which jobs can be released, what happens to them, and which cannot."""
         lost = _lost(rows)
         text = ngettext("Release %(count)s job?", "Release %(count)s jobs?", len(rows))
         question = Question(text % {"count": numbers.number(len(rows))})
@@ -48,7 +54,7 @@ class ReleaseJobs(Verb):
         return question
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
-        """Take what no living worker holds."""
+        """Release the jobs that no living worker holds."""
         by = request.user.get_username()
         lost = {row.pk for row in _lost(rows)}
         taken = operations.release([row.pk for row in rows], by=by)
@@ -69,7 +75,7 @@ class ReleaseJobs(Verb):
 
 
 def _lost(rows: Rows) -> list[Any]:
-    """Those that no living worker has."""
+    """The jobs that no living worker holds."""
     running = [row for row in rows if row.status == QueuedStatus.RUNNING]
     living = set(
         Worker.objects.filter(

@@ -12,6 +12,15 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
+    ConfirmedAction,
+    Done,
+    Question,
+    Rows,
+    left_out,
+    with_reason,
+)
 from django_jobqueue.admin.jobs.related import replays_of
 from django_jobqueue.admin.jobs.replay_options import (
     ReplayOptions,
@@ -20,22 +29,13 @@ from django_jobqueue.admin.jobs.replay_options import (
 from django_jobqueue.admin.lists.selected import matching
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.display import names
-from django_jobqueue.admin.verbs.verb import (
-    Done,
-    Question,
-    Rows,
-    Verb,
-    VerbForm,
-    left_out,
-    with_reason,
-)
 from django_jobqueue.domain.states import ArchivedStatus, BulkKind
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.text import numbers
 
 
-class ReplayForm(VerbForm, ReplayOptions):
+class ReplayForm(ActionForm, ReplayOptions):
     """How to replay, and what to leave out."""
 
     # The newest replay of these when the page asked: what was replayed since, by a
@@ -60,18 +60,18 @@ class ReplayForm(VerbForm, ReplayOptions):
             del self.fields["skip_at_most_once"]
 
 
-class ReplayJobs(Verb):
+class ReplayJobs(ConfirmedAction):
     """Enqueue archived jobs again."""
 
     name = "replay"
-    label = _("Replay selected %(verbose_name_plural)s")
-    button = _("Replay")
-    permission = "replay"
+    menu_label = _("Replay selected %(verbose_name_plural)s")
+    label = _("Replay")
+    rights = ("replay_archivedjob",)
     bulk_kind = BulkKind.REPLAY
     form_class = ReplayForm
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """What is among them, and what to know before."""
+        """Which jobs are among them, and facts to know before."""
         text = ngettext("Replay %(count)s job?", "Replay %(count)s jobs?", len(rows))
         return Question(
             text % {"count": numbers.number(len(rows))},

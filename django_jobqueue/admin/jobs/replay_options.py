@@ -10,8 +10,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.parts.fields import PriorityField, QueueField
-from django_jobqueue.admin.parts.moments import MomentField, MomentsForm
+from django_jobqueue.admin.parts.form_fields import (
+    MomentField,
+    MomentsForm,
+    PriorityField,
+    QueueField,
+)
 from django_jobqueue.domain.states import ReplayExpiry
 
 EXPIRIES: Final = [

@@ -1,30 +1,64 @@
-"""Give waiting jobs another time, another priority or another queue."""
+"""Actions on waiting jobs: run now, reschedule, change the number of attempts."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.jobs.waiting import WaitingVerb, running_ones
-from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.parts.fields import PriorityField, QueueField
-from django_jobqueue.admin.parts.moments import MomentField
-from django_jobqueue.admin.verbs.verb import (
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
     Done,
     Question,
     Rows,
-    VerbForm,
 )
-from django_jobqueue.domain.states import BulkKind
+from django_jobqueue.admin.jobs.waiting import WaitingAction, running_ones
+from django_jobqueue.admin.parts import catalogue
+from django_jobqueue.admin.parts.form_fields import (
+    MomentField,
+    PriorityField,
+    QueueField,
+)
+from django_jobqueue.conf import GREATEST
+from django_jobqueue.domain.states import BulkKind, QueuedStatus
 from django_jobqueue.text import numbers
 
 
-class RescheduleForm(VerbForm):
+class RunJobsNow(WaitingAction):
+    """Waiting jobs become due at once."""
+
+    name = "run_now"
+    menu_label = _("Run selected %(verbose_name_plural)s now")
+    label = _("Run now")
+    rights = ("reschedule_queuedjob",)
+    bulk_kind = BulkKind.RUN_NOW
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """How many are running already."""
+        text = ngettext("Run %(count)s job now?", "Run %(count)s jobs now?", len(rows))
+        return Question(
+            text % {"count": numbers.number(len(rows))},
+            [gettext("They become due at once; attempts and expiry stay as they are.")],
+            running_ones(rows),
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Make them due."""
+        by = request.user.get_username()
+        changed = set(operations.run_now([row.pk for row in rows], by=by))
+        text = ngettext(
+            "%(count)s job is due now.", "%(count)s jobs are due now.", len(changed)
+        )
+        return Done.of(rows, changed, text, gettext("Made due now."))
+
+
+class RescheduleForm(ActionForm):
     """When, how urgently and where; what is left empty stays as it is."""
 
     run_after = MomentField(
@@ -65,13 +99,13 @@ class RescheduleForm(VerbForm):
         return said
 
 
-class RescheduleJobs(WaitingVerb):
+class RescheduleJobs(WaitingAction):
     """Waiting jobs get another time, priority or queue."""
 
     name = "reschedule"
-    label = _("Reschedule selected %(verbose_name_plural)s")
-    button = _("Reschedule")
-    permission = "reschedule"
+    menu_label = _("Reschedule selected %(verbose_name_plural)s")
+    label = _("Reschedule")
+    rights = ("reschedule_queuedjob",)
     bulk_kind = BulkKind.RESCHEDULE
     form_class = RescheduleForm
 
@@ -100,7 +134,7 @@ class RescheduleJobs(WaitingVerb):
 
 
 def _changes(said: dict[str, Any]) -> dict[str, Any]:
-    """What is to be changed, as ``operations.reschedule`` takes it."""
+    """The changes, as ``operations.reschedule`` takes them."""
     names = ("run_after", "priority", "queue")
     return {name: said[name] for name in names if said.get(name) not in (None, "")}
 
@@ -113,3 +147,71 @@ def _in_words(changes: dict[str, Any]) -> str:
     }
     what = ", ".join(f"{labels[name]} {value}" for name, value in changes.items())
     return gettext("Rescheduled: %(what)s.") % {"what": what}
+
+
+class AttemptsForm(ActionForm):
+    """How many."""
+
+    max_attempts = forms.IntegerField(
+        label=_("Attempts"),
+        min_value=1,
+        max_value=GREATEST,
+        help_text=_("In all, with those that were made."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        made = [row.attempts for row in self.rows if row.status == QueuedStatus.QUEUED]
+        least, field = max(made, default=0) + 1, self.fields["max_attempts"]
+        field.validators.append(MinValueValidator(least))
+        field.widget.attrs["min"] = least
+
+
+class AllowAttempts(WaitingAction):
+    """Waiting jobs get a number of attempts of their own."""
+
+    name = "allow_attempts"
+    menu_label = _("Change the attempts of selected %(verbose_name_plural)s")
+    label = _("Attempts")
+    rights = ("reschedule_queuedjob",)
+    form_class = AttemptsForm
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """The effect, and which jobs are left alone."""
+        text = ngettext(
+            "How many attempts for %(count)s job?",
+            "How many attempts for %(count)s jobs?",
+            len(rows),
+        )
+        facts = [gettext("To run a job before its wait is over, let it run now.")]
+        return Question(
+            text % {"count": numbers.number(len(rows))},
+            facts,
+            [*_once_only(request, rows), *running_ones(rows)],
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Change the number."""
+        by, number = request.user.get_username(), said["max_attempts"]
+        changed = set(
+            operations.allow_attempts([row.pk for row in rows], number, by=by)
+        )
+        text = ngettext(
+            "%(count)s job was changed.", "%(count)s jobs were changed.", len(changed)
+        )
+        entry = gettext("Attempts: %(number)s.") % {"number": numbers.number(number)}
+        return Done.of(rows, changed, text, entry)
+
+
+def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
+    count = len(catalogue.at_most_once(request, rows))
+    if not count:
+        return []
+    text = ngettext(
+        "%(count)s belongs to an at-most-once type, and has one attempt whatever is "
+        "said here.",
+        "%(count)s belong to at-most-once types, and have one attempt whatever is said "
+        "here.",
+        count,
+    )
+    return [text % {"count": numbers.number(count)}]

@@ -1,4 +1,4 @@
-"""What verbs on waiting jobs have in common."""
+"""The base of actions on waiting jobs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any
 
 from django.utils.translation import ngettext
 
-from django_jobqueue.admin.verbs.verb import Rows, Verb
+from django_jobqueue.admin.actions.action import ConfirmedAction, Rows
 from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.text import numbers
 
 
-class WaitingVerb(Verb):
-    """A verb that leaves running jobs alone."""
+class WaitingAction(ConfirmedAction):
+    """An action that leaves running jobs alone."""
 
     def applies_to(self, row: Any) -> bool:
-        """Only what is not running."""
+        """Only to a job that is not running."""
         return bool(row.status == QueuedStatus.QUEUED)
 
 
@@ -34,5 +34,5 @@ def running_ones(rows: Rows) -> list[str]:
 
 
 def archived_twin(row: QueuedJob) -> ArchivedJob:
-    """What the history of a job belongs to that the verb archived."""
+    """The archived job, for the log entry of an action that archived it."""
     return ArchivedJob(id=row.pk, job_type_id=row.job_type_id)

@@ -14,12 +14,12 @@ from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.db.models.query import QuerySet
 from django.http import HttpRequest
 
+from django_jobqueue.admin.lists.active_filters import Chip, Tab, search_chips
 from django_jobqueue.admin.lists.counts import About, count
 from django_jobqueue.admin.lists.filters import TabFilter
 from django_jobqueue.admin.lists.positions import Key, Position
 from django_jobqueue.admin.lists.selected import indexed_part, matching
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.chips import Chip, Tab, search_chips
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.text import numbers
 
@@ -77,7 +77,7 @@ class JobChangeList(PlainChangeList):
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: Any = None
     ) -> QuerySet[Any]:
-        """What is selected, without positions of pages."""
+        """The selected rows, without the page position."""
         for name in (AFTER, BEFORE, SINCE):
             self._leave_out(name)
         self.filter_specs, self.has_filters, unknown, _, self.has_active_filters = (
@@ -134,8 +134,8 @@ class JobChangeList(PlainChangeList):
         return rows[self.list_per_page - 1 :: -1]
 
     def _through_window(self, ordered: QuerySet[Any]) -> QuerySet[Any]:
-        """What is selected; of what no index serves, only among so many rows of what
-        an index does."""
+        """The selected rows. Terms that no index serves look at a limited number of
+        the rows that an index gives."""
         queryset = matching(ordered, self.selection)
         indexed = indexed_part(self.selection)
         self.looked_back_to = None
@@ -192,7 +192,7 @@ class JobChangeList(PlainChangeList):
 
     @property
     def active(self) -> list[Chip]:
-        """What the list is narrowed by, each with the way to do without."""
+        """The filters in force, each with a link that removes it."""
         specs: list[Any] = list(self.filter_specs)
         chips = [chip for spec in specs for chip in spec.chips(self)]
         return [*chips, *search_chips(self)]

@@ -12,8 +12,8 @@ from django.db.models.query import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.admin.lists.active_filters import Chip, Tab
 from django_jobqueue.admin.parts import catalogue
-from django_jobqueue.admin.parts.chips import Chip, Tab
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.search import parse
@@ -34,7 +34,7 @@ class ChoiceFilter(SimpleListFilter):
         return bool(self.lookup_choices) or self.value() is not None
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """What has the chosen value."""
+        """The rows with the chosen value."""
         value = self.value()
         if value is None:
             return queryset
@@ -98,7 +98,7 @@ class TermFilter(ChoiceFilter):
         return () if value is None else (Term(self.selects, self.meant(value)),)
 
     def meant(self, value: str) -> Any:
-        """What is compared. Raises SelectionError."""
+        """The value to compare with. Raises SelectionError."""
         return value
 
 
@@ -128,7 +128,7 @@ class TypedFilter(TermFilter):
         return True
 
     def terms(self, table: Table) -> Sequence[Term]:
-        """What was typed. Raises SearchError for what cannot be."""
+        """The typed text as terms. Raises SearchError if it is not valid."""
         value = self.value()
         typed = value.strip() if value else ""
         return parse(self.text(typed), table, timezones.now()).terms if typed else ()

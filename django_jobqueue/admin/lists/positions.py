@@ -34,8 +34,8 @@ class Row(Func):
 
 
 class Key:
-    """The columns that a list is ordered by, newest first unless said otherwise;
-    together unique."""
+    """The columns that a list is ordered by, by default newest first; together
+    they are unique."""
 
     def __init__(
         self,

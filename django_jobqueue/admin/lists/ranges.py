@@ -21,7 +21,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from rangefilter.filters import DateTimeRangeFilter  # type: ignore[import-untyped]
 
-from django_jobqueue.admin.parts.chips import Chip
+from django_jobqueue.admin.lists.active_filters import Chip
 from django_jobqueue.admin.parts.display import exact
 from django_jobqueue.search import SearchError
 from django_jobqueue.search.selection import Table, Term
@@ -112,7 +112,7 @@ class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]
 
     @property
     def bounds(self) -> tuple[Bound, Bound]:
-        """What was typed."""
+        """The typed bounds."""
         typed = [
             str(self.used_parameters.get(name) or "").strip() for name in self._mine
         ]

@@ -44,14 +44,14 @@ class Spec(Protocol):
     title: Any
 
     def terms(self, table: Table) -> Sequence[Term]:
-        """What it asks for. Raises SelectionError for what cannot be, SearchError for
-        what was typed and is not understood."""
+        """The terms of this filter. Raises SelectionError for an impossible value, and
+        SearchError for text that is not understood."""
         ...
 
 
 def selected(table: Table, specs: Iterable[Spec]) -> tuple[Selection, list[str]]:
-    """What these filters ask for together; nothing if one of them is not clear, and
-    why."""
+    """The selection of these filters together, and their problems; it is empty if there
+    is a problem."""
     selection, problems = Selection(table), []
     for spec in specs:
         try:

@@ -28,7 +28,7 @@ PLACES: Final = ("after", "before", "since", "p")  # of pages; they narrow nothi
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What the page was asked to look for, and its address without that."""
+    """A condition of the page, and the address of the page without it."""
 
     name: str
     value: str

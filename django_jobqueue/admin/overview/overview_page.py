@@ -80,8 +80,8 @@ class Page:
 
 
 def page(request: HttpRequest) -> Page:
-    """The figures as this user may see them. A window that is none counts as the last
-    hour."""
+    """The figures as this user may see them; of the last hour, unless the address has
+    another window."""
     window = WINDOWS.get(request.GET.get(PARAMETER, ""), HOUR)
     found = overview.read(window)
     workers = overview_tables.workers(request, found)

@@ -63,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows, and what is to be said of the lines that are not shown."""
+    """Rows, and a note about the rows that are not shown."""
 
     rows: Sequence[Row]
     note: str
@@ -179,7 +179,7 @@ def _table(
 
 
 def _weight(line: Line) -> tuple[int, ...]:
-    """What is shown where there are too many: what fails, waits, runs and is done."""
+    """The order of rows where there are too many: failed, waiting, running, done."""
     depths = line.depths
     waiting = depths.ready + depths.retrying
     return line.failed, waiting, depths.running, line.finished
@@ -197,11 +197,11 @@ def _hidden(count: int) -> Iterator[str]:
 
 
 def _idle(count: int, overview: Overview) -> Iterator[str]:
-    """How many had nothing to do."""
+    """The number of rows without any job in the window."""
     if count:
         text = ngettext(
-            "%(count)s more had no job (%(window)s).",
-            "%(count)s more had no job (%(window)s).",
+            "%(count)s idle row hidden (%(window)s).",
+            "%(count)s idle rows hidden (%(window)s).",
             count,
         )
         window = overview.window.label

@@ -1,1 +1,1 @@
-"""What pages are made of: values, charts, tracebacks and JSON as they read."""
+"""The parts of pages: values, charts, tracebacks and JSON."""

@@ -65,7 +65,7 @@ def is_paused(row: JobType | Queue | None) -> bool:
 
 
 def max_attempts(job: Any, job_type: JobType | None) -> int | None:
-    """How many attempts this job has; None is without end."""
+    """The maximum number of attempts of this job; None: unlimited."""
     own: int | None = job.max_attempts
     return own if job_type is None else effective_max_attempts(job_type, own)
 

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
 HEIGHT: Final = 100.0
 STEP: Final = 10.0  # from bar to bar
 BAR: Final = 8.0  # the width of one
@@ -86,7 +89,7 @@ def bars(
 
 
 def line(kind: str, values: Sequence[float | None], scale: Decades) -> Line:
-    """A line through these values; where there is none, a gap."""
+    """A line through these values, with a gap where a value is None."""
     found: list[str] = []
     before = False
     for index, value in enumerate(values):
@@ -163,3 +166,17 @@ def _spark(counts: Sequence[int], most: int) -> str:
 
 def _text(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
+
+
+def sparkline(spark: Spark) -> SafeString:
+    """A tiny drawing, whose summary is its text."""
+    return format_html(
+        '<svg class="jq-spark" role="img" aria-label="{}" viewBox="0 0 {} 20" '
+        'preserveAspectRatio="none"><title>{}</title>'
+        '<path class="jq-is-retried" d="{}"/><path class="jq-is-failed" d="{}"/></svg>',
+        spark.summary,
+        spark.width,
+        spark.summary,
+        spark.all,
+        spark.failed,
+    )

@@ -1,4 +1,4 @@
-"""What waits and runs, by job type or by queue; looked at once a request."""
+"""Numbers of waiting and running jobs, by job type or queue; read once a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django_jobqueue.text import numbers
 
 
 def depths(request: HttpRequest) -> list[Depth]:
-    """What waits and runs of each job type in each queue."""
+    """The waiting and running jobs of each job type in each queue."""
     known: list[Depth] | None = getattr(request, "_jobqueue_depths", None)
     if known is None:
         known = stats.depths(DjangoDatabase())

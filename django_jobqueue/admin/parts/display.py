@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.contrib.admin.utils import quote
@@ -60,6 +60,11 @@ def short_id(id: UUID) -> str:
     The search takes it, too."""
     text = str(id)
     return f"{text[:8]}…{text[-6:]}"
+
+
+def job_name(job: Any) -> str:
+    """A job in titles: its type, and its id in short."""
+    return f"{visible(str(job.job_type_id))} {short_id(job.pk)}"
 
 
 def url_of(model: str, key: object) -> str:
@@ -142,7 +147,7 @@ def short(text: str) -> SafeString:
 
 
 def attempts(count: int, limit: int | None) -> str:
-    """ "2 / 5"; a limit of None is without end."""
+    """ "2 / 5"; a limit of None is unlimited."""
     return f"{number(count)} / {'∞' if limit is None else number(limit)}"
 
 

@@ -1,4 +1,4 @@
-"""What operators did with an object, as the admin's history has it."""
+"""The log entries of an object, from the admin's history."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What happened in a window, drawn and as a table, newest first."""
+    """The history of a window, as a chart and as a table, newest first."""
 
     finished: Chart
     times: Chart

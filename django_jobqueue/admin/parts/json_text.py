@@ -1,4 +1,4 @@
-"""JSON from jobs, read and written so that every number stays as PostgreSQL has it."""
+"""JSON as the database has it, and as text: read, masked, written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
+from django.db.models import TextField
+from django.db.models.functions import Cast, Left
+
+from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.text.redaction import mask_json
 
 STEP: Final = "  "
@@ -63,3 +67,25 @@ def _written(value: Any, line: str) -> Iterator[str]:
         yield f"{line}]"
     else:
         yield scalar(value)
+
+
+LONGEST: Final = 4 * 1024 * 1024  # characters that a page reads
+
+
+def stored(job: QueuedJob | ArchivedJob, limit: int = LONGEST) -> dict[str, str | None]:
+    """The texts of ``data``, ``metadata`` and ``result``; of a longer one, one
+    character too many."""
+    names = ["data", "metadata"]
+    if isinstance(job, ArchivedJob):
+        names.append("result")
+    row = type(job)._base_manager.filter(pk=job.pk)
+    texts = {f"{name}_text": Left(Cast(name, TextField()), limit + 1) for name in names}
+    found = row.annotate(**texts).values(*texts).first() or {}
+    return {name: found.get(f"{name}_text") for name in ("data", "metadata", "result")}
+
+
+def value_of(text: str | None, limit: int = LONGEST) -> Any:
+    """The value of such a text; ``None`` for none, ``Unreadable`` if it is too long."""
+    if text is None:
+        return None
+    return parsed(text) if len(text) <= limit else Unreadable()

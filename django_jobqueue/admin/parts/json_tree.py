@@ -73,7 +73,7 @@ def of_shape(value: Any) -> JsonTree:
 
 
 def type_of(value: Any) -> str:
-    """What kind of value this is, in words."""
+    """The type of this value, in words."""
     if value is None:
         return gettext("nothing")
     if isinstance(value, bool):

@@ -29,7 +29,7 @@ class Bar:
 
     @property
     def title(self) -> str:
-        """What it says when pointed at."""
+        """The tooltip."""
         return f"{self.label}: {self.count}"
 
 

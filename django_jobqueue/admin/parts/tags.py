@@ -25,7 +25,7 @@ def tags_of(job: Any) -> list[str]:
 
 
 def tags_cell(job: Any) -> list[SafeString]:
-    """A line with the first few; nothing if there is none."""
+    """A line with the first few tags; empty without tags."""
     tags = tags_of(job)
     if not tags:
         return []
@@ -56,6 +56,6 @@ def _link(address: str, tag: str) -> Any:
 
 
 def _term(tag: str) -> str:
-    """What finds it in the search box."""
+    """The search term that finds it."""
     escaped = tag.replace("\\", "\\\\").replace('"', '\\"')
     return f"tag:{tag}" if tag.isalnum() else f'tag:"{escaped}"'

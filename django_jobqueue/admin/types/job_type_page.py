@@ -1,4 +1,4 @@
-"""What the page of a job type shows beside its policy: figures, failures, workers."""
+"""The page of a job type, except its policy: figures, failures, workers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LENGTHS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What happened in one span of time, in words."""
+    """The figures of one window, in words."""
 
     label: Any
     finished: str
@@ -66,7 +66,7 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class JobTypePage:
-    """All of it."""
+    """Everything on the page."""
 
     depth: Sequence[tuple[Any, Any]]
     figures: Sequence[Figures]
@@ -93,7 +93,7 @@ def page_of(request: HttpRequest, job_type: JobType) -> JobTypePage:
 
 
 def handler_cell(request: HttpRequest, job_type: JobType) -> Any:
-    """How many living workers know the handler, and of which releases."""
+    """The number of living workers with the handler, and their releases."""
     knowing = fleet(request).knowing(job_type.name)
     return workers_cell(knowing, _("no handler in any live worker"))
 
@@ -116,7 +116,7 @@ def _depth(job_type: JobType, depth: Depth) -> list[tuple[Any, Any]]:
 
 
 def _windows(job_type: JobType) -> dict[int, Line]:
-    """What happened in each window, by its length in seconds."""
+    """The figures of each window, by its length in seconds."""
     found = {seconds: Line(job_type.name) for seconds in LENGTHS}
     for shortest, recent in windows.of_job_type(DjangoDatabase(), job_type.name):
         for seconds, line in found.items():

@@ -1,4 +1,4 @@
-"""Job types: the policy in force and where it comes from; overrides; pauses."""
+"""Job types: the list, the effective policy with its sources, overrides, pauses."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django.contrib.admin import register
-from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.base import may
-from django_jobqueue.admin.jobs.new_job import NewJobs
+from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.jobs.new_job import NewJob
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import catalogue, depths, display, policies
-from django_jobqueue.admin.parts.columns import column
-from django_jobqueue.admin.parts.lines import finished_cell, last_day
+from django_jobqueue.admin.parts.last_day import finished_cell, last_day
 from django_jobqueue.admin.parts.run_times import at_most
 from django_jobqueue.admin.types import overrides
 from django_jobqueue.admin.types.job_type_page import (
@@ -27,7 +25,6 @@ from django_jobqueue.admin.types.job_type_page import (
     running_text,
 )
 from django_jobqueue.admin.types.pause import Pause, Resume
-from django_jobqueue.admin.verbs.verb import Verb
 from django_jobqueue.models import JobType
 from django_jobqueue.stats.lines import Line
 from django_jobqueue.store.reading.stats import Depth
@@ -38,7 +35,7 @@ CLEAR = overrides.ClearOverrides()
 
 @dataclass(slots=True)
 class RowContext:
-    """What the list knows beside the row of a job type."""
+    """Facts about a job type that are not in its row."""
 
     depth: Depth
     day: Line  # what happened in the last 24 h
@@ -46,14 +43,14 @@ class RowContext:
 
 
 @register(JobType)
-class JobTypeAdmin(NewJobs):
-    """What the code declares, and what operators say instead."""
+class JobTypeAdmin(ActionAdmin):
+    """Job types: declared in code, overridden and paused by operators."""
 
     change_form_template = "admin/jobqueue/job_type.html"
     editable = True
     form = overrides.OverridesForm
     fieldsets = ((None, {"fields": overrides.OverridesForm.Meta.fields}),)
-    verbs: ClassVar[Sequence[Verb]] = (Pause(), Resume(), CLEAR)
+    page_actions: ClassVar[Sequence[Action]] = (Pause(), Resume(), CLEAR, NewJob())
     ordering = ("name",)
     list_per_page = 200  # of most projects all
     list_display = (
@@ -69,11 +66,9 @@ class JobTypeAdmin(NewJobs):
     list_display_links = ("type_name",)
 
     class Media:
-        css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/machines.css"]}
-
-    def has_pause_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may pause and resume."""
-        return may(request, "pause_jobtype")
+        css: ClassVar[dict[str, Any]] = {
+            "all": ["django_jobqueue/job.css", "django_jobqueue/machines.css"]
+        }
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Depths, roll-ups and workers, each read once for all."""
@@ -90,18 +85,18 @@ class JobTypeAdmin(NewJobs):
     def save_model(
         self, request: HttpRequest, obj: Any, form: Any, change: bool
     ) -> None:
-        """Say the changed overrides and nothing else: a deployment or a pause may
+        """Save the changed overrides and nothing else: a deployment or a pause may
         have changed the rest since the page was opened."""
         form.override(request.user.get_username())
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
     ) -> Any:
-        """What each override was, and what it is now."""
+        """The old and the new value of each override."""
         return overrides.entry_of(form.overridden) if form.overridden else ""
 
     def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:
-        """What changed nothing is no history."""
+        """A save that changed nothing is not logged."""
         return super().log_change(request, obj, message) if message else None
 
     def render_change_form(
@@ -114,38 +109,27 @@ class JobTypeAdmin(NewJobs):
         context["summary"] = _summary(request, job_type)
         context["page"] = page_of(request, job_type)
         context["policy"] = self._policy(request, job_type, form)
-        context["buttons"] = [
-            *self.buttons(request, job_type),
-            *self._new_job(request, job_type),
-        ]
         return super().render_change_form(request, context, *args, **kwargs)
 
     def _policy(
         self, request: HttpRequest, job_type: JobType, form: Any
     ) -> list[dict[str, Any]]:
-        """Each line with its field, who said it, and the way to take it back."""
+        """Each line with its field, its last log entry, and a link that clears it."""
         said = overrides.last_said(job_type)
-        clear = self._question_url(CLEAR, job_type, request.path)
         may_clear = self.may_do(request, CLEAR)
         return [
             {
                 "row": row,
                 "field": form[row.name] if row.name in form.fields else None,
                 "said": said.get(row.option) if row.is_overridden else None,
-                "clear": f"{clear}&{urlencode({'override': row.option})}"
+                "clear": self.address_of(
+                    CLEAR, job_type, then=request.path, override=row.option
+                )
                 if may_clear and row.override != display.NOTHING
                 else "",
             }
             for row in policies.rows_of(job_type)
         ]
-
-    def _new_job(self, request: HttpRequest, job_type: JobType) -> list[dict[str, Any]]:
-        """The way to the form that enqueues one by hand."""
-        if not may(request, "enqueue_job"):
-            return []
-        name = f"{self._namespace}:jobqueue_jobtype_new"
-        address = reverse(name, args=[quote(job_type.pk)])
-        return [{"label": gettext("New job"), "url": address, "danger": False}]
 
     @column(description=_("name"))
     def type_name(self, job_type: JobType) -> Any:
@@ -154,7 +138,7 @@ class JobTypeAdmin(NewJobs):
 
     @column(description=_("state"))
     def state(self, job_type: JobType) -> Any:
-        """Whether it is claimed, and how many of its values operators said."""
+        """Whether it is paused, and the number of its overrides."""
         count = len(policies.overridden(job_type))
         text = ngettext("%(count)s override", "%(count)s overrides", count)
         said = [text % {"count": numbers.number(count)}] if count else []
@@ -162,37 +146,37 @@ class JobTypeAdmin(NewJobs):
 
     @column(description=_("queue"))
     def queue_name(self, job_type: JobType) -> str:
-        """Where its jobs wait, unless they say otherwise."""
+        """The default queue of its jobs."""
         return display.visible(job_type.queue)
 
     @column(description=_("ready"))
     def ready(self, job_type: Any) -> Any:
-        """How many could run now, and how long the oldest has waited."""
+        """The number of ready jobs, and how long the oldest has waited."""
         return depths.ready_cell(job_type.row_context.depth)
 
     @column(description=_("running"))
     def running(self, job_type: Any) -> str:
-        """How many run, of how many that may."""
+        """The number of running jobs, and the limit."""
         return running_text(job_type.row_context.depth, job_type)
 
     @column(description=_("finished, last 24 h"))
     def finished(self, job_type: Any) -> Any:
-        """How many ended, and the share of those that failed."""
+        """The number of finished jobs, and the share of failed ones."""
         return finished_cell(job_type.row_context.day)
 
     @column(description=_("run p95, last 24 h"))
     def run_time(self, job_type: Any) -> str:
-        """95 of a hundred attempts did not take longer."""
+        """95 % of the attempts took no longer."""
         return at_most(job_type.row_context.day.run_time(0.95))
 
     @column(description=_("handler"))
     def known(self, job_type: Any) -> Any:
-        """Who could run it."""
+        """The workers that have a handler for it."""
         return job_type.row_context.handler
 
 
 def state_of(row: Any) -> Any:
-    """Whether a job type or queue is claimed."""
+    """Whether a job type or queue is paused."""
     if not catalogue.is_paused(row):
         return display.pill("open", gettext("open"))
     if row.resume_at is None:
@@ -202,7 +186,7 @@ def state_of(row: Any) -> Any:
 
 
 def pause_of(row: Any) -> list[tuple[Any, Any]]:
-    """Who paused a job type or queue, when and why."""
+    """The user, time and reason of the pause of a job type or queue."""
     if not catalogue.is_paused(row):
         return []
     return [
@@ -227,7 +211,7 @@ def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
         (_("Sensitive"), display.names(job_type.sensitive) or display.NOTHING),
         (_("Unique by"), display.visible(job_type.unique_by) or display.NOTHING),
         (
-            _("When it is over"),
+            _("On completion"),
             display.visible(job_type.on_complete) or display.NOTHING,
         ),
         (_("Declared"), display.full_moment(job_type.declared_at)),

@@ -15,6 +15,13 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
+    ConfirmedAction,
+    Done,
+    Question,
+    Rows,
+)
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.entries import entries
 from django_jobqueue.admin.parts.policies import (
@@ -24,7 +31,6 @@ from django_jobqueue.admin.parts.policies import (
     overridden,
     override_text,
 )
-from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, VerbForm
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.policy import LONGEST
 from django_jobqueue.models import JobType
@@ -92,7 +98,7 @@ class OverridesForm(ModelForm):
             self.overridden = operations.override(self.instance.pk, **said, by=by)
 
 
-class ClearForm(VerbForm):
+class ClearForm(ActionForm):
     """Which overrides."""
 
     override = forms.MultipleChoiceField(
@@ -107,14 +113,14 @@ class ClearForm(VerbForm):
         self.initial["override"] = self.request.GET.getlist("override") or said
 
 
-class ClearOverrides(Verb):
+class ClearOverrides(ConfirmedAction):
     """Let the code decide again."""
 
     name = "clear"
-    label = _("Clear overrides of selected %(verbose_name_plural)s")
-    button = _("Clear overrides")
-    permission = "change"
-    form_class: ClassVar[type[VerbForm]] = ClearForm
+    menu_label = _("Clear overrides of selected %(verbose_name_plural)s")
+    label = _("Clear overrides")
+    rights = ("change_jobtype",)
+    form_class: ClassVar[type[ActionForm]] = ClearForm
 
     def applies_to(self, row: Any) -> bool:
         """Only what has overrides."""

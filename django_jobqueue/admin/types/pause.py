@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -11,56 +12,66 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
+    ConfirmedAction,
+    Done,
+    Question,
+    Rows,
+)
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.display import names, visible
-from django_jobqueue.admin.parts.moments import MomentField
-from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb, VerbForm
+from django_jobqueue.admin.parts.form_fields import MomentField
+from django_jobqueue.domain.policy import queue_problem
+from django_jobqueue.models import Queue
 from django_jobqueue.text import numbers, timezones
 
 
-class PauseForm(VerbForm):
+class PauseForm(ActionForm):
     """Why, and until when."""
 
     reason = forms.CharField(
         label=_("Reason"),
         max_length=500,
-        help_text=_("Shown beside the pause, for whoever wonders."),
+        help_text=_("Shown beside the pause."),
     )
     resume_at = MomentField(
         label=_("Resume at"),
-        help_text=_("When the pause ends by itself; empty is never."),
+        help_text=_("When the pause ends by itself. Empty: never."),
     )
 
     def clean_resume_at(self) -> Any:
-        """A pause that is over already would not be one."""
+        """A moment in the future."""
         at = self.cleaned_data["resume_at"]
         if at is not None and at <= timezones.now():
-            raise ValidationError(_("This time is past."))
+            raise ValidationError(_("This moment is in the past."))
         return at
 
 
-class Pause(Verb):
-    """Stop the claiming of job types, or of queues."""
+class Pause(ConfirmedAction):
+    """No job of these job types, or queues, starts."""
 
     name = "pause"
-    label = _("Pause selected %(verbose_name_plural)s")
-    button = _("Pause")
-    permission = "pause"
+    menu_label: ClassVar[Any] = _("Pause selected %(verbose_name_plural)s")
+    label = _("Pause")
     form_class = PauseForm
-    queues: ClassVar[bool] = False
+
+    def __init__(self, *, queues: bool = False) -> None:
+        self.queues = queues
+        self.rights = _right(queues)
 
     def applies_to(self, row: Any) -> bool:
-        """Only what is not paused."""
+        """Only to one that is not paused."""
         return not catalogue.is_paused(row)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which."""
+        """Which ones."""
         text = ngettext(
             "Pause %(names)s?", "Pause these %(count)s: %(names)s?", len(rows)
         )
         return Question(
             text % {"count": numbers.number(len(rows)), "names": _names(rows)},
-            [gettext("No job of it starts any more; what runs goes on.")],
+            [gettext("No more jobs of it start; running jobs go on.")],
         )
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
@@ -77,17 +88,19 @@ class Pause(Verb):
         return Done(message, (), rows, entry)
 
 
-class Resume(Verb):
+class Resume(ConfirmedAction):
     """Let job types, or queues, be claimed again."""
 
     name = "resume"
-    label = _("Resume selected %(verbose_name_plural)s")
-    button = _("Resume")
-    permission = "pause"
-    queues: ClassVar[bool] = False
+    menu_label = _("Resume selected %(verbose_name_plural)s")
+    label = _("Resume")
+
+    def __init__(self, *, queues: bool = False) -> None:
+        self.queues = queues
+        self.rights = _right(queues)
 
     def applies_to(self, row: Any) -> bool:
-        """Only what is paused."""
+        """Only to one that is paused."""
         return catalogue.is_paused(row)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
@@ -117,16 +130,56 @@ class Resume(Verb):
         return Done(message, (), rows, gettext("Resumed."))
 
 
-class PauseQueue(Pause):
-    """The same for queues."""
+class PauseByNameForm(PauseForm):
+    """The name of the queue, which may not be in use yet."""
 
-    queues = True
+    name = forms.CharField(label=_("Queue"), max_length=100)
+    field_order = ("name",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        known = ", ".join(catalogue.queue_names(self.request))
+        text = gettext("Known queues: %(names)s.") % {"names": known}
+        self.fields["name"].help_text = text if known else ""
+
+    def clean_name(self) -> str:
+        """A name that a queue can have."""
+        name: str = self.cleaned_data["name"]
+        if queue_problem(name):
+            raise ValidationError(
+                _("A queue's name has no space, comma or control character.")
+            )
+        return name
 
 
-class ResumeQueue(Resume):
-    """The same for queues."""
+class PauseQueueByName(Pause):
+    """Pause a queue that nobody uses yet: the form asks for its name."""
 
-    queues = True
+    name = "pause-by-name"
+    menu_label = None
+    is_button = False
+    takes_rows = False
+    form_class = PauseByNameForm
+
+    def __init__(self) -> None:
+        super().__init__(queues=True)
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """The form asks for everything."""
+        return Question(gettext("Pause a queue"))
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Pause the queue of this name."""
+        return super().do(request, [open_queue(said["name"])], said)
+
+
+def open_queue(name: str) -> Queue:
+    """A queue without a row: it was never paused."""
+    return Queue(name=name, paused=False, paused_by="", paused_reason="")
+
+
+def _right(queues: bool) -> Sequence[str]:
+    return ("pause_queue",) if queues else ("pause_jobtype",)
 
 
 def _names(rows: Rows) -> str:

@@ -1,70 +1,131 @@
-"""Queues: those in use, and those that somebody paused. Without a row a queue is
-open."""
+"""Queues: the list, the page, and pauses. A queue without a row is open."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from django import forms
 from django.contrib.admin import register
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import LogEntry
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models.query import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.base import may
+from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action_admin import MOST, ActionAdmin
+from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.lists.change_list import PlainChangeList
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import catalogue, depths, display
-from django_jobqueue.admin.parts.columns import column
-from django_jobqueue.admin.parts.lines import finished_cell, last_day
+from django_jobqueue.admin.parts.entries import entries
+from django_jobqueue.admin.parts.last_day import finished_cell, last_day
 from django_jobqueue.admin.types.job_types import pause_of, state_of
-from django_jobqueue.admin.types.pause import PauseForm, PauseQueue, ResumeQueue
-from django_jobqueue.admin.types.queue_page import page_of, served_cell
-from django_jobqueue.admin.verbs.actions import MOST, OperatedAdmin
-from django_jobqueue.admin.verbs.verb import Question, Verb
-from django_jobqueue.admin.workers.fleet import fleet
-from django_jobqueue.domain.policy import queue_problem
-from django_jobqueue.models import Queue
+from django_jobqueue.admin.types.pause import (
+    Pause,
+    PauseQueueByName,
+    Resume,
+    open_queue,
+)
+from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
+from django_jobqueue.models import ArchivedJob, JobType, Queue, QueuedJob
 from django_jobqueue.stats.lines import Line
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 
 
+@dataclass(frozen=True, slots=True)
+class QueuePage:
+    """All of it."""
+
+    job_types: Sequence[dict[str, Any]]
+    idle: Sequence[Any]  # job types that declare this queue, and no more
+    workers: Sequence[Any]
+    history: Sequence[LogEntry]
+    links: Sequence[tuple[str, Any]]
+
+
+def page_of(request: HttpRequest, queue: Queue) -> QueuePage:
+    """Read it, in a fixed number of queries."""
+    found = {d.job_type: d for d in depths.depths(request) if d.queue == queue.name}
+    past = last_day(
+        lambda recent: recent.job_type if recent.queue == queue.name else ""
+    )
+    active = sorted({*found, *past} - {""})
+    types = catalogue.job_types(request).values()
+    idle = sorted({t.name for t in types if t.queue == queue.name} - {*active})
+    return QueuePage(
+        job_types=[
+            _row(
+                request,
+                name,
+                found.get(name) or Depth(queue.name, name),
+                past.get(name) or Line(name),
+            )
+            for name in active
+        ],
+        idle=[_name(request, name) for name in idle],
+        workers=worker_links(request, fleet(request).serving(queue.name)),
+        history=entries(Queue, queue.pk),
+        links=_links(request, queue.name),
+    )
+
+
+def served_cell(request: HttpRequest, queue: str) -> Any:
+    """How many living workers serve it."""
+    return workers_cell(
+        fleet(request).serving(queue), gettext("no living worker serves it")
+    )
+
+
+def _row(request: HttpRequest, name: str, depth: Depth, line: Line) -> dict[str, Any]:
+    return {
+        "name": _name(request, name),
+        "ready": depths.count_text(depth.ready),
+        "oldest": depths.age_text(depth.oldest),
+        "later": depths.count_text(depth.later),
+        "running": numbers.number(depth.running),
+        "finished": finished_cell(line),
+    }
+
+
+def _name(request: HttpRequest, name: str) -> Any:
+    known = name in catalogue.job_types(request) and may_view(request, JobType)
+    shown = display.visible(name)
+    return display.link("jobtype", name, shown) if known else shown
+
+
+def _links(request: HttpRequest, queue: str) -> list[tuple[str, Any]]:
+    offered = (
+        (QueuedJob, gettext("Queued jobs")),
+        (ArchivedJob, gettext("Archived jobs")),
+    )
+    return [
+        (
+            reverse(f"admin:jobqueue_{model._meta.model_name}_changelist")
+            + f"?{urlencode({'queue': queue})}",
+            label,
+        )
+        for model, label in offered
+        if may_view(request, model)
+    ]
+
+
+PAUSE_BY_NAME: Final = PauseQueueByName()
+
+
 @dataclass(slots=True)
 class RowContext:
-    """What the list knows beside the row of a queue."""
+    """Facts about a queue that are not in its row."""
 
     depth: Depth
     day: Line  # what happened in the last 24 h
     served: Any
-
-
-class PauseByNameForm(PauseForm):
-    """Which queue; perhaps nobody uses it yet."""
-
-    name = forms.CharField(label=_("Queue"), max_length=100)
-    field_order = ("name",)
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        known = ", ".join(catalogue.queue_names(self.request))
-        text = gettext("Known queues: %(names)s.") % {"names": known}
-        self.fields["name"].help_text = text if known else ""
-
-    def clean_name(self) -> str:
-        """A name that a queue can have."""
-        name: str = self.cleaned_data["name"]
-        if queue_problem(name):
-            raise ValidationError(
-                _("A queue's name has no space, comma or control character.")
-            )
-        return name
 
 
 class QueueList(PlainChangeList):
@@ -80,11 +141,15 @@ class QueueList(PlainChangeList):
 
 
 @register(Queue)
-class QueueAdmin(OperatedAdmin):
-    """Queues are paused and resumed, and nothing else."""
+class QueueAdmin(ActionAdmin):
+    """Queues can be paused and resumed."""
 
     change_form_template = "admin/jobqueue/queue.html"
-    verbs: ClassVar[Sequence[Verb]] = (PauseQueue(), ResumeQueue())
+    page_actions: ClassVar[Sequence[Action]] = (
+        Pause(queues=True),
+        Resume(queues=True),
+        PAUSE_BY_NAME,
+    )
     ordering = ("name",)
     list_per_page = MOST
     list_display = (
@@ -101,19 +166,6 @@ class QueueAdmin(OperatedAdmin):
 
     class Media:
         css: ClassVar[dict[str, Any]] = {"all": ["django_jobqueue/machines.css"]}
-
-    def has_pause_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may pause and resume."""
-        return may(request, "pause_queue")
-
-    def get_urls(self) -> list[URLPattern]:
-        """Also a page that pauses a queue by its name."""
-        own = path(
-            "pause-by-name/",
-            self.admin_site.admin_view(self.pause_by_name),
-            name="jobqueue_queue_pause_by_name",
-        )
-        return [own, *super().get_urls()]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         """Also queues without a row."""
@@ -133,12 +185,11 @@ class QueueAdmin(OperatedAdmin):
         names = [key for key in dict.fromkeys(keys) if key in known]
         return [rows.get(name) or open_queue(name) for name in names]
 
-    def select(
-        self, request: HttpRequest, verb: Verb, queryset: QuerySet[Any]
-    ) -> HttpResponse | None:
-        """What is ticked; the rows of the table are not all that can be."""
-        rows = self.rows_of(request, request.POST.getlist(ACTION_CHECKBOX_NAME))
-        return self._page(request, verb, rows, self._form(request, verb, rows))
+    def selected_keys(
+        self, request: HttpRequest, queryset: QuerySet[Any]
+    ) -> Sequence[Any]:
+        """The ticked names: a queue without a row is not in the queryset."""
+        return request.POST.getlist(ACTION_CHECKBOX_NAME)
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Depths, roll-ups and workers, each read once for all."""
@@ -155,24 +206,9 @@ class QueueAdmin(OperatedAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """With a link to that page for those who may."""
-        extra = {"may_pause": self.has_pause_permission(request)}
+        """Offer to pause a queue by its name to users who may."""
+        extra = {"may_pause": self.may_do(request, PAUSE_BY_NAME)}
         return super().changelist_view(request, {**extra, **(extra_context or {})})
-
-    def pause_by_name(self, request: HttpRequest) -> HttpResponse:
-        """Pause a queue that nobody uses yet."""
-        (pause, _resume) = self.verbs
-        if not self.may_do(request, pause):
-            raise PermissionDenied
-        data = request.POST if request.method == "POST" else None
-        form = PauseByNameForm(data, request=request, rows=())
-        there = reverse(f"{self.admin_site.name}:jobqueue_queue_changelist")
-        if form.is_valid():
-            rows = [open_queue(form.cleaned_data["name"])]
-            self._do(request, pause, rows, form.cleaned_data)
-            return HttpResponseRedirect(there)
-        question = Question(gettext("Pause a queue"))
-        return self.question_page(request, pause, question, form, {"action": ""})
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -182,7 +218,6 @@ class QueueAdmin(OperatedAdmin):
         context["state"] = state_of(queue)
         context["summary"] = _summary(request, queue)
         context["page"] = page_of(request, queue)
-        context["buttons"] = self.buttons(request, queue)
         return super().render_change_form(request, context, *args, **kwargs)
 
     @column(description=_("name"))
@@ -192,37 +227,37 @@ class QueueAdmin(OperatedAdmin):
 
     @column(description=_("state"))
     def state(self, queue: Queue) -> Any:
-        """Whether it is claimed from."""
+        """Whether it is paused."""
         return state_of(queue)
 
     @column(description=_("ready"))
     def ready(self, queue: Any) -> Any:
-        """How many could run now, and how long the oldest has waited."""
+        """The number of ready jobs, and how long the oldest has waited."""
         return depths.ready_cell(queue.row_context.depth)
 
     @column(description=_("later"))
     def later(self, queue: Any) -> str:
-        """How many wait for their time."""
+        """The number of jobs that are due later."""
         return depths.count_text(queue.row_context.depth.later)
 
     @column(description=_("running"))
     def running(self, queue: Any) -> str:
-        """How many run."""
+        """The number of running jobs."""
         return numbers.number(queue.row_context.depth.running)
 
     @column(description=_("finished, last 24 h"))
     def finished(self, queue: Any) -> Any:
-        """How many ended, and the share of those that failed."""
+        """The number of finished jobs, and the share of failed ones."""
         return finished_cell(queue.row_context.day)
 
     @column(description=_("workers"))
     def served(self, queue: Any) -> Any:
-        """Who claims from it."""
+        """The workers that serve it."""
         return queue.row_context.served
 
     @column(description=_("paused"))
     def pause_said(self, queue: Queue) -> Any:
-        """Why, by whom and since when."""
+        """The reason, the user and the time of the pause."""
         if not catalogue.is_paused(queue):
             return display.NOTHING
         return display.lines(
@@ -235,18 +270,12 @@ class QueueAdmin(OperatedAdmin):
 
 
 def known_names(request: HttpRequest) -> set[str]:
-    """The queues that have a row, that job types say, that jobs are in, or that
-    workers name."""
+    """The queues with a row, of job types, of jobs, and of workers."""
     return {
         *catalogue.queue_names(request),
         *depths.by_queue(request),
         *fleet(request).queues,
     }
-
-
-def open_queue(name: str) -> Queue:
-    """A queue without a row: nobody ever paused it."""
-    return Queue(name=name, paused=False, paused_by="", paused_reason="")
 
 
 def _summary(request: HttpRequest, queue: Queue) -> list[tuple[Any, Any]]:

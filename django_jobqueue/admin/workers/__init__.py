@@ -1,1 +1,1 @@
-"""Worker processes: who lives, what each does, and what it is asked."""
+"""Worker processes: their list, their page, and requests to them."""

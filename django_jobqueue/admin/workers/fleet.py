@@ -61,7 +61,7 @@ def fleet(request: HttpRequest) -> Fleet:
 
 
 def workers_cell(workers: Sequence[Worker], nobody: Any) -> Any:
-    """How many workers, of which releases; or a pill that says that there is none."""
+    """The number of workers, and their releases; a pill if there are no workers."""
     if not workers:
         return display.pill("failed", nobody)
     if all(worker.state == WorkerState.DRAINING for worker in workers):

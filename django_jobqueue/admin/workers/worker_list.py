@@ -15,13 +15,13 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.base import may, may_view
+from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import ChoiceFilter
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.columns import column
-from django_jobqueue.admin.verbs.actions import OperatedAdmin
-from django_jobqueue.admin.verbs.verb import Verb
-from django_jobqueue.admin.workers.ask_workers import (
+from django_jobqueue.admin.workers.worker_actions import (
     AskWhere,
     DrainWorkers,
     RestartWorkers,
@@ -78,18 +78,18 @@ class ReleaseFilter(ChoiceFilter):
 
 
 @register(Worker)
-class WorkerAdmin(OperatedAdmin):
-    """Workers register themselves; operators ask them for things."""
+class WorkerAdmin(ActionAdmin):
+    """Workers register themselves; operators send them requests."""
 
     change_form_template = "admin/jobqueue/worker.html"
-    verbs: ClassVar[Sequence[Verb]] = (
+    page_actions: ClassVar[Sequence[Action]] = (
         DrainWorkers(),
         ResumeWorkers(),
         StopWorkers(),
         RestartWorkers(),
         AskWhere(),
     )
-    verb_columns = ("id", "name", "state", "running", "desired")
+    action_columns = ("id", "name", "state", "running", "desired")
     ordering = (F("stopped_at").desc(nulls_first=True), "-id")
     list_display = (
         "worker_name",
@@ -107,12 +107,8 @@ class WorkerAdmin(OperatedAdmin):
             "all": ["django_jobqueue/traceback.css", "django_jobqueue/machines.css"]
         }
 
-    def has_control_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may ask workers for something."""
-        return may(request, "control_worker")
-
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
-        """What each runs now, in one query."""
+        """The running jobs of each worker, in one query."""
         jobs = _first_jobs([row.pk for row in rows if row.state in ALIVE])
         sees = may_view(request, QueuedJob)
         for row in rows:
@@ -127,7 +123,6 @@ class WorkerAdmin(OperatedAdmin):
         context["state"] = state_of(worker)
         context["summary"] = _summary(worker)
         context["page"] = page_of(request, worker)
-        context["buttons"] = self.buttons(request, worker)
         return super().render_change_form(request, context, *args, **kwargs)
 
     @column(description=_("worker"))
@@ -137,7 +132,7 @@ class WorkerAdmin(OperatedAdmin):
 
     @column(description=_("state"))
     def doing(self, worker: Worker) -> Any:
-        """What it does, what is asked of it, and until when its claims hold."""
+        """The state, the request, and the end of the lease."""
         state = state_of(worker)
         if worker.state not in ALIVE:
             return state
@@ -151,7 +146,7 @@ class WorkerAdmin(OperatedAdmin):
 
     @column(description=_("jobs now"))
     def jobs_now(self, worker: Any) -> Any:
-        """What it runs, or what became of it."""
+        """The running jobs, or how the worker ended."""
         said = worker.jobs if worker.state in ALIVE else fate_of(worker)
         return display.lines(said) if said else display.NOTHING
 
@@ -171,8 +166,8 @@ class WorkerAdmin(OperatedAdmin):
 
 
 def state_of(worker: Worker) -> Any:
-    """What it does, and what it is asked to do and does not yet; a worker that does not
-    renew its lease is lapsed."""
+    """The state, and a request that the worker has not obeyed yet; a worker that does
+    not renew its lease is lapsed."""
     if worker.state not in ALIVE:
         return display.pill(worker.state, worker.get_state_display())
     if worker.lease_until < timezones.now():

@@ -1,4 +1,4 @@
-"""What the page of a worker shows: what runs there, what ran, what it was asked."""
+"""The page of a worker: running jobs, finished jobs, requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from django_jobqueue.admin.base import may_view
-from django_jobqueue.admin.jobs.where import Answer, answer_of, moment_in
+from django_jobqueue.admin.jobs.stack_dump import Answer, answer_of, moment_in
 from django_jobqueue.admin.lists.change_list import WINDOW
 from django_jobqueue.admin.parts import catalogue, display, policies
 from django_jobqueue.admin.parts.entries import entries
@@ -28,7 +28,7 @@ SLACK: Final = timedelta(minutes=1)  # of what a worker wrote after it was given
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What one slot runs right now."""
+    """The job that one slot runs now."""
 
     job: Any
     job_type: Any
@@ -50,7 +50,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class WorkerPage:
-    """All of it."""
+    """Everything on the page."""
 
     slots: Sequence[Slot]
     fate: Sequence[str]
@@ -76,7 +76,7 @@ def page_of(request: HttpRequest, worker: Worker) -> WorkerPage:
 
 
 def fate_of(worker: Worker) -> list[str]:
-    """What became of the jobs that a worker held when it died."""
+    """The fate of the jobs that a worker held when it died."""
     counts = worker.rescued if isinstance(worker.rescued, dict) else {}
     queued, failed = _count(counts, "queued"), _count(counts, "failed")
     cancelled = _count(counts, "cancelled")
@@ -92,7 +92,7 @@ def fate_of(worker: Worker) -> list[str]:
 
 
 def is_done(worker: Worker) -> bool:
-    """Whether it is as it was asked to be."""
+    """Whether the worker obeyed the request."""
     match worker.desired:
         case "drain":
             return worker.state == WorkerState.DRAINING
@@ -102,7 +102,7 @@ def is_done(worker: Worker) -> bool:
 
 
 def _job_types(request: HttpRequest, worker: Worker) -> list[Any]:
-    """Those that it has handlers for."""
+    """The job types that it has handlers for."""
     types = catalogue.job_types(request)
     names = sorted(map(str, worker.job_types))
     return [type_link(request, name, name in types) for name in names]
@@ -114,7 +114,7 @@ def _count(counts: dict[str, Any], name: str) -> int:
 
 
 def _slots(request: HttpRequest, worker: Worker) -> list[Slot]:
-    """What it runs now, by the jobs' own rows, longest running first."""
+    """The running jobs, by the jobs' own rows, longest running first."""
     found = (
         QueuedJob.objects.filter(worker_id=worker.pk, status=QueuedStatus.RUNNING)
         .only("id", "job_type", "started_at", "attempts")
@@ -194,7 +194,7 @@ def _finished(request: HttpRequest, worker: Worker) -> Finished:
 
 
 def _steps(worker: Worker) -> list[tuple[Any, Any]]:
-    """What it was asked last: when, when its host heard it, and how far it is."""
+    """The last request: when it was made, when its host saw it, and how far it is."""
     if not worker.desired:
         return []
     said = worker.request if isinstance(worker.request, dict) else {}

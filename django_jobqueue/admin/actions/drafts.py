@@ -1,5 +1,5 @@
-"""The door to bulk operations for every page of the admin: a selection becomes a draft,
-and the browser goes to the page that asks whether to start it."""
+"""Draft a bulk operation from a selection, and go to the page that asks whether to
+start it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ask selected workers to drain, resume, stop or restart."""
+"""Actions on workers: drain, resume, stop, restart, request a stack dump."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.verbs.verb import Done, Question, Rows, Verb
+from django_jobqueue.admin.actions.action import ConfirmedAction, Done, Question, Rows
 from django_jobqueue.domain.states import ALIVE, WorkerState
 from django_jobqueue.text import numbers
 
 
-class AskWorkers(Verb):
-    """A request, written to the workers' rows; each answers it itself."""
+class AskWorkers(ConfirmedAction):
+    """A request in the workers' rows, which each worker reads and obeys."""
 
-    permission = "control"
+    rights = ("control_worker",)
     facts: ClassVar[Any]
 
     def applies_to(self, row: Any) -> bool:
-        """Only what is alive."""
+        """Only to a living worker."""
         return row.state in ALIVE
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """What it means, and what runs there."""
+        """The effect, and the number of jobs that run there."""
         running = sum(row.running for row in rows if row.state in ALIVE)
         dead = sum(row.state not in ALIVE for row in rows)
         text = ngettext(
             "%(verb)s: %(count)s worker?", "%(verb)s: %(count)s workers?", len(rows)
         )
         question = Question(
-            text % {"verb": self.button, "count": numbers.number(len(rows))}
+            text % {"verb": self.label, "count": numbers.number(len(rows))}
         )
         question.facts.append(str(self.facts))
         text = ngettext(
@@ -57,8 +57,8 @@ class AskWorkers(Verb):
             "%(count)s workers were asked: %(verb)s.",
             len(asked),
         )
-        named = {"count": numbers.number(len(asked)), "verb": self.button}
-        entry = gettext("Asked: %(verb)s.") % {"verb": self.button}
+        named = {"count": numbers.number(len(asked)), "verb": self.label}
+        entry = gettext("Asked: %(verb)s.") % {"verb": self.label}
         changed = [row for row in rows if row.pk in asked]
         return Done(
             text % named if asked else "", _deaf(len(rows) - len(asked)), changed, entry
@@ -69,12 +69,12 @@ class DrainWorkers(AskWorkers):
     """Take no new jobs."""
 
     name = "drain"
-    label = _("Drain selected %(verbose_name_plural)s")
-    button = _("Drain")
+    menu_label = _("Drain selected %(verbose_name_plural)s")
+    label = _("Drain")
     facts = _("It claims nothing more until it is resumed, and finishes what runs.")
 
     def applies_to(self, row: Any) -> bool:
-        """Only what claims jobs."""
+        """Only to a worker that claims jobs."""
         return super().applies_to(row) and not is_drained(row)
 
 
@@ -82,21 +82,21 @@ class ResumeWorkers(AskWorkers):
     """Take jobs again."""
 
     name = "resume"
-    label = _("Resume selected %(verbose_name_plural)s")
-    button = _("Resume")
+    menu_label = _("Resume selected %(verbose_name_plural)s")
+    label = _("Resume")
     facts = _("It claims jobs again.")
 
     def applies_to(self, row: Any) -> bool:
-        """Only what claims none."""
+        """Only to a worker that is draining."""
         return super().applies_to(row) and is_drained(row)
 
 
 class StopWorkers(AskWorkers):
-    """Finish what runs, and end."""
+    """Finish the running jobs, and end."""
 
     name = "stop"
-    label = _("Stop selected %(verbose_name_plural)s")
-    button = _("Stop")
+    menu_label = _("Stop selected %(verbose_name_plural)s")
+    label = _("Stop")
     danger = True
     facts = _("It finishes what runs and ends, without a successor.")
 
@@ -105,25 +105,25 @@ class RestartWorkers(AskWorkers):
     """The same, with a successor."""
 
     name = "restart"
-    label = _("Restart selected %(verbose_name_plural)s")
-    button = _("Restart")
+    menu_label = _("Restart selected %(verbose_name_plural)s")
+    label = _("Restart")
     facts = _("It finishes what runs and ends; a successor starts at once.")
 
 
-class AskWhere(Verb):
-    """Have them tell the stacks of their jobs and threads."""
+class AskWhere(ConfirmedAction):
+    """Request a stack dump of their jobs and threads."""
 
     name = "where"
-    label = _("Ask selected %(verbose_name_plural)s where they are now")
-    button = _("Where is it now?")
-    permission = "control"
+    menu_label = _("Ask selected %(verbose_name_plural)s where they are now")
+    label = _("Where is it now?")
+    rights = ("control_worker",)
 
     def applies_to(self, row: Any) -> bool:
-        """Only what is alive."""
+        """Only to a living worker."""
         return row.state in ALIVE
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """What it means."""
+        """The effect."""
         text = ngettext(
             "Ask %(count)s worker where it is now?",
             "Ask %(count)s workers where they are now?",

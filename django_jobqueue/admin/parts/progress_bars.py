@@ -16,7 +16,7 @@ from django_jobqueue.models import Report
 
 
 def told_by(jobs: Iterable[Any]) -> dict[UUID, Report]:
-    """What the attempts told that go on now, by job; a query, if any of them runs."""
+    """The reports of the running attempts, by job; one query if any of them runs."""
     fences = {job.pk: job.fence for job in jobs if job.status == QueuedStatus.RUNNING}
     if not fences:
         return {}

@@ -30,9 +30,9 @@ Reasons = list[str]
 def why_not(
     request: HttpRequest, rows: Sequence[Any], workers: Iterable[Worker]
 ) -> dict[UUID, Reasons]:
-    """What keeps each of these jobs from running, in words; nothing if it runs.
+    """The reasons why each of these jobs is not running; none if it runs.
 
-    ``workers`` are those that live, and those of the jobs that run.
+    ``workers`` are the living ones, and those of the running jobs.
     """
     found = _Reasons(request, rows, workers)
     reasons = {row.pk: list(found.of(row)) for row in rows}
@@ -87,7 +87,7 @@ class _Reasons:
             yield from self._of_limit(job)
 
     def of_turn(self, job: Any, before: int) -> Iterator[str]:
-        """What is left to wait for where nothing is in the way."""
+        """The reason that remains where nothing blocks the job."""
         if before >= MOST_AHEAD:
             text = gettext("at least %(count)s jobs of its type come first")
             yield text % {"count": formatting.number(MOST_AHEAD)}

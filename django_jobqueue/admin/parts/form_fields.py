@@ -1,14 +1,17 @@
-"""A moment that an operator chooses, in the browser's own widget."""
+"""Form fields that several forms share: a moment, a priority, a queue."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
 from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.domain.policy import PRIORITIES
 from django_jobqueue.text import timezones
 
 
@@ -23,7 +26,7 @@ class MomentField(forms.DateTimeField):
 
     @property
     def help_text(self) -> str:
-        """What was said of it, and the time zone, in the language of this request."""
+        """The help text, and the time zone, in the language of this request."""
         zone = gettext("Time zone: %(name)s.")
         zone %= {"name": timezone.get_current_timezone_name()}
         return f"{self._help_text} {zone}"
@@ -55,3 +58,27 @@ class MomentsForm(forms.Form):
         if expires_at is not None and expires_at <= starts:
             self.add_error("expires_at", gettext("This is before the job would run."))
         return said
+
+
+class PriorityField(forms.IntegerField):
+    """A priority that jobs can have; it may be left empty."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            label=_("Priority"),
+            required=False,
+            min_value=PRIORITIES[0],
+            max_value=PRIORITIES[-1],
+            **options,
+        )
+
+
+class QueueField(forms.ChoiceField):
+    """One of the queues in use; it may be left empty."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(label=_("Queue"), required=False, **options)
+
+    def offer(self, names: Iterable[str], empty: Any) -> None:
+        """Fill the choice; ``empty`` is what it means to choose none."""
+        self.choices = [("", empty), *((name, name) for name in names)]

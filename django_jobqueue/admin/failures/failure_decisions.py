@@ -1,4 +1,4 @@
-"""What operators decide about failure groups."""
+"""Decisions about failure groups: resolve, ignore, reopen, assign, note."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue import operations
-from django_jobqueue.admin.failures import failure_states
-from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.moments import MomentField
-from django_jobqueue.admin.verbs.verb import (
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
+    ConfirmedAction,
     Done,
     Question,
     Rows,
-    Verb,
-    VerbForm,
     left_out,
 )
+from django_jobqueue.admin.failures import failure_states
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.form_fields import MomentField
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.operations.groups import NOTE_LENGTH, RELEASE_LENGTH
 from django_jobqueue.text import numbers, timezones
 
+DECIDE: Final = "change_failuregroup"
 MOST_NAMES: Final = 200  # of staff, to choose from
 
 
-class SeenForm(VerbForm):
-    """Remembers when the page asked: what regressed since was not seen."""
+class SeenForm(ActionForm):
+    """Remembers when the page was made: later regressions were not seen."""
 
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -45,14 +46,14 @@ class SeenForm(VerbForm):
         self.fields["seen"].initial = timezones.now().isoformat()
 
     def clean_seen(self) -> datetime | None:
-        """The moment; none for whoever skipped the page."""
+        """The moment; None for a POST without the page."""
         text = self.cleaned_data["seen"]
         try:
             moment = parse_datetime(text) if text else None
         except ValueError:
             moment = None
         if text and (moment is None or timezone.is_naive(moment)):
-            raise ValidationError(gettext("This is no moment."))
+            raise ValidationError(gettext("This is not a valid time."))
         return moment
 
 
@@ -73,24 +74,24 @@ class ResolveForm(SeenForm):
 class IgnoreForm(SeenForm):
     """For how long."""
 
-    until = MomentField(label=_("Until"), help_text=_("Empty: for good."))
+    until = MomentField(label=_("Until"), help_text=_("Empty: forever."))
 
     def clean_until(self) -> datetime | None:
         """A moment to come."""
         until: datetime | None = self.cleaned_data["until"]
         if until is not None and until <= timezones.now():
-            raise ValidationError(gettext("This moment is over."))
+            raise ValidationError(gettext("This moment is in the past."))
         return until
 
 
-class AssignForm(VerbForm):
+class AssignForm(ActionForm):
     """To whom."""
 
     assignee = forms.CharField(
         label=_("Assignee"),
         max_length=WHO_LENGTH,
         required=False,
-        help_text=_("A user's name, or any other; empty is nobody."),
+        help_text=_("A user's name, or any other. Empty: nobody."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -115,8 +116,8 @@ class NameInput(forms.TextInput):
         return {**super().get_context(name, value, known), "names": self._names}
 
 
-class NoteForm(VerbForm):
-    """What to say."""
+class NoteForm(ActionForm):
+    """The text of the note."""
 
     text = forms.CharField(
         label=_("Note"),
@@ -125,10 +126,10 @@ class NoteForm(VerbForm):
     )
 
 
-class GroupVerb(Verb):
+class GroupAction(ConfirmedAction):
     """A decision; it can be taken back, and touches no job."""
 
-    permission = "decide"
+    rights = (DECIDE,)
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many groups."""
@@ -147,11 +148,11 @@ class GroupVerb(Verb):
         )
 
     def question(self, count: int) -> str:
-        """What is asked about so many groups."""
+        """The question about this many groups."""
         raise NotImplementedError
 
     def answer(self, count: int) -> str:
-        """What is said of so many that were changed."""
+        """The message about this many changed groups."""
         raise NotImplementedError
 
     def entry(self, said: dict[str, Any]) -> str:
@@ -159,20 +160,20 @@ class GroupVerb(Verb):
         raise NotImplementedError
 
     def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
-        """Call the verb; returns what it changed."""
+        """Do it; returns the keys of the changed groups."""
         raise NotImplementedError
 
 
-class ResolveGroups(GroupVerb):
+class ResolveGroups(GroupAction):
     """It is fixed; the next failure is a regression."""
 
     name = "resolve"
-    label = _("Resolve selected %(verbose_name_plural)s")
-    button = _("Resolve")
+    menu_label = _("Resolve selected %(verbose_name_plural)s")
+    label = _("Resolve")
     form_class = ResolveForm
 
     def applies_to(self, row: Any) -> bool:
-        """To what is not resolved."""
+        """Only to a group that is not resolved."""
         return failure_states.state_now(row) != "resolved"
 
     def question(self, count: int) -> str:
@@ -199,22 +200,22 @@ class ResolveGroups(GroupVerb):
         return gettext("Resolved in release %(release)s.") % shown
 
     def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
-        """Resolve what did not regress unseen."""
+        """Resolve the groups that did not regress unseen."""
         return operations.resolve(
             keys, in_release=said["in_release"], seen=said["seen"], by=by
         )
 
 
-class IgnoreGroups(GroupVerb):
+class IgnoreGroups(GroupAction):
     """It is known, and nobody is to be told."""
 
     name = "ignore"
-    label = _("Ignore selected %(verbose_name_plural)s")
-    button = _("Ignore")
+    menu_label = _("Ignore selected %(verbose_name_plural)s")
+    label = _("Ignore")
     form_class = IgnoreForm
 
     def applies_to(self, row: Any) -> bool:
-        """To what is not ignored."""
+        """Only to a group that is not ignored."""
         return failure_states.state_now(row) != "ignored"
 
     def question(self, count: int) -> str:
@@ -240,19 +241,19 @@ class IgnoreGroups(GroupVerb):
         }
 
     def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
-        """Ignore what did not regress unseen."""
+        """Ignore the groups that did not regress unseen."""
         return operations.ignore(keys, until=said["until"], seen=said["seen"], by=by)
 
 
-class ReopenGroups(GroupVerb):
+class ReopenGroups(GroupAction):
     """It was resolved or ignored, and is not any more."""
 
     name = "reopen"
-    label = _("Reopen selected %(verbose_name_plural)s")
-    button = _("Reopen")
+    menu_label = _("Reopen selected %(verbose_name_plural)s")
+    label = _("Reopen")
 
     def applies_to(self, row: Any) -> bool:
-        """To what is not open."""
+        """Only to a group that is not open."""
         return failure_states.state_now(row) in ("resolved", "ignored")
 
     def question(self, count: int) -> str:
@@ -278,12 +279,12 @@ class ReopenGroups(GroupVerb):
         return operations.reopen(keys, by=by)
 
 
-class AssignGroups(GroupVerb):
+class AssignGroups(GroupAction):
     """Somebody looks after it."""
 
     name = "assign"
-    label = _("Assign selected %(verbose_name_plural)s")
-    button = _("Assign")
+    menu_label = _("Assign selected %(verbose_name_plural)s")
+    label = _("Assign")
     form_class = AssignForm
 
     def question(self, count: int) -> str:
@@ -314,16 +315,16 @@ class AssignGroups(GroupVerb):
         return operations.assign(keys, said["assignee"], by=by)
 
 
-class NoteGroups(GroupVerb):
+class NoteGroups(GroupAction):
     """Something to remember."""
 
     name = "note"
-    label = _("Add a note to selected %(verbose_name_plural)s")
-    button = _("Add a note")
+    menu_label = _("Add a note to selected %(verbose_name_plural)s")
+    label = _("Add a note")
     form_class = NoteForm
 
     def question(self, count: int) -> str:
-        """What to note."""
+        """The question."""
         return ngettext(
             "Add a note to %(count)s failure group?",
             "Add a note to %(count)s failure groups?",

@@ -1,4 +1,4 @@
-"""What happened in the last 24 hours, by job type or by queue."""
+"""Finished jobs of the last 24 hours, by job type or by queue."""
 
 from __future__ import annotations
 

@@ -15,9 +15,10 @@ from django.utils.dateparse import parse_datetime
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
+from django_jobqueue.admin.actions.action import Button
 from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.frames import Traceback, traceback_of
+from django_jobqueue.admin.parts.tracebacks import Traceback, traceback_of
 from django_jobqueue.domain.states import ALIVE
 from django_jobqueue.models import Failure, QueuedJob, Worker
 from django_jobqueue.text import numbers
@@ -44,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a worker said last, and whether it still owes an answer."""
+    """The latest stack dump of a worker, and whether one is still awaited."""
 
     at: datetime | None = None
     pending_since: datetime | None = None
@@ -63,7 +64,7 @@ class Answer:
 
 
 def answer_of(request: HttpRequest, worker: Worker) -> Answer:
-    """What this worker said."""
+    """The latest stack dump of this worker."""
     answer, asked = _object(worker.answer), _object(worker.request)
     pending = worker.state in ALIVE and asked.get("inquiry") != answer.get("inquiry")
     left_out = answer.get("left_out")
@@ -90,14 +91,14 @@ def place_of(job: QueuedJob) -> Place | None:
     return None
 
 
-def question_button(request: HttpRequest, job: QueuedJob) -> list[dict[str, Any]]:
-    """The way to ask the worker of a running job, for who may."""
+def stack_dump_button(request: HttpRequest, job: QueuedJob) -> list[Button]:
+    """Ask the worker of a running job for a stack dump, for users who may."""
     allowed = may(request, "control_worker") and may_view(request, Worker)
     if job.worker_id is None or not allowed:
         return []
     asked = {"keys": str(job.worker_id), "next": request.path}
     address = f"{reverse('admin:jobqueue_worker_where')}?{urlencode(asked)}"
-    return [{"label": _("Where is it now?"), "url": address, "danger": False}]
+    return [Button(_("Where is it now?"), address)]
 
 
 def moment_in(said: dict[str, Any], name: str) -> datetime | None:

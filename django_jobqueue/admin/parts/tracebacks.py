@@ -53,9 +53,9 @@ class Traceback:
 def traceback_of(
     failure: Failure, shown: Callable[[str], str] = shown_text
 ) -> Traceback | None:
-    """The traceback of an attempt; None if there is none.
+    """The traceback of an attempt; None if it has none.
 
-    ``shown`` makes text that came from a job fit to be shown.
+    ``shown`` masks and shortens text that came from a job.
     """
     text = shown(failure.traceback)
     if not text:

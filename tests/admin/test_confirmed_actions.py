@@ -59,7 +59,7 @@ def test_cancelling_from_a_job_s_page_leads_to_where_it_is_now(
     said = {"reason": "", "next": page_of("queuedjob", id)}
     page = confirm(anna, "queuedjob", "cancel", id, **said)
     assert "1 job was cancelled." in page.text
-    assert "This job is over; it is in the archive." in page.text
+    assert "This job has finished; it is in the archive." in page.text
     assert "cancelled by anna" in page.text
 
 
@@ -177,7 +177,10 @@ def test_a_job_type_is_paused_with_a_reason_and_until_when(
     ("said", "text"),
     [
         ({"reason": ""}, "This field is required."),
-        ({"reason": "x", "resume_at": "2001-01-01T00:00"}, "This time is past."),
+        (
+            {"reason": "x", "resume_at": "2001-01-01T00:00"},
+            "This moment is in the past.",
+        ),
         ({"reason": "x", "resume_at": "soon"}, "Enter a valid date/time."),
         ({"reason": "x" * 501}, "at most 500 characters"),
     ],
@@ -231,9 +234,10 @@ def test_queues_are_paused_and_resumed(anna: Client, scene: Scene) -> None:
 def test_a_queue_without_a_row_is_paused_by_its_name(
     anna: Client, scene: Scene
 ) -> None:
-    address = verb_of("queue", "pause_by_name")
+    address = verb_of("queue", "pause-by-name")
     assert "Known queues: default, images, mail" in get(anna, address).text
-    page = post(anna, address, {"name": "reports", "reason": "month's end"})
+    form = {"name": "reports", "reason": "month's end", "confirmed": "1"}
+    page = post(anna, address, form)
     assert "Paused: reports." in page.text
     row = Queue.objects.get(pk="reports")
     assert (row.paused, row.paused_by) == (True, "anna")
@@ -244,7 +248,8 @@ def test_a_queue_without_a_row_is_paused_by_its_name(
 def test_a_name_that_no_queue_can_have_is_asked_again(
     anna: Client, scene: Scene, name: str
 ) -> None:
-    page = post(anna, verb_of("queue", "pause_by_name"), {"name": name, "reason": "x"})
+    form = {"name": name, "reason": "x", "confirmed": "1"}
+    page = post(anna, verb_of("queue", "pause-by-name"), form)
     assert page.all("ul", **{"class": "errorlist", "id": "id_name_error"})
     assert Queue.objects.count() == 2
 

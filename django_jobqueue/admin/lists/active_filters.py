@@ -1,4 +1,4 @@
-"""What a list is narrowed by, repeated above it, each with the way to do without."""
+"""The filters in force, above the list, each with a link that removes it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Actions: the buttons of the admin's pages, with rights, questions and log entries."""

@@ -1,1 +1,0 @@
-"""What operators do with what is selected: asked, confirmed, done, written down."""

@@ -1,0 +1,85 @@
+"""Every button of the admin is an action: declared, and guarded in one place."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.options import ModelAdmin
+from django.urls import URLPattern
+
+from django_jobqueue.admin import jump
+from django_jobqueue.admin.actions.action import Action, ConfirmedAction
+from django_jobqueue.admin.actions.action_admin import ActionAdmin
+
+PAGES: dict[str, ActionAdmin] = {
+    str(model._meta.model_name): model_admin
+    for model, model_admin in admin.site._registry.items()
+    if isinstance(model_admin, ActionAdmin)
+}
+ACTIONS = [(name, one) for name, page in PAGES.items() for one in page.page_actions]
+every_action = pytest.mark.parametrize(
+    ("page", "action"), ACTIONS, ids=[f"{page}/{one.name}" for page, one in ACTIONS]
+)
+
+
+def ids(patterns: list[URLPattern]) -> set[str]:
+    """The names of these addresses, and the routes of those that have none."""
+    return {str(one.name or one.pattern) for one in patterns}
+
+
+def test_every_page_of_the_queue_takes_its_buttons_from_actions() -> None:
+    of_app = {
+        str(model._meta.model_name)
+        for model in admin.site._registry
+        if model._meta.app_label == "jobqueue"
+    }
+    assert set(PAGES) == of_app
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_no_address_but_those_of_django_and_of_its_actions(
+    name: str,
+) -> None:
+    page: Any = PAGES[name]
+    navigation = ids(jump.urls(page.admin_site)) if name == "queuedjob" else set()
+    actions = {f"jobqueue_{name}_{one.name}" for one in page.page_actions}
+    of_django = ids(ModelAdmin.get_urls(page))
+    assert ids(page.get_urls()) == of_django | navigation | actions
+
+
+@every_action
+def test_an_action_is_reached_only_through_the_check_of_its_rights(
+    page: str, action: Action
+) -> None:
+    found: list[Any] = [
+        one.callback.__wrapped__  # type: ignore[attr-defined]
+        for one in PAGES[page].get_urls()
+        if one.name == f"jobqueue_{page}_{action.name}"
+    ]
+    (view,) = found
+    while hasattr(view, "__wrapped__"):
+        view = view.__wrapped__
+    assert isinstance(view, partial)
+    assert (view.func, view.keywords) == (PAGES[page].perform, {"action": action})
+
+
+@every_action
+def test_an_action_says_who_may_do_it(page: str, action: Action) -> None:
+    base = Action.is_allowed
+    assert action.rights or type(action).is_allowed is not base
+
+
+@every_action
+def test_an_action_asks_answers_or_does(page: str, action: Action) -> None:
+    kind = type(action)
+    if isinstance(action, ConfirmedAction):
+        assert kind.ask is not ConfirmedAction.ask
+        assert kind.do is not ConfirmedAction.do
+        assert action.is_for_selection
+    else:
+        assert kind.respond is not Action.respond
+        menu = kind.respond_to_selected is not Action.respond_to_selected
+        assert menu or action.menu_label is None
