@@ -29,7 +29,7 @@ from django_jobqueue.backends.task_declarations import declare, runner_at
 from django_jobqueue.backends.task_enqueueing import Call, Enqueueing, enqueue_many
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.async_code import sync_only
-from django_jobqueue.domain.job_options import time_problem
+from django_jobqueue.domain.option_checks import time_problem
 from django_jobqueue.domain.policy import priority_problem, queue_problem
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler_functions import handler_problem, where

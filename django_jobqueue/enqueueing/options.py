@@ -10,7 +10,8 @@ from uuid import UUID
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
-from django_jobqueue.domain.job_options import OF_JOB, option_of_types, several_times
+from django_jobqueue.domain.job_options import OF_JOB, option_of_types
+from django_jobqueue.domain.option_checks import reusable
 from django_jobqueue.domain.policy import Policy, Unset
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.states import Delivery
@@ -121,7 +122,7 @@ class Options:
         TypeError for an option that there is not; ``handler`` is its name there."""
         kept = {}
         for name, value_or_generator in given.items():
-            value = several_times(value_or_generator)
+            value = reusable(value_or_generator)
             option = OF_JOB.get(name)
             if option is None:
                 hint = option_of_types(name) or option_hint(name, OF_JOB, handler)

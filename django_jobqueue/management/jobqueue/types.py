@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.job_options import OF_TYPE, OVERRIDES
 from django_jobqueue.domain.policy import limit_in_force
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import Delivery
@@ -20,7 +21,6 @@ from django_jobqueue.management.jobqueue.facts import (
     moment_text,
     print_facts,
 )
-from django_jobqueue.management.jobqueue.override import HELP as OVERRIDES
 from django_jobqueue.management.jobqueue.override import UNLIMITED, override_text
 from django_jobqueue.management.jobqueue.table import Column, Row, table
 from django_jobqueue.management.jobqueue.times import span
@@ -210,8 +210,7 @@ def _pause(one: dict[str, Any]) -> str:
 
 
 def _policy_text(option: str, policy: dict[str, Any]) -> str:
-    is_kept = option.startswith("keep")
-    is_span = is_kept or option == "timeout"
+    is_kept, is_span = option not in OF_TYPE, OVERRIDES[option].is_duration
     code = policy["code"]
     if code is None:
         text = "as the settings say" if is_kept else UNLIMITED
