@@ -112,7 +112,7 @@ def test_a_handler_is_declared_once() -> None:
         with pytest.raises(ImproperlyConfigured) as caught:
             job(name="words.twice")(handler)
         assert str(caught.value) == (
-            f"@job on {__name__}.send: it is the handler of 'words.once' already. "
+            f"@job on {__name__}.send: it is already the handler of 'words.once'. "
             "Declare it once; using(…) gives its jobs other options."
         )
     finally:
