@@ -64,6 +64,7 @@ class Declaration:
 
 
 OWN: Final = "jobqueue."  # job types of the queue itself
+BULK: Final = f"{OWN}bulk"  # whose jobs work off bulk operations
 Promise = Callable[[], Declaration | None]  # None as long as it cannot be made
 
 
