@@ -40,8 +40,8 @@ which lets the code decide again; --clear does that for all options.
 All job types are changed, or none. "jobqueue types show TYPE" shows the values
 in force and where they come from."""
     epilog = """\
---format json prints one object: for each job type the options that changed, each
-with its value before and after. null means that the code decides, -1 means
+--format json prints one object: for each job type the options that changed,
+each with its value before and after. null means that the code decides, -1 means
 unlimited, and durations are in seconds: a timeout of 0 means unlimited."""
 
     def add_arguments(self, parser: CommandParser) -> None:
