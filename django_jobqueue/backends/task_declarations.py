@@ -101,12 +101,12 @@ def declare(task: Task, defaults: Mapping[str, Any]) -> None:
     its import ends: ``send = send.using(max_attempts=3)`` there counts. Raises
     InvalidTask."""
     name = task.module_path
-    held = None if registry.is_promised(name) else runner_of(registry.get(name))
+    held = None if registry.is_lazy(name) else runner_of(registry.get(name))
     if held is None or own_policy(task):
         declaration_of(task, defaults)  # raises for wrong options
     is_same = held is not None and held.task.func is task.func
     if held is None or not is_same or held.task is not _of_module(held.task):
-        registry.promise(name, partial(_declare_at_end_of_import, task, defaults))
+        registry.add_lazily(name, partial(_declare_at_end_of_import, task, defaults))
 
 
 def current_declaration(task: Task, defaults: Mapping[str, Any]) -> Declaration:

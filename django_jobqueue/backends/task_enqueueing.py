@@ -23,7 +23,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import refuse_call
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.policy import UNSET
-from django_jobqueue.enqueueing.enqueuer import Producer
+from django_jobqueue.enqueueing.enqueuer import Enqueuer
 from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.exceptions import InvalidArguments
@@ -50,7 +50,7 @@ class TaskEnqueuer:
         self._declared = task if runner is None else runner.task
         self._check()
         self._options = Options().but(self._job_options())
-        self.producer = self._producer(self._options)
+        self.enqueuer = self._enqueuer(self._options)
 
     @property
     def is_reusable(self) -> bool:
@@ -71,10 +71,10 @@ class TaskEnqueuer:
         """Enqueue a call. In the modes that run jobs at once, an error of the task goes
         to its result, not to the caller."""
         if conf.mode == "queue":
-            return self.producer.enqueue(data)
+            return self.enqueuer.enqueue(data)
         id = self._options.id or new_id()
         try:
-            return self._producer(self._options.but({"id": id})).enqueue(data)
+            return self._enqueuer(self._options.but({"id": id})).enqueue(data)
         except Exception:
             job = memory.find(id)
             if job is None:
@@ -96,8 +96,8 @@ class TaskEnqueuer:
         moment = made.created_at
         return new_result(task, id=id, enqueued_at=moment, args=args, kwargs=kwargs)
 
-    def _producer(self, options: Options) -> Producer:
-        return Producer(self.declaration.name, self.declaration, options)
+    def _enqueuer(self, options: Options) -> Enqueuer:
+        return Enqueuer(self.declaration.name, self.declaration, options)
 
     def _job_options(self) -> dict[str, Any]:
         """The options of these jobs in which they differ from their type."""
@@ -150,7 +150,7 @@ def enqueue_many(
     ]
     with transaction.atomic(using=DjangoDatabase().alias):
         ids = [
-            batch.producer.enqueue_many(data, first=first)
+            batch.enqueuer.enqueue_many(data, first=first)
             for batch, data, first in bound
         ]
         rows = _made([id for some in ids for id in some])

@@ -28,7 +28,7 @@ from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import UNSET, name_problem
 from django_jobqueue.domain.registry import Declaration, default_name, registry
 from django_jobqueue.enqueueing import handler_functions
-from django_jobqueue.enqueueing.enqueuer import Producer
+from django_jobqueue.enqueueing.enqueuer import Enqueuer
 from django_jobqueue.enqueueing.options import (
     HandlerOptions,
     JobOptions,
@@ -55,7 +55,7 @@ class Handler(Generic[P, R]):
         update_wrapper(self, function)
         self.function = function
         self.declaration = declaration
-        self._producer = Producer(declaration.name, declaration, options or Options())
+        self._enqueuer = Enqueuer(declaration.name, declaration, options or Options())
 
     def __repr__(self) -> str:
         return f"<handler of job type {self.name!r}>"
@@ -81,7 +81,7 @@ class Handler(Generic[P, R]):
 
         Raises InvalidArguments, and TypeError for an unknown option.
         """
-        chosen = self._producer.options.but(options, self.function.__name__)
+        chosen = self._enqueuer.options.but(options, self.function.__name__)
         return Handler(self.function, self.declaration, chosen)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
@@ -94,7 +94,7 @@ class Handler(Generic[P, R]):
         """
         data = self.declaration.parameters.bind(args, kwargs)
         try:
-            return self._producer.enqueue(data)
+            return self._enqueuer.enqueue(data)
         except SynchronousOnlyOperation as error:
             explain(error, "enqueue", "aenqueue")
 
@@ -115,7 +115,7 @@ class Handler(Generic[P, R]):
         except InvalidArguments as error:
             refuse_call(len(bound), error)
         try:
-            return self._producer.enqueue_many(bound)
+            return self._enqueuer.enqueue_many(bound)
         except SynchronousOnlyOperation as error:
             explain(error, "enqueue_many", "aenqueue_many")
 
