@@ -163,8 +163,8 @@ OF_TASKS: Final = {word: _as_django(text) for word, text in HANDLER.items()}
 
 
 def hint_of_task(name: str, known: Iterable[str], task: str = "task") -> str:
-    """What to write instead of an unknown option of a task, as a sentence that follows
-    another one."""
+    """A hint for an unknown option of a task, as a sentence that follows another
+    one."""
     return _as_django(option_hint(name, known, task))
 
 

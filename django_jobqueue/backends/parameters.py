@@ -40,18 +40,18 @@ class TaskParameters(Parameters):
     @classmethod
     def of(cls, function: Callable[..., Any], *, takes_context: bool) -> TaskParameters:
         """Read the signature; the framework has checked the context."""
-        found = [*inspect.signature(function).parameters.values()][takes_context:]
-        named = [p for p in found if p.kind in _NAMED]
+        parameters = [*inspect.signature(function).parameters.values()][takes_context:]
+        named = [p for p in parameters if p.kind in _NAMED]
         return cls(
             function=f"{function.__module__}.{function.__qualname__}",
             positional=tuple(p.name for p in named if p.kind is _NAMED[0]),
             names=frozenset(p.name for p in named),
             required=frozenset(p.name for p in named if p.default is p.empty),
-            open_ended=any(p.kind is _Kind.VAR_KEYWORD for p in found),
+            open_ended=any(p.kind is _Kind.VAR_KEYWORD for p in parameters),
             reserved=frozenset(("context",) if takes_context else ()),
             defaults={p.name: p.default for p in named if p.default is not p.empty},
-            signature=inspect.Signature(found),
-            unnamed=any(p.kind in _UNNAMED for p in found),
+            signature=inspect.Signature(parameters),
+            unnamed=any(p.kind in _UNNAMED for p in parameters),
             annotations=Annotations(None),  # no backend checks types
         )
 

@@ -160,8 +160,8 @@ def finished_result(
     _set(result, status=status, finished_at=timezones.now(), _return_value=value)
     if error is not None:
         path = path_of(class_name(error))
-        found = TaskError(exception_class_path=path, traceback=trace)
-        _set(result, errors=[*result.errors, found])
+        task_error = TaskError(exception_class_path=path, traceback=trace)
+        _set(result, errors=[*result.errors, task_error])
     return result
 
 

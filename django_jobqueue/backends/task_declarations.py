@@ -119,7 +119,7 @@ def current_declaration(task: Task, defaults: Mapping[str, Any]) -> Declaration:
 
 
 def runner_of(declaration: Declaration | None) -> Runner | None:
-    """What runs the jobs of a task; None if the job type is of another kind."""
+    """The runner of a task's jobs; None if the job type is no task."""
     observer = None if declaration is None else declaration.observer
     return observer if isinstance(observer, Runner) else None
 
@@ -150,8 +150,8 @@ def _declare_at_end_of_import(
 def _of_module(task: Task) -> Task:
     """The task of the same function that its module holds; else this one."""
     module = sys.modules.get(task.func.__module__)
-    found = getattr(module, task.func.__name__, None)
-    return found if isinstance(found, Task) and found.func is task.func else task
+    held = getattr(module, task.func.__name__, None)
+    return held if isinstance(held, Task) and held.func is task.func else task
 
 
 APP: Final = "django_jobqueue"

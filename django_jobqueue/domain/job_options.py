@@ -44,7 +44,7 @@ from django_jobqueue.text.foreign_words import option_hint
 
 
 class TypeOverrides(TypedDict, total=False):
-    """What operators may override of a job type. None lets the code decide again."""
+    """The options that operators may override. None lets the code decide again."""
 
     priority: int | None
     max_attempts: int | None
@@ -101,7 +101,7 @@ class Option:
     """One option, of a job type or of one job, or only of operators."""
 
     problem: Problem = checks.always_right  # of a value, in words that follow the name
-    normal: Callable[[Any], Any] = checks.unchanged  # makes the value that is kept
+    normal: Callable[[Any], Any] = checks.unchanged  # makes the value to store
     of_type: bool = False  # @job takes it
     of_job: bool = False  # using() takes it, and None, which leaves it to the type
     type_takes: tuple[object, ...] = ()  # values of @job that need no check

@@ -35,7 +35,7 @@ def always_right(value: object) -> None:
 
 
 def time_problem(name: str, value: object, accepted: str) -> str | None:
-    """What is wrong with this moment, as a sentence; None is right."""
+    """Why this is no moment, as a sentence; None if it is one."""
     problem = None if value is None else moment_problem(value, accepted)
     return problem and f"{name} {problem}"
 

@@ -83,7 +83,7 @@ class Policy:
 
     @property
     def captured(self) -> tuple[str, ...]:
-        """What an enqueue captures in the job's metadata."""
+        """The names of what an enqueue captures in the job's metadata."""
         if isinstance(self.capture, Unset):
             return conf.capture
         return self.capture

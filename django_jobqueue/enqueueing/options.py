@@ -1,4 +1,4 @@
-"""The options of ``@job``, ``using()`` and ``enqueue()``: typed, checked and kept."""
+"""The options of ``@job``, ``using()`` and ``enqueue()``: their types and values."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class TypeOptions(TypedDict, total=False):
     unique_until: Literal["finished", "started"]
     """Until when a job is unique: until it is finished, or until it is claimed."""
     on_duplicate: Literal["raise", "return"]
-    """What an enqueue of a duplicate does: raise DuplicateJob, or return the job."""
+    """Whether an enqueue of a duplicate raises DuplicateJob or returns the job."""
     capture: Iterable[Literal["language", "time_zone"]] | Unset
-    """What is active at the enqueue and becomes active in the handler."""
+    """Which of the enqueue's language and time zone the handler runs with."""
     middleware: Iterable[str | Callable[..., Any]]
     """Dotted paths, or callables; they run within those of the settings."""
 
@@ -114,7 +114,7 @@ class JobOptions(TypedDict, total=False):
     unique_until: Literal["finished", "started"] | None
     """Until when the job is unique: until it is finished, or until it is claimed."""
     on_duplicate: Literal["raise", "return"] | None
-    """What an enqueue of a duplicate does: raise DuplicateJob, or return the job."""
+    """Whether an enqueue of a duplicate raises DuplicateJob or returns the job."""
     using: str | None
     """The alias of the database, instead of ``JOBQUEUE["DATABASE"]``."""
 
@@ -144,7 +144,7 @@ class Options:
         handler's name in hints.
 
         Raises InvalidArguments, and TypeError for an unknown option."""
-        kept = {}
+        changes = {}
         for name, value_or_generator in given.items():
             value = reusable(value_or_generator)
             option = OF_JOB.get(name)
@@ -153,8 +153,8 @@ class Options:
                 raise TypeError(f"There is no option {name!r} of a job.{hint}")
             if value is not None and (problem := option.problem(value)):
                 raise InvalidArguments(f"{name} {problem}")
-            kept[name] = option.normal(value)
-        options = replace(self, **kept)
+            changes[name] = option.normal(value)
+        options = replace(self, **changes)
         if options.expires_at is not None and options.expires_in is not None:
             raise InvalidArguments(
                 "expires_at and expires_in both say after which moment the job is not "

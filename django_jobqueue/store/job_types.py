@@ -193,7 +193,7 @@ def pause(
     reason: str = "",
     resume_at: datetime | None = None,
 ) -> list[str]:
-    """Stop the claiming of these job types, or queues; return those that exist."""
+    """Pause the claiming of these job types, or queues; return those that exist."""
     rows = db.fetch(
         PAUSE_QUEUE if queues else PAUSE,
         {"names": list(names), "by": by, "reason": reason, "resume_at": resume_at},
@@ -202,7 +202,7 @@ def pause(
 
 
 def resume(db: Database, names: Sequence[str], *, queues: bool = False) -> list[str]:
-    """Let these job types, or queues, be claimed again; return those that exist."""
+    """Resume the claiming of these job types, or queues; return those that exist."""
     rows = db.fetch(RESUME_QUEUE if queues else RESUME, {"names": list(names)})
     return [row[0] for row in rows]
 

@@ -106,7 +106,7 @@ def test_a_form_leaves_what_others_overrode_since_it_was_opened(
 def test_an_override_that_says_what_the_code_says_is_pointed_out(
     anna: Client, scene: Scene
 ) -> None:
-    drift = "The override says what the code says."
+    drift = "The override has the value of the code."
     JobType.objects.filter(pk=FAIL).update(max_attempts_override=4)
     assert drift not in get(anna, page_of("jobtype", FAIL)).text
     JobType.objects.filter(pk=FAIL).update(max_attempts_override=3)

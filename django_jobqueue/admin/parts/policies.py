@@ -1,4 +1,4 @@
-"""A job type's policy line by line: what is in force, and where it comes from."""
+"""A job type's policy line by line: the value in force, and where it comes from."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PolicyRow:
     """One line."""
 
     option: str
-    code: str  # what holds without the override
+    code: str  # the value without the override
     override: str
     effective: str
     source: Source
@@ -47,7 +47,7 @@ class PolicyRow:
 
     @property
     def label(self) -> Any:
-        """What it is about."""
+        """The label of the option."""
         return label_of(self.option)
 
     @property
@@ -57,12 +57,12 @@ class PolicyRow:
 
     @property
     def is_overridden(self) -> bool:
-        """Whether an operator said something."""
+        """Whether the override is in force."""
         return self.source is Source.OVERRIDE
 
 
 def rows_of(job_type: JobType) -> list[PolicyRow]:
-    """Every line that operators can override."""
+    """The lines of all options that operators can override."""
     return [_row(job_type, option) for option in OVERRIDES]
 
 
@@ -105,20 +105,20 @@ def code_text(job_type: JobType, option: str) -> str:
 
 
 def effective_max_attempts(job_type: JobType, own: int | None = None) -> int | None:
-    """How many attempts a job of this type has; None is without end."""
+    """How many attempts a job of this type has; None is unlimited."""
     return attempts_in_force(
         job_type.delivery, own, job_type.max_attempts, job_type.max_attempts_override
     )
 
 
 def effective_timeout(job_type: JobType) -> timedelta | None:
-    """How long an attempt may run; None is without end."""
+    """How long an attempt may run; None is unlimited."""
     override = job_type.timeout_override
     return (job_type.timeout if override is None else override) or None
 
 
 def effective_concurrency(job_type: JobType) -> int | None:
-    """How many may run at once; None is no limit."""
+    """How many may run at once; None is unlimited."""
     return limit_in_force(job_type.concurrency, job_type.concurrency_override)
 
 
@@ -143,22 +143,24 @@ def _row(job_type: JobType, option: str) -> PolicyRow:
             "An at-most-once type has one attempt, whatever is written here."
         )
         return PolicyRow(option, code, override, code, Source.CODE, note)
-    note = gettext("The override says what the code says.") if override == code else ""
+    note = (
+        gettext("The override has the value of the code.") if override == code else ""
+    )
     return PolicyRow(option, code, override, override, Source.OVERRIDE, note)
 
 
 def _source(job_type: JobType, option: str) -> Source:
-    """Retention is a setting; what a declaration leaves open is one, too."""
+    """Retention is a setting; so is an option that the declaration leaves unset."""
     if option not in OF_TYPE:
         return Source.SETTING
     declaration = registry.get(job_type.name)
-    said = declaration and getattr(declaration.policy, option)
-    return Source.SETTING if said is UNSET else Source.CODE
+    declared = declaration and getattr(declaration.policy, option)
+    return Source.SETTING if declared is UNSET else Source.CODE
 
 
 def _retention(status: ArchivedStatus) -> str:
     seconds = conf.retention[status.value]
-    kept = gettext("for ever")
+    length = gettext("forever")
     if seconds is not None:
-        kept = numbers.length(timedelta(seconds=seconds))
-    return f"{status.label} {kept}"
+        length = numbers.length(timedelta(seconds=seconds))
+    return f"{status.label} {length}"

@@ -97,8 +97,8 @@ class ClearForm(VerbForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        found = {option for row in self.rows for option in overridden(row)}
-        offered = [option for option in OVERRIDES if option in found]
+        in_force = {option for row in self.rows for option in overridden(row)}
+        offered = [option for option in OVERRIDES if option in in_force]
         self.fields["override"].choices = [(o, label_of(o)) for o in offered]  # type: ignore[attr-defined]
         self.initial["override"] = self.request.GET.getlist("override") or offered
 
@@ -174,11 +174,11 @@ def entry_of(changed: Mapping[str, Change]) -> str:
 
 def last_said(job_type: JobType) -> dict[str, LogEntry]:
     """The last change of each override in the admin: who made it, and when."""
-    found: dict[str, LogEntry] = {}
+    last: dict[str, LogEntry] = {}
     for entry in entries(JobType, job_type.pk, ENTRIES):
         for option in _options_in(entry.change_message):
-            found.setdefault(option, entry)
-    return found
+            last.setdefault(option, entry)
+    return last
 
 
 def _options_in(text: str) -> Iterable[str]:
