@@ -23,6 +23,8 @@ from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.enqueueing.handler_functions import handler_problem
 
+APP: Final = "django_jobqueue"
+BESIDE: Final = ("MAX_ATTEMPTS", "BACKOFF")  # where Django's proposal has them
 KIND: Final = "task"  # of a declaration
 _OF_RETRIES: Final = ("max_attempts", "backoff", "retry_for")
 
@@ -154,10 +156,6 @@ def _of_module(task: Task) -> Task:
     return held if isinstance(held, Task) and held.func is task.func else task
 
 
-APP: Final = "django_jobqueue"
-BESIDE: Final = ("MAX_ATTEMPTS", "BACKOFF")  # where Django's proposal has them
-
-
 def options_of_alias(params: Mapping[str, Any]) -> dict[str, Any]:
     """The job options in the settings of an alias: in OPTIONS, or beside it."""
     options = params.get("OPTIONS", {})
@@ -197,24 +195,25 @@ def check_alias(
     messages = [one for name in ours for one in _check_option(alias, name, ours[name])]
     yield from messages
     if not messages and (problem := _problem(ours)):
-        yield _wrong(alias, "OPTIONS", problem)
+        yield _wrong(f"TASKS[{alias!r}]['OPTIONS']", problem)
 
 
 def _check_option(alias: str, name: object, value: object) -> Iterator[CheckMessage]:
+    place = f"TASKS[{alias!r}]['OPTIONS'][{name!r}]"
     if name not in POLICY:
         hint = hint_of_task(str(name), POLICY).strip()
         yield Error(
-            f"TASKS[{alias!r}]['OPTIONS'][{name!r}] is no option of jobs.",
+            f"{place} is no option of jobs.",
             hint=hint or f"The options are {', '.join(POLICY)}.",
             id="jobqueue.E022",
         )
     elif problem := _problem({name: value}):
-        yield _wrong(alias, f"OPTIONS'][{name!r}", problem)
+        yield _wrong(place, problem)
 
 
-def _wrong(alias: str, where: str, problem: str) -> CheckMessage:
+def _wrong(place: str, problem: str) -> CheckMessage:
     return Error(
-        f"TASKS[{alias!r}]['{where}]: {problem}".replace("'OPTIONS]", "'OPTIONS']"),
+        f"{place}: {problem}",
         hint="They are the options of @job: see the reference of job options.",
         id="jobqueue.E023",
     )
