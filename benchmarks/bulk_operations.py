@@ -144,8 +144,8 @@ def work_off(id: Any) -> None:
     from django.utils import timezone
 
     from django_jobqueue.domain.context import Context
-    from django_jobqueue.jobs import Slice
     from django_jobqueue.models import BulkOperation
+    from django_jobqueue.operations.bulk_slice import Slice
 
     while (row := BulkOperation.objects.get(pk=id)).state != "done":
         assert row.job_id is not None

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import django
 from django.apps import AppConfig
 from django.conf import settings
+from django.core.checks import CheckMessage, Tags, register
 from django.db import connections
 from django.db.models.signals import post_migrate
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from django_jobqueue.enqueueing.memory import MemoryRecord
+
+# The tags of our checks, and whether they run with --deploy alone.
+CHECKS: Final = (("jobqueue", False), ("jobqueue", True), (Tags.database, False))
 
 
 class JobQueueConfig(AppConfig):
@@ -22,27 +32,54 @@ class JobQueueConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Import checks, the queue's own jobs and every app's handlers."""
+        """Register the checks, and import the queue's own jobs and every app's
+        handlers."""
         from django_jobqueue import logs
-        from django_jobqueue.checks import followers  # noqa: F401
         from django_jobqueue.domain.registry import autodiscover
-        from django_jobqueue.execution import immediate
+        from django_jobqueue.enqueueing.memory import memory
 
+        for tag, deploy in CHECKS:
+            register(partial(_check, tag, deploy), tag, deploy=deploy)
         logs.connect()
-        immediate.connect()
+        memory.run = _run
         autodiscover(*_modules_of_the_framework())
         post_migrate.connect(_declare, sender=self)
+
+
+def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
+    """Load the checks, and run those that registered so."""
+    from django_jobqueue.checks import followers, lazily  # noqa: F401
+
+    return lazily.run(tag, deploy, **kwargs)
+
+
+def _run(record: MemoryRecord) -> None:
+    """Load what runs jobs when they are enqueued, and run this one."""
+    from django_jobqueue.enqueueing.memory import memory
+    from django_jobqueue.execution import immediate
+
+    memory.run = immediate.run
+    immediate.run(record)
 
 
 def _modules_of_the_framework() -> tuple[str, ...]:
     """Where the tasks of Django's framework are, if the project gives them to us."""
     framework = "django.tasks" if django.VERSION >= (6, 0) else "django_tasks"
-    uses = settings.is_overridden("TASKS")  # type: ignore[misc]  # it has
-    if not uses or find_spec(framework) is None:
+    if not settings.is_overridden("TASKS") or find_spec(framework) is None:  # type: ignore[misc]  # it has
         return ()
-    from django_jobqueue.backends.in_use import is_in_use
+    return ("tasks",) if any(map(_is_ours, settings.TASKS.values())) else ()
 
-    return ("tasks",) if is_in_use() else ()
+
+def _is_ours(params: dict[str, object]) -> bool:
+    """Whether this alias of ``TASKS`` has a backend of ours, which is then loaded."""
+    try:
+        backend = import_string(str(params.get("BACKEND")))
+    except ImportError:  # the framework says so when it is used
+        return False
+    ours = sys.modules.get("django_jobqueue.backends.backend")
+    if ours is None or not isinstance(backend, type):
+        return False
+    return issubclass(backend, ours.JobQueueBackend)
 
 
 def _declare(using: str, **kwargs: Any) -> None:

@@ -7,8 +7,7 @@
 """
 
 from django_jobqueue.backends.backend import JobQueueBackend
-from django_jobqueue.backends.decorator import task
-from django_jobqueue.backends.job_task import JobTask
+from django_jobqueue.backends.job_task import JobTask, task
 from django_jobqueue.backends.results import JobTaskContext, JobTaskResult
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The backend: tasks become jobs, and jobs results."""
+"""The backend for Django's tasks: it enqueues jobs, and reads their results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from asgiref.sync import sync_to_async
 from django.core.checks import CheckMessage
 
 from django_jobqueue import signals
-from django_jobqueue.backends import configured
 from django_jobqueue.backends.compat import (
     BaseTaskBackend,
     InvalidTask,
@@ -21,15 +20,24 @@ from django_jobqueue.backends.compat import (
     TaskResultDoesNotExist,
     task_enqueued,
 )
-from django_jobqueue.backends.immediate_records import kept_here
 from django_jobqueue.backends.job_task import JobTask
-from django_jobqueue.backends.restored_task import recorded, unchecked
-from django_jobqueue.backends.results import JobTaskResult
-from django_jobqueue.backends.task_declarations import declare, runner_at
-from django_jobqueue.backends.task_enqueueing import Call, Enqueueing, enqueue_many
+from django_jobqueue.backends.results import (
+    JobTaskResult,
+    immediate_record,
+    replace_unvalidated,
+    result_of_record,
+)
+from django_jobqueue.backends.task_declarations import (
+    check_alias,
+    declare,
+    options_of_alias,
+    runner_of_job_type,
+    valid_options,
+)
+from django_jobqueue.backends.task_enqueueing import Call, TaskEnqueuer, enqueue_many
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.async_code import sync_only
-from django_jobqueue.domain.job_options import time_problem
+from django_jobqueue.domain.option_checks import time_problem
 from django_jobqueue.domain.policy import priority_problem, queue_problem
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler_functions import handler_problem, where
@@ -43,7 +51,7 @@ _WHEN: Final = (datetime, timedelta)
 class JobQueueBackend(BaseTaskBackend):
     """Runs tasks as jobs of the job queue: ``manage.py runworkers``.
 
-    OPTIONS may have the options of ``@job``, as defaults of the alias's tasks. A
+    OPTIONS takes the options of ``@job``, as defaults for the tasks of the alias. A
     subclass with options of its own names them in ``extra_options``.
     """
 
@@ -57,17 +65,17 @@ class JobQueueBackend(BaseTaskBackend):
     def __init__(self, alias: str, params: dict[str, Any]) -> None:
         super().__init__(alias, params)
         self._params = params
-        self._plain: dict[str, Enqueueing] = {}
+        self._enqueuers: dict[str, TaskEnqueuer] = {}
 
     @cached_property
     def policy_options(self) -> dict[str, Any]:
-        """The options of jobs that the settings give, without those that are wrong."""
-        given = configured.given(self._params)
-        mine = {k: v for k, v in given.items() if k not in self.extra_options}
-        return configured.usable(mine)
+        """The job options in the settings, without those that are wrong."""
+        given = options_of_alias(self._params)
+        ours = {k: v for k, v in given.items() if k not in self.extra_options}
+        return valid_options(ours)
 
     def validate_task(self, task: Task) -> None:
-        """Whether this backend can run the task; where it can, it is a job type.
+        """Check that this backend can run the task, and make the task a job type.
 
         Raises InvalidTask.
         """
@@ -75,7 +83,8 @@ class JobQueueBackend(BaseTaskBackend):
             raise InvalidTask(problem)
         waits = isinstance(task.run_after, timedelta)
         try:
-            super().validate_task(unchecked(task, run_after=None) if waits else task)
+            checked = replace_unvalidated(task, run_after=None) if waits else task
+            super().validate_task(checked)
         except InvalidTask as error:
             if problem := handler_problem(task.func):
                 raise InvalidTask(f"{error} {where(task.func)}: {problem}") from error
@@ -88,8 +97,8 @@ class JobQueueBackend(BaseTaskBackend):
     ) -> JobTaskResult:
         """Enqueue a call of the task, in the caller's transaction, with one INSERT.
 
-        Raises InvalidTask; TypeError for arguments that do not fit the function, or
-        that JSON lacks; InvalidArguments for others that would not survive.
+        Raises InvalidTask; TypeError for arguments that do not fit the function or are
+        no JSON; InvalidArguments for arguments that JSON would change.
         """
         result = self._enqueue(task, args, kwargs)
         signals.send(task_enqueued, type(self), task_result=result)
@@ -98,7 +107,7 @@ class JobQueueBackend(BaseTaskBackend):
     async def aenqueue(
         self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> JobTaskResult:
-        """``enqueue`` for async code; receivers of the signal are awaited here."""
+        """``enqueue`` for async code; it awaits the receivers of the signal."""
         result = await sync_to_async(self._enqueue)(task, args, kwargs)
         await signals.asend(task_enqueued, type(self), task_result=result)
         return result
@@ -125,57 +134,58 @@ class JobQueueBackend(BaseTaskBackend):
     def get_result(self, result_id: str) -> JobTaskResult:
         """The result with this id, with one query.
 
-        Raises TaskResultDoesNotExist; and SuspiciousOperation for a job of a task whose
-        module nobody imported here.
+        Raises TaskResultDoesNotExist, and SuspiciousOperation for a job of a task whose
+        module is not imported here.
         """
         try:
             id = UUID(result_id)
         except (ValueError, AttributeError, TypeError) as error:
             raise TaskResultDoesNotExist(result_id) from error
-        found = kept_here(id) if conf.mode != "queue" else record(DjangoDatabase(), id)
-        if found is None:
+        is_queued = conf.mode == "queue"
+        row = record(DjangoDatabase(), id) if is_queued else immediate_record(id)
+        if row is None:
             raise TaskResultDoesNotExist(result_id)
-        return self._result(found)
+        return self._result(row)
 
     def check(self, **kwargs: Any) -> list[CheckMessage]:
-        """What is wrong with the settings of this backend."""
-        return [*configured.check(self.alias, self._params, self.extra_options)]
+        """The problems of this backend's settings."""
+        return [*check_alias(self.alias, self._params, self.extra_options)]
 
     def _enqueue(
         self, task: Task, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> JobTaskResult:
-        used = self._used(task)
-        job = used.enqueue(used.data(args, kwargs))
-        if job.attempts or job.is_over:  # it was there already, or has run here
+        enqueuer = self._enqueuer(task)
+        job = enqueuer.enqueue(enqueuer.data(args, kwargs))
+        if job.attempts or job.is_over:  # a duplicate of an older job, or it ran here
             return self.get_result(str(job.id))
-        return used.result(job.id, job, args, kwargs)
+        return enqueuer.result(job.id, job, args, kwargs)
 
     def _enqueue_many(self, calls: Iterable[Call]) -> list[JobTaskResult]:
-        return enqueue_many(self._used, list(calls))
+        return enqueue_many(self._enqueuer, list(calls))
 
-    def _used(self, task: Task) -> Enqueueing:
-        """The task as it is used now, when the settings may have changed."""
+    def _enqueuer(self, task: Task) -> TaskEnqueuer:
+        """The enqueuer of this task; a new one if settings or declaration changed."""
         self.validate_task(task)
-        known = self._plain.get(task.module_path)
+        known = self._enqueuers.get(task.module_path)
         declaration = registry.get(task.module_path)
         if known and known.given is task and known.declaration is declaration:
             return known
-        used = Enqueueing(task, self.alias, self.policy_options)
-        if used.is_plain:
-            self._plain[task.module_path] = used
-        return used
+        enqueuer = TaskEnqueuer(task, self.alias, self.policy_options)
+        if enqueuer.is_reusable:
+            self._enqueuers[task.module_path] = enqueuer
+        return enqueuer
 
-    def _result(self, found: Record) -> JobTaskResult:
-        known = registry.get(found.job.job_type)
+    def _result(self, row: Record) -> JobTaskResult:
+        known = registry.get(row.job.job_type)
         if known is not None and known.observer is None:
-            raise TaskResultDoesNotExist(str(found.job.id))
-        runner = runner_at(found.job.job_type)
-        return recorded(found, runner.task, runner.parameters)
+            raise TaskResultDoesNotExist(str(row.job.id))
+        runner = runner_of_job_type(row.job.job_type)
+        return result_of_record(row, runner.task, runner.parameters)
 
 
 def _problem(task: Task) -> str | None:
-    """What is wrong with the options that Django gives a task, if they are of a type
-    that Django's own look at them cannot bear."""
+    """The problem of an option whose type makes Django's own validation raise another
+    error than InvalidTask."""
     if not isinstance(task.priority, _NUMBERS):
         return f"priority {priority_problem(task.priority)}"
     if not isinstance(task.queue_name, str):

@@ -1,29 +1,35 @@
-"""A task with the policy of its jobs: what ``@task`` makes of a function."""
+"""``@task`` makes a task of a function: Django's, with the options of ``@job``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack, overload
 from uuid import UUID
 
-from django_jobqueue.backends.compat import Task, TaskResult
+from django_jobqueue.backends.compat import (
+    DEFAULT_TASK_BACKEND_ALIAS,
+    DEFAULT_TASK_PRIORITY,
+    DEFAULT_TASK_QUEUE_NAME,
+    Task,
+    TaskResult,
+    task_backends,
+)
 from django_jobqueue.domain.arguments import several_calls
 from django_jobqueue.domain.job_options import OF_JOB, OF_TYPE
 from django_jobqueue.domain.policy import UNSET, Policy, Unset
 from django_jobqueue.enqueueing.options import TypeOptions
 from django_jobqueue.text.foreign_words import HANDLER, no_attribute, option_hint
 
-BackoffOfTask = Callable[[BaseException, TaskResult], float | None]
-# Words of ours for which tasks have those of Django.
+# Our words in hints, and the words of Django for the same.
 _AS_DJANGO: Final = (("@job(", "@task("), (" queue=", " queue_name="))
-NOT_POLICY: Final = ("queue", "priority", "takes_context")  # a Task has its own
+NOT_POLICY: Final = ("queue", "priority", "takes_context")  # Django's Task has these
 POLICY: Final = tuple(
     field.name for field in fields(Policy) if field.name not in NOT_POLICY
 )
-NOT_OF_CALLS: Final = ("run_after", "using")  # nor these; a backend has a database
-# Of one job, and never of its type; and what both can say.
+NOT_OF_CALLS: Final = ("run_after", "using")  # Django has the first, backends the other
+# The options of one job alone, and those that its type has, too.
 PER_JOB: Final = tuple(
     name for name in OF_JOB if name not in OF_TYPE and name not in NOT_OF_CALLS
 )
@@ -32,18 +38,18 @@ BOTH: Final = tuple(
 )
 _NOT_CHANGED: Final = ("func", "takes_context")
 _DJANGOS: Final = ("priority", "queue_name", "run_after", "backend")
-OF_CALLS: Final = frozenset({*PER_JOB, *BOTH, *_DJANGOS})  # what using() may say
+OF_CALLS: Final = frozenset({*PER_JOB, *BOTH, *_DJANGOS})  # using() takes them
 
 
 class PolicyOptions(TypeOptions, total=False):
-    """What ``@task`` may say about the jobs of a task: the options of ``@job``."""
+    """The options of ``@job`` that ``@task`` takes."""
 
     backoff: Any  # a name, a wait, f(attempt), or f(exception, task_result)
     on_complete: Any  # a task, a handler, or the name of a job type
 
 
 class JobOptions(PolicyOptions, total=False):
-    """What ``using`` may say, besides."""
+    """The options that ``using`` takes."""
 
     priority: int | None
     queue_name: str | None
@@ -59,8 +65,8 @@ class JobOptions(PolicyOptions, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobTask(Task):
-    """A task that says how its jobs are run; what it leaves open, the OPTIONS of its
-    backend say, and then the settings of the job queue."""
+    """A task with options for its jobs. What it leaves unset, the OPTIONS of its
+    backend decide, and then the settings of the job queue."""
 
     max_attempts: int | None | Unset = UNSET
     backoff: Any = UNSET
@@ -80,7 +86,7 @@ class JobTask(Task):
     capture: Any = UNSET
     middleware: Any = UNSET
 
-    # Of the jobs that this object enqueues, and no part of what the task is.
+    # Options of the jobs that this object enqueues; tasks are equal without them.
     expires_at: datetime | None = field(default=None, compare=False)
     metadata: dict[str, Any] | None = field(default=None, compare=False)
     tags: Any = field(default=(), compare=False)
@@ -90,28 +96,29 @@ class JobTask(Task):
 
     def __repr__(self) -> str:
         values = ((f.name, getattr(self, f.name), f.default) for f in fields(self))
-        said = (
+        given = (
             f"{name}={value!r}" for name, value, default in values if value != default
         )
-        return f"{type(self).__qualname__}({', '.join(said)})"
+        return f"{type(self).__qualname__}({', '.join(given)})"
 
-    if not TYPE_CHECKING:  # or every attribute would be right
+    if not TYPE_CHECKING:  # type checkers would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Raises AttributeError, with what to write."""
+            """Raises AttributeError with a hint."""
             try:
                 own = object.__getattribute__(self, "func").__name__
-            except AttributeError:  # a copy that is not filled yet
+            except AttributeError:  # a copy that has no fields yet
                 own = "task"
             no_attribute(self, name, OF_TASKS, own)
 
     def using(self, **options: Unpack[JobOptions]) -> JobTask:
         """The same task with other options for the jobs that it enqueues.
 
-        Those of Django, where ``run_after`` may be a wait from the enqueue, too; those
-        of one job, such as ``max_attempts``, ``expires_at``, ``metadata`` and ``tags``;
-        and where the task is declared, those of ``@task``: ``send =
-        send.using(timeout=5)``. Raises TypeError for others, and InvalidTask.
+        It takes the options of Django, where ``run_after`` may also be a wait from the
+        enqueue, and those of one job, such as ``max_attempts``, ``expires_at``,
+        ``metadata`` and ``tags``. Where the task is declared it also takes the options
+        of ``@task``: ``send = send.using(timeout=5)``. Raises TypeError for other
+        options, and InvalidTask.
         """
         changes: dict[str, Any] = {
             name: value
@@ -156,12 +163,60 @@ OF_TASKS: Final = {word: _as_django(text) for word, text in HANDLER.items()}
 
 
 def hint_of_task(name: str, known: Iterable[str], task: str = "task") -> str:
-    """What to write instead of an option that a task does not have, as a sentence that
-    follows another one."""
+    """A hint for an unknown option of a task, as a sentence that follows another
+    one."""
     return _as_django(option_hint(name, known, task))
 
 
-def said(task: Task) -> dict[str, Any]:
-    """What this task itself says about its policy."""
+def own_policy(task: Task) -> dict[str, Any]:
+    """The policy options that the task itself states."""
     values = {name: getattr(task, name, UNSET) for name in POLICY}
     return {name: value for name, value in values.items() if value is not UNSET}
+
+
+@overload
+def task(function: Callable[..., Any], /) -> JobTask: ...
+@overload
+def task(
+    *,
+    priority: int = ...,
+    queue_name: str = ...,
+    backend: str = ...,
+    takes_context: bool = ...,
+    **options: Unpack[PolicyOptions],
+) -> Callable[[Callable[..., Any]], JobTask]: ...
+def task(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    priority: int = DEFAULT_TASK_PRIORITY,
+    queue_name: str = DEFAULT_TASK_QUEUE_NAME,
+    backend: str = DEFAULT_TASK_BACKEND_ALIAS,
+    takes_context: bool = False,
+    **options: Any,
+) -> Any:
+    """Django's ``@task``, which takes the options of ``@job`` on Django 6.0, too.
+
+    The options have no effect under a backend that is not the job queue's, such as
+    Django's own for tests. Raises TypeError for an unknown option, and InvalidTask for
+    a wrong value.
+    """
+
+    def declare(func: Callable[..., Any]) -> Any:
+        task_class = task_backends[backend].task_class
+        known = {field.name for field in fields(task_class)}
+        for name in options.keys() - known - {*POLICY}:
+            hint = hint_of_task(name, {*known, *POLICY}, func.__name__)
+            raise TypeError(f"@task has no option {name!r}.{hint}")
+        supported = {k: v for k, v in options.items() if k in known}
+        return task_class(
+            func=func,
+            priority=priority,
+            queue_name=queue_name,
+            backend=backend,
+            takes_context=takes_context,
+            run_after=None,  # Django 6.0 requires it
+            **supported,
+        )
+
+    return declare if function is None else declare(function)

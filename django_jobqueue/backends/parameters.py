@@ -1,9 +1,9 @@
 """The call of a task as the data of a job, and back.
 
-Arguments are kept by the names of their parameters, as those of ``@job`` are, so that
-they read well in the admin and ``sensitive`` finds them. The key ``*`` keeps what names
-do not tell: how many arguments were given by position (or these themselves, where the
-function names none), and the task's own backend and ``run_after``.
+Arguments are stored by the names of their parameters, as those of ``@job`` are, so that
+they read well in the admin and ``sensitive`` finds them. The key ``*`` holds the rest:
+the number of positional arguments (or the arguments themselves, where parameters have
+no names), and the task's own backend and ``run_after``.
 """
 
 from __future__ import annotations
@@ -32,33 +32,34 @@ class InvalidCall(InvalidArguments, TypeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskParameters(Parameters):
-    """What the function of a task takes; it may take what has no name, too."""
+    """The parameters of a task's function; some may be positional only."""
 
     signature: inspect.Signature
-    unnamed: bool  # some positional arguments have no name
+    unnamed: bool  # whether some positional arguments have no name
 
     @classmethod
     def of(cls, function: Callable[..., Any], *, takes_context: bool) -> TaskParameters:
-        """Read the signature; the framework has looked at the context."""
-        found = [*inspect.signature(function).parameters.values()][takes_context:]
-        named = [p for p in found if p.kind in _NAMED]
+        """Read the signature; the framework has checked the context."""
+        parameters = [*inspect.signature(function).parameters.values()][takes_context:]
+        named = [p for p in parameters if p.kind in _NAMED]
         return cls(
             function=f"{function.__module__}.{function.__qualname__}",
             positional=tuple(p.name for p in named if p.kind is _NAMED[0]),
             names=frozenset(p.name for p in named),
             required=frozenset(p.name for p in named if p.default is p.empty),
-            open_ended=any(p.kind is _Kind.VAR_KEYWORD for p in found),
+            open_ended=any(p.kind is _Kind.VAR_KEYWORD for p in parameters),
             reserved=frozenset(("context",) if takes_context else ()),
             defaults={p.name: p.default for p in named if p.default is not p.empty},
-            signature=inspect.Signature(found),
-            unnamed=any(p.kind in _UNNAMED for p in found),
-            annotations=Annotations(None),  # other backends do not look at types
+            signature=inspect.Signature(parameters),
+            unnamed=any(p.kind in _UNNAMED for p in parameters),
+            annotations=Annotations(None),  # no backend checks types
         )
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The data of a job that calls the function so.
+        """The data of a job that calls the function with these arguments.
 
-        Raises InvalidCall, which is a TypeError, and TypeError for what JSON lacks.
+        Raises InvalidCall, which is a TypeError, and TypeError for values that JSON
+        cannot hold.
         """
         if not isinstance(kwargs, Mapping):
             raise InvalidCall(Parameters.problem(self, kwargs))
@@ -76,8 +77,8 @@ class TaskParameters(Parameters):
         return {**data, STAR: {"args": len(listed)}} if listed else data
 
     def near(self, name: str) -> str:
-        """A guess what was meant by a parameter that there is not, as a sentence, or
-        nothing."""
+        """A hint for the name of an unknown parameter, as a sentence; it may be
+        empty."""
         option = {"queue": "queue_name"}.get(name, name)
         if option in OF_CALLS:
             return f" It is an option of the job: using({option}=…).enqueue(…)."
@@ -86,7 +87,7 @@ class TaskParameters(Parameters):
         return hint_of_task(name, self.names, self.function.rpartition(".")[2])
 
     def problem(self, data: object) -> str | None:
-        """Why this data cannot be given to the function; None if it can."""
+        """Why the function cannot be called with this data; None if it can."""
         if not isinstance(data, dict) or STAR not in data:
             return self._call_problem([], data)
         star = data[STAR]
@@ -100,7 +101,7 @@ class TaskParameters(Parameters):
         return self._call_problem(args, rest)
 
     def call(self, data: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The positional and the named arguments that were bound to this data."""
+        """The positional and the named arguments of this data."""
         named = dict(data)
         given = named.pop(STAR, {}).get("args")
         if isinstance(given, list):
@@ -118,6 +119,6 @@ class TaskParameters(Parameters):
         return None
 
     def _named(self, error: Exception) -> str:
-        """What is wrong with a call, with the name of the function."""
+        """The problem of a call, with the name of the function."""
         text = str(error)
         return text if self.function in text else f"{self.function}() got: {text}."

@@ -1,11 +1,12 @@
-"""Results: what the framework calls a job and its attempts."""
+"""Results of tasks: a job and its attempts in the words of Django's framework."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final
+from uuid import UUID
 
 from django_jobqueue import waiting
 from django_jobqueue.backends.compat import (
@@ -15,9 +16,12 @@ from django_jobqueue.backends.compat import (
     TaskResult,
     TaskResultStatus,
 )
+from django_jobqueue.backends.job_task import JobTask
+from django_jobqueue.backends.parameters import STAR, TaskParameters
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.fingerprints import class_name
 from django_jobqueue.domain.states import ArchivedStatus, AttemptEnd, QueuedStatus
+from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.exceptions import JobCancelled, JobExpired, JobLost, NotDone
 from django_jobqueue.store.reading.record import End, Record
 from django_jobqueue.text import timezones
@@ -39,7 +43,7 @@ _ENDED: Final[dict[str, type[NotDone]]] = {
 
 
 class NotSerializable(TypeError):
-    """What a task returned cannot be kept; to run it again would not help."""
+    """The return value of a task cannot be stored as JSON; a retry would not help."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +53,8 @@ class JobTaskResult(TaskResult):  # type: ignore[misc]  # it is frozen
     def wait(self, timeout: float | None = None) -> JobTaskResult:
         """Wait until the task has finished, refresh this result, and return it.
 
-        ``timeout`` is in seconds; None is without end. Raises TimeoutError, and
-        RuntimeError in a transaction: workers see its jobs when it is committed.
+        ``timeout`` is in seconds; None is unlimited. Raises TimeoutError, and
+        RuntimeError in a transaction: workers do not see its jobs before it commits.
         """
         waiting.wait(self.id, timeout)
         self.refresh()
@@ -65,17 +69,17 @@ class JobTaskResult(TaskResult):  # type: ignore[misc]  # it is frozen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobTaskContext(TaskContext):  # type: ignore[misc]  # it is frozen
-    """What a task with ``takes_context=True`` is given first."""
+    """The first argument of a task with ``takes_context=True``."""
 
-    job: Context = field(compare=False)  # all that a handler of @job can do
+    job: Context = field(compare=False)  # the context of a handler of @job
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What travels with the job: ``using(metadata=…)``; may be changed."""
+        """The metadata of the job: ``using(metadata=…)``. It may be changed."""
         return self.job.metadata
 
     def save_metadata(self) -> None:
-        """Write ``metadata`` now, for later attempts and for whoever looks."""
+        """Write ``metadata`` now, for later attempts and for readers."""
         self.job.save_metadata()
 
     async def asave_metadata(self) -> None:
@@ -92,8 +96,8 @@ def new_result(
     kwargs: Any,
     worker: str | None = None,
 ) -> JobTaskResult:
-    """The result of a task that was just enqueued; or whose first attempt this worker
-    starts now."""
+    """The result of a task that was just enqueued, or, with ``worker``, of one whose
+    first attempt that worker starts now."""
     started_at = None if worker is None else timezones.now()
     ready, running = TaskResultStatus.READY, TaskResultStatus.RUNNING
     return JobTaskResult(
@@ -112,8 +116,7 @@ def new_result(
     )
 
 
-def result_of(record: Record, task: Task, args: Any, kwargs: Any) -> JobTaskResult:
-    """The result of a task, as the database has it."""
+def _result(record: Record, task: Task, args: Any, kwargs: Any) -> JobTaskResult:
     starts = [record.first_start, record.last_start, record.job.started_at]
     started = [moment for moment in starts if moment is not None]
     result = JobTaskResult(
@@ -135,14 +138,14 @@ def result_of(record: Record, task: Task, args: Any, kwargs: Any) -> JobTaskResu
 
 
 def started_result(result: JobTaskResult, worker: str, attempt: int) -> JobTaskResult:
-    """The same result, of a later attempt that is about to call the function."""
+    """The same result as a later attempt is about to call the function."""
     now = timezones.now()
-    change(result, status=TaskResultStatus.RUNNING, last_attempted_at=now)
+    _set(result, status=TaskResultStatus.RUNNING, last_attempted_at=now)
     if result.started_at is None:
-        change(result, started_at=now)
+        _set(result, started_at=now)
     before = [*result.worker_ids[: attempt - 1]]
     missing = [""] * (attempt - 1 - len(before))
-    change(result, worker_ids=[*before, *missing, worker])
+    _set(result, worker_ids=[*before, *missing, worker])
     return result
 
 
@@ -152,24 +155,24 @@ def finished_result(
     value: Any = None,
     trace: str = "",
 ) -> JobTaskResult:
-    """The same result, when its last attempt has ended."""
+    """The same result after its last attempt."""
     status = TaskResultStatus.SUCCESSFUL if error is None else TaskResultStatus.FAILED
-    change(result, status=status, finished_at=timezones.now(), _return_value=value)
+    _set(result, status=status, finished_at=timezones.now(), _return_value=value)
     if error is not None:
         path = path_of(class_name(error))
-        found = TaskError(exception_class_path=path, traceback=trace)
-        change(result, errors=[*result.errors, found])
+        task_error = TaskError(exception_class_path=path, traceback=trace)
+        _set(result, errors=[*result.errors, task_error])
     return result
 
 
-def change(result: TaskResult, **values: Any) -> None:
-    """Write fields of a result, which is frozen for others."""
+def _set(result: TaskResult, **values: Any) -> None:
+    """Write fields of a result, which is frozen."""
     for name, value in values.items():
         object.__setattr__(result, name, value)
 
 
 def path_of(error_class: str) -> str:
-    """Where the class of a kept failure can be imported from."""
+    """The path from which the class of a stored failure can be imported."""
     if error_class == _path(NotSerializable):
         return "builtins.TypeError"
     if not error_class or error_class.startswith(_OURS):
@@ -180,7 +183,7 @@ def path_of(error_class: str) -> str:
 def _errors(record: Record) -> Iterable[TaskError]:
     for end in record.ends:
         if end.end in _ERRORS:
-            text = end.traceback or _plain(path_of(end.error_class), _said(end))
+            text = end.traceback or _plain(path_of(end.error_class), _error_text(end))
             yield TaskError(
                 exception_class_path=path_of(end.error_class), traceback=text
             )
@@ -196,21 +199,94 @@ def _errors(record: Record) -> Iterable[TaskError]:
 
 
 def _workers(record: Record) -> list[str]:
-    """Who had each attempt; an attempt whose failure is no longer kept has ''."""
+    """The worker of each attempt; '' for an attempt whose failure is pruned."""
     by_number = {end.number: end.worker for end in record.ends}
     if record.job.worker:
         by_number[record.job.attempts] = record.job.worker
     return [by_number.get(number, "") for number in range(1, record.job.attempts + 1)]
 
 
-def _said(end: End) -> str:
+def _error_text(end: End) -> str:
     return end.error_message or end.reason
 
 
 def _plain(path: str, text: str) -> str:
-    """The last line of a traceback, for what has none."""
+    """The last line of a traceback, for a failure that has none."""
     return f"{path.removeprefix('builtins.')}: {text}\n"
 
 
 def _path(cls: type[BaseException]) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def task_of_job(
+    task: Task,
+    data: Mapping[str, Any],
+    *,
+    queue: str,
+    priority: int,
+    max_attempts: int | None = None,
+) -> Task:
+    """The declared task, with the options in which the job differs.
+
+    It is not validated: the settings' queues and backends may have changed since.
+    """
+    star = data.get(STAR, {})
+    changes = {"queue_name": queue, "priority": priority}
+    changes |= {name: star[name] for name in ("backend", "run_after") if name in star}
+    if "run_after" in changes:
+        changes["run_after"] = datetime.fromisoformat(str(changes["run_after"]))
+    if max_attempts is not None and isinstance(task, JobTask):
+        changes["max_attempts"] = max_attempts
+    return replace_unvalidated(task, **changes)
+
+
+def result_of_record(
+    record: Record, task: Task, parameters: TaskParameters
+) -> JobTaskResult:
+    """The result of the declared task that this job's record holds."""
+    args, kwargs = parameters.call(record.job.data)
+    of_job = task_of_job(
+        task,
+        record.job.data,
+        queue=record.job.queue,
+        priority=record.job.priority,
+        max_attempts=record.job.max_attempts,
+    )
+    return _result(record, of_job, args, kwargs)
+
+
+def replace_unvalidated(task: Task, **changes: Any) -> Task:
+    """The task with these changes, as ``dataclasses.replace``, but not validated."""
+    if all(getattr(task, name) == value for name, value in changes.items()):
+        return task
+    made: Task = object.__new__(type(task))
+    for known in fields(task):
+        value = changes.get(known.name, getattr(task, known.name))
+        object.__setattr__(made, known.name, value)
+    return made
+
+
+def immediate_record(id: UUID) -> Record | None:
+    """The record of a job that ran here at its enqueue; None if there is none."""
+    job = memory.find(id)
+    if job is None:
+        return None
+    ends = []
+    if job.status == ArchivedStatus.FAILED:
+        end = End(
+            number=job.attempts,
+            end=AttemptEnd.FAILED,
+            worker=job.worker,
+            error_class=job.error_class,
+            error_message=job.error_message,
+            reason="",
+            traceback="",
+        )
+        ends.append(end)
+    return Record(
+        job=job,
+        first_start=job.started_at,
+        last_start=job.started_at,
+        ends=tuple(ends),
+    )

@@ -1,27 +1,30 @@
-"""Tasks as job types: declared when they are made, found by the name of their type."""
+"""Tasks as job types: their policy from TASKS and ``@task``, and their declaration."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from django.apps import apps
+from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured, SuspiciousOperation
 
-from django_jobqueue.backends.backoff import as_backoff
 from django_jobqueue.backends.compat import InvalidTask, Task
-from django_jobqueue.backends.job_task import said
+from django_jobqueue.backends.job_task import POLICY, hint_of_task, own_policy
 from django_jobqueue.backends.parameters import STAR, TaskParameters
 from django_jobqueue.backends.results import NotSerializable
-from django_jobqueue.backends.task_runner import Runner
+from django_jobqueue.backends.task_runner import Runner, as_backoff
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import Policy, name_problem
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.enqueueing.handler_functions import handler_problem
 
+APP: Final = "django_jobqueue"
+BESIDE: Final = ("MAX_ATTEMPTS", "BACKOFF")  # where Django's proposal has them
 KIND: Final = "task"  # of a declaration
 _OF_RETRIES: Final = ("max_attempts", "backoff", "retry_for")
 
@@ -37,7 +40,7 @@ def declaration_of(task: Task, defaults: Mapping[str, Any]) -> Declaration:
         )
     parameters = TaskParameters.of(task.func, takes_context=task.takes_context)
     policy = policy_for(task, defaults, parameters)
-    runner = Runner(task, parameters, secretive=bool(policy.sensitive))
+    runner = Runner(task, parameters, conceals_errors=bool(policy.sensitive))
     made = Declaration(
         name=name,
         function=runner.function(),
@@ -56,13 +59,13 @@ def declaration_of(task: Task, defaults: Mapping[str, Any]) -> Declaration:
 def policy_for(
     task: Task, defaults: Mapping[str, Any], parameters: TaskParameters
 ) -> Policy:
-    """The policy of a task: its own words, and the ``defaults`` of its backend.
+    """The policy of a task: its own options, and the ``defaults`` of its backend.
 
-    Other backends run a task once, and its author may count on it, so it is retried
-    only where something is said of retries.
+    Other backends run a task once, and its author may rely on that. So it is retried
+    only if the task or the defaults mention retries.
     """
-    own = said(task)
-    options = {**_that_fit(own, defaults), **own}
+    own = own_policy(task)
+    options = {**_applicable(own, defaults), **own}
     if not any(name in options for name in _OF_RETRIES):
         options["max_attempts"] = 1
     if "backoff" in options:
@@ -89,25 +92,26 @@ def policy_for(
     )
 
 
-def _that_fit(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _applicable(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """The defaults, without those of retries for a task that is never started twice."""
     once = own.get("delivery") == Delivery.AT_MOST_ONCE
     return {k: v for k, v in defaults.items() if not (once and k in _OF_RETRIES)}
 
 
 def declare(task: Task, defaults: Mapping[str, Any]) -> None:
-    """Make the task a job type, with the policy of the task that its module has in the
-    end: ``send = send.using(max_attempts=3)`` there counts. Raises InvalidTask."""
+    """Make the task a job type, with the policy of the task that its module holds when
+    its import ends: ``send = send.using(max_attempts=3)`` there counts. Raises
+    InvalidTask."""
     name = task.module_path
-    held = None if registry.is_promised(name) else runner_of(registry.get(name))
-    if held is None or said(task):
-        declaration_of(task, defaults)  # or say what is wrong with it
+    held = None if registry.is_lazy(name) else runner_of(registry.get(name))
+    if held is None or own_policy(task):
+        declaration_of(task, defaults)  # raises for wrong options
     is_same = held is not None and held.task.func is task.func
     if held is None or not is_same or held.task is not _of_module(held.task):
-        registry.promise(name, partial(_make, task, defaults))
+        registry.add_lazily(name, partial(_declare_at_end_of_import, task, defaults))
 
 
-def declared(task: Task, defaults: Mapping[str, Any]) -> Declaration:
+def current_declaration(task: Task, defaults: Mapping[str, Any]) -> Declaration:
     """The job type of a task. Raises InvalidTask."""
     known = registry.get(task.module_path)
     if runner_of(known) is None:  # its module is being imported
@@ -117,25 +121,28 @@ def declared(task: Task, defaults: Mapping[str, Any]) -> Declaration:
 
 
 def runner_of(declaration: Declaration | None) -> Runner | None:
-    """What runs the jobs of a task; None if the job type is of another kind."""
+    """The runner of a task's jobs; None if the job type is no task."""
     observer = None if declaration is None else declaration.observer
     return observer if isinstance(observer, Runner) else None
 
 
-def runner_at(name: str) -> Runner:
-    """The task of this job type. Raises SuspiciousOperation if no module that was
-    imported has it: none is imported because a row names it."""
+def runner_of_job_type(name: str) -> Runner:
+    """The runner of this job type. Raises SuspiciousOperation if no imported module
+    declares it: a name in a row never leads to an import."""
     runner = runner_of(registry.get(name))
     if runner is None:
         raise SuspiciousOperation(
             f"The job type {name!r} is no task that is known here. Tasks are found in "
-            "the modules tasks of installed apps, and in those of the setting MODULES."
+            "the modules named tasks of installed apps, and in those of MODULES."
         )
     return runner
 
 
-def _make(task: Task, defaults: Mapping[str, Any]) -> Declaration | None:
-    """The declaration of the task that stands in the module, once it is imported."""
+def _declare_at_end_of_import(
+    task: Task, defaults: Mapping[str, Any]
+) -> Declaration | None:
+    """The declaration of the task that its module holds; None until the module's import
+    ends."""
     module = sys.modules.get(task.func.__module__)
     if getattr(getattr(module, "__spec__", None), "_initializing", False):
         return None
@@ -143,7 +150,82 @@ def _make(task: Task, defaults: Mapping[str, Any]) -> Declaration | None:
 
 
 def _of_module(task: Task) -> Task:
-    """The task of the same function that stands in its module; else this one."""
+    """The task of the same function that its module holds; else this one."""
     module = sys.modules.get(task.func.__module__)
-    found = getattr(module, task.func.__name__, None)
-    return found if isinstance(found, Task) and found.func is task.func else task
+    held = getattr(module, task.func.__name__, None)
+    return held if isinstance(held, Task) and held.func is task.func else task
+
+
+def options_of_alias(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The job options in the settings of an alias: in OPTIONS, or beside it."""
+    options = params.get("OPTIONS", {})
+    beside = {name.lower(): params[name] for name in BESIDE if name in params}
+    return {**beside, **(options if isinstance(options, dict) else {})}
+
+
+def valid_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The valid ones of these options, so that a project with a mistake starts and its
+    checks report it; none if they contradict each other."""
+    right = {
+        name: value for name, value in options.items() if not _problem({name: value})
+    }
+    return {} if _problem(right) else right
+
+
+def check_alias(
+    alias: str, params: Mapping[str, Any], extra: frozenset[str]
+) -> Iterator[CheckMessage]:
+    """E020–E023: the app, and the OPTIONS. ``extra`` names a subclass's own options."""
+    if not apps.is_installed(APP):
+        yield Error(
+            f"TASKS[{alias!r}] uses the job queue, which is not installed.",
+            hint=f"Add {APP!r} to INSTALLED_APPS, and run manage.py migrate.",
+            id="jobqueue.E020",
+        )
+        return
+    options = params.get("OPTIONS", {})
+    if not isinstance(options, dict):
+        yield Error(
+            f"TASKS[{alias!r}]['OPTIONS'] must be a dict, not {options!r}.",
+            hint='For example {"max_attempts": 5, "backoff": "exponential"}.',
+            id="jobqueue.E021",
+        )
+        return
+    ours = {k: v for k, v in options_of_alias(params).items() if k not in extra}
+    messages = [one for name in ours for one in _check_option(alias, name, ours[name])]
+    yield from messages
+    if not messages and (problem := _problem(ours)):
+        yield _wrong(f"TASKS[{alias!r}]['OPTIONS']", problem)
+
+
+def _check_option(alias: str, name: object, value: object) -> Iterator[CheckMessage]:
+    place = f"TASKS[{alias!r}]['OPTIONS'][{name!r}]"
+    if name not in POLICY:
+        hint = hint_of_task(str(name), POLICY).strip()
+        yield Error(
+            f"{place} is no option of jobs.",
+            hint=hint or f"The options are {', '.join(POLICY)}.",
+            id="jobqueue.E022",
+        )
+    elif problem := _problem({name: value}):
+        yield _wrong(place, problem)
+
+
+def _wrong(place: str, problem: str) -> CheckMessage:
+    return Error(
+        f"{place}: {problem}",
+        hint="They are the options of @job: see the reference of job options.",
+        id="jobqueue.E023",
+    )
+
+
+def _problem(options: Mapping[Any, Any]) -> str | None:
+    """Why ``@job`` would refuse these options; None if it would not."""
+    ready = {**options}
+    if "backoff" in ready:
+        ready["backoff"] = as_backoff(ready["backoff"])
+    try:
+        policy_of("TASKS", ready)
+    except ImproperlyConfigured as error:
+        return str(error).removeprefix("@job on TASKS: ")
+    return None

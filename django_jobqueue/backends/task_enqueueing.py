@@ -1,4 +1,4 @@
-"""Enqueues calls of tasks."""
+"""Enqueues calls of tasks, one or many."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from django.db import transaction
 from django_jobqueue.backends.compat import InvalidTask, Task
 from django_jobqueue.backends.job_task import BOTH, PER_JOB, POLICY
 from django_jobqueue.backends.parameters import STAR
-from django_jobqueue.backends.restored_task import unchecked
-from django_jobqueue.backends.results import JobTaskResult, new_result
-from django_jobqueue.backends.task_declarations import declared, runner_of
+from django_jobqueue.backends.results import (
+    JobTaskResult,
+    new_result,
+    replace_unvalidated,
+)
+from django_jobqueue.backends.task_declarations import current_declaration, runner_of
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import refuse_call
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.policy import UNSET
-from django_jobqueue.enqueueing.enqueuer import Producer
+from django_jobqueue.enqueueing.enqueuer import Enqueuer
 from django_jobqueue.enqueueing.memory import memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.exceptions import InvalidArguments
@@ -33,45 +36,45 @@ Call = tuple[Task, Sequence[Any], Mapping[str, Any]]
 _OF_TYPE: Final = tuple(name for name in POLICY if name not in BOTH)
 
 
-class Enqueueing:
-    """A task as it is used, with the calls of it that are to be enqueued."""
+class TaskEnqueuer:
+    """Enqueues calls of one task with the options that it has where it is called."""
 
     def __init__(self, task: Task, alias: str, defaults: Mapping[str, Any]) -> None:
         self.given = task
         changes: dict[str, Any] = {"backend": alias}
         if task.run_after is not None:
             changes["run_after"] = _moment(task.run_after)
-        self.task = unchecked(task, **changes)
-        self.declaration = declared(task, defaults)
+        self.task = replace_unvalidated(task, **changes)
+        self.declaration = current_declaration(task, defaults)
         runner = runner_of(self.declaration)
-        self._standing = task if runner is None else runner.task
+        self._declared = task if runner is None else runner.task
         self._check()
-        self._options = Options().but(self._said())
-        self.producer = self._producer(self._options)
+        self._options = Options().but(self._job_options())
+        self.enqueuer = self._enqueuer(self._options)
 
     @property
-    def is_plain(self) -> bool:
-        """Whether nothing was said beyond the declaration; it can be used again."""
-        return self.given is self.task is self._standing
+    def is_reusable(self) -> bool:
+        """Whether the task is the declared one, so that later calls can use this."""
+        return self.given is self.task is self._declared
 
     def data(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The data of a job that does this call. Raises TypeError."""
+        """The data of a job for this call. Raises TypeError."""
         data = self.declaration.parameters.bind(args, kwargs)
         star = dict(data.get(STAR, {}))
-        if self.task.backend != self._standing.backend:
+        if self.task.backend != self._declared.backend:
             star["backend"] = self.task.backend
         if self.task.run_after is not None:
             star["run_after"] = self.task.run_after.isoformat()
         return {**data, STAR: star} if star else data
 
     def enqueue(self, data: dict[str, Any]) -> Job:
-        """Enqueue a call. In the modes that run jobs at once, what a task raises is
-        its result's, and not the caller's."""
+        """Enqueue a call. In the modes that run jobs at once, an error of the task goes
+        to its result, not to the caller."""
         if conf.mode == "queue":
-            return self.producer.enqueue(data)
+            return self.enqueuer.enqueue(data)
         id = self._options.id or new_id()
         try:
-            return self._producer(self._options.but({"id": id})).enqueue(data)
+            return self._enqueuer(self._options.but({"id": id})).enqueue(data)
         except Exception:
             job = memory.find(id)
             if job is None:
@@ -85,17 +88,20 @@ class Enqueueing:
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
     ) -> JobTaskResult:
-        """The result of a call that was enqueued; operators override priorities."""
-        task = unchecked(self.task, queue_name=made.queue, priority=made.priority)
+        """The result of an enqueued call, with the job's priority: operators override
+        it."""
+        task = replace_unvalidated(
+            self.task, queue_name=made.queue, priority=made.priority
+        )
         moment = made.created_at
         return new_result(task, id=id, enqueued_at=moment, args=args, kwargs=kwargs)
 
-    def _producer(self, options: Options) -> Producer:
-        return Producer(self.declaration.name, self.declaration, options)
+    def _enqueuer(self, options: Options) -> Enqueuer:
+        return Enqueuer(self.declaration.name, self.declaration, options)
 
-    def _said(self) -> dict[str, Any]:
-        """What is said of these jobs, and not of all of their type."""
-        task, standing = self.task, self._standing
+    def _job_options(self) -> dict[str, Any]:
+        """The options of these jobs in which they differ from their type."""
+        task, declared = self.task, self._declared
         options: dict[str, Any] = {
             name: getattr(task, name)
             for name in PER_JOB
@@ -105,37 +111,37 @@ class Enqueueing:
             name: getattr(task, name)
             for name in BOTH
             if getattr(task, name, UNSET) is not UNSET
-            and getattr(task, name) != getattr(standing, name, UNSET)
+            and getattr(task, name) != getattr(declared, name, UNSET)
         }
-        if task.priority != standing.priority:
+        if task.priority != declared.priority:
             options["priority"] = task.priority
         if isinstance(options.get("on_complete"), Task):
             options["on_complete"] = options["on_complete"].module_path
         return {**options, "queue": task.queue_name, "run_after": task.run_after}
 
     def _check(self) -> None:
-        """Raises InvalidTask for a policy that other jobs of the type do not have."""
-        if self.task is self._standing:
+        """Raises InvalidTask for an option that other jobs of the type do not share."""
+        if self.task is self._declared:
             return
         for name in _OF_TYPE:
             own = getattr(self.task, name, UNSET)
-            if own is not UNSET and own != getattr(self._standing, name, UNSET):
+            if own is not UNSET and own != getattr(self._declared, name, UNSET):
                 task = self.task.name
                 raise InvalidTask(
                     f"{name} belongs to all jobs of {self.task.module_path}, not to "
-                    "one of them. Say it where the task is declared: "
+                    "one of them. State it where the task is declared: "
                     f"{task} = {task}.using({name}=…)."
                 )
 
 
 def enqueue_many(
-    used: Callable[[Task], Enqueueing], calls: Sequence[Call]
+    enqueuer_of: Callable[[Task], TaskEnqueuer], calls: Sequence[Call]
 ) -> list[JobTaskResult]:
     """Enqueue all calls, or none; return their results, in order."""
     batches = [
-        (used(group[0][0]), group)
-        for _, found in groupby(calls, key=lambda call: id(call[0]))
-        if (group := list(found))
+        (enqueuer_of(group[0][0]), group)
+        for _, same_task in groupby(calls, key=lambda call: id(call[0]))
+        if (group := list(same_task))
     ]
     firsts = list(accumulate((len(group) for _, group in batches), initial=0))
     bound = [
@@ -144,36 +150,38 @@ def enqueue_many(
     ]
     with transaction.atomic(using=DjangoDatabase().alias):
         ids = [
-            batch.producer.enqueue_many(data, first=first)
+            batch.enqueuer.enqueue_many(data, first=first)
             for batch, data, first in bound
         ]
-        found = _made([id for some in ids for id in some])
+        rows = _made([id for some in ids for id in some])
     return [
-        batch.result(id, found[id], args, kwargs)
+        batch.result(id, rows[id], args, kwargs)
         for (batch, group), some in zip(batches, ids, strict=True)
         for id, (_, args, kwargs) in zip(some, group, strict=True)
     ]
 
 
-def _data(batch: Enqueueing, calls: Sequence[Call], first: int) -> list[dict[str, Any]]:
-    """The data of these calls, of which the ``first`` has this number."""
-    found: list[dict[str, Any]] = []
+def _data(
+    batch: TaskEnqueuer, calls: Sequence[Call], first: int
+) -> list[dict[str, Any]]:
+    """The data of these calls; ``first`` is the number of the first, for messages."""
+    data: list[dict[str, Any]] = []
     try:
         for _, args, kwargs in calls:
-            found.append(batch.data(args, kwargs))
+            data.append(batch.data(args, kwargs))
     except (InvalidArguments, TypeError) as error:
-        refuse_call(first + len(found), error)
-    return found
+        refuse_call(first + len(data), error)
+    return data
 
 
 def _made(ids: list[UUID]) -> Mapping[UUID, Made | Job]:
     if conf.mode == "queue":
         return made(DjangoDatabase(), ids)
-    return {kept.job.id: kept.job for kept in memory}
+    return {record.job.id: record.job for record in memory}
 
 
 def _moment(run_after: datetime | timedelta) -> datetime:
-    """When a job is due, aware of its time zone."""
+    """The moment at which a job is due, with a time zone."""
     if isinstance(run_after, timedelta):
         run_after = timezones.now() + max(run_after, timedelta(0))
     return timezones.aware(run_after)

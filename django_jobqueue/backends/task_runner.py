@@ -1,5 +1,4 @@
-"""How a worker runs a task: the function that its job type has, and what is said of it
-to the framework's signals."""
+"""Runs tasks in a worker: calls their functions, and sends the framework's signals."""
 
 from __future__ import annotations
 
@@ -7,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import wraps
 from typing import Any, Final
 
@@ -15,25 +15,28 @@ from asgiref.sync import sync_to_async
 from django_jobqueue import signals
 from django_jobqueue.backends.compat import (
     Task,
+    TaskResult,
     normalize_json,
     task_backends,
     task_finished,
     task_started,
 )
 from django_jobqueue.backends.parameters import TaskParameters
-from django_jobqueue.backends.restored_task import recorded, restored
 from django_jobqueue.backends.results import (
     JobTaskContext,
     JobTaskResult,
     NotSerializable,
     finished_result,
     new_result,
+    result_of_record,
     started_result,
+    task_of_job,
 )
 from django_jobqueue.domain.arguments import from_json, result_problem
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.exceptions import JobCancelled, JobExpired
+from django_jobqueue.exceptions import Fail, JobCancelled, JobExpired
+from django_jobqueue.retries import exponential
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.record import record
 
@@ -41,53 +44,55 @@ _FINAL: Final = (Verb.SUCCEED, Verb.FAIL, Verb.CANCEL, Verb.EXPIRE)
 _INSTEAD: Final = {Verb.CANCEL: JobCancelled, Verb.EXPIRE: JobExpired}
 
 
-class Concealed(Exception):
-    """What a task with sensitive arguments raised, without their values."""
+class ConcealedError(Exception):
+    """The error of a task with sensitive arguments, without their values."""
 
 
 @dataclass(slots=True)
-class Here:
-    """The attempt of a task that runs here, or has just ended here."""
+class CurrentAttempt:
+    """The attempt of a task that runs in this context, or has just ended in it."""
 
     result: JobTaskResult
     error: BaseException | None = None
 
 
-here: Final[ContextVar[Here | None]] = ContextVar("jobqueue_task", default=None)
+current_attempt: Final[ContextVar[CurrentAttempt | None]] = ContextVar(
+    "jobqueue_task", default=None
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Calls the function of a task, and tells the framework's signals."""
+    """Calls the function of a task, and sends the framework's signals."""
 
-    task: Task  # as it is declared
+    task: Task  # the declared one
     parameters: TaskParameters
-    secretive: bool = field(default=False)  # its errors may have secrets
+    conceals_errors: bool = field(default=False)  # they may contain sensitive arguments
 
     def function(self) -> Callable[..., Any]:
-        """What the worker calls, with its context and the job's data."""
+        """The function that the worker calls, with the context and the job's data."""
 
         @wraps(self.task.func)
         def run(context: Context, /, **data: Any) -> Any:
-            now = Here(self._started(context, data))
-            here.set(now)
+            now = CurrentAttempt(self._started(context, data))
+            current_attempt.set(now)
             signals.send(task_started, _sender(now.result), task_result=now.result)
             args, kwargs = self._arguments(context, now.result)
             try:
-                return _kept(self.task.func(*args, **kwargs))
+                return _as_json(self.task.func(*args, **kwargs))
             except BaseException as error:
                 now.error = error
                 raise
 
         @wraps(self.task.func)
         async def arun(context: Context, /, **data: Any) -> Any:
-            now = Here(await self._astarted(context, data))
-            here.set(now)
+            now = CurrentAttempt(await self._astarted(context, data))
+            current_attempt.set(now)
             result = now.result
             await signals.asend(task_started, _sender(result), task_result=result)
             args, kwargs = self._arguments(context, result)
             try:
-                return _kept(await self.task.func(*args, **kwargs))
+                return _as_json(await self.task.func(*args, **kwargs))
             except BaseException as error:
                 now.error = error
                 raise
@@ -97,13 +102,13 @@ class Runner:
     def on_finished(
         self, context: Context, outcome: Outcome, error: BaseException | None
     ) -> None:
-        """An attempt came to this; tell it if it was the last one."""
+        """Send ``task_finished`` if this was the last attempt."""
         result = self._finished(context, outcome, error)
         if result is None:
             return
         try:
             self._raise(outcome, error)
-        except BaseException:  # where the framework's log lines look for it
+        except BaseException:  # the framework logs sys.exception()
             signals.send(task_finished, _sender(result), task_result=result)
         else:
             signals.send(task_finished, _sender(result), task_result=result)
@@ -117,19 +122,21 @@ class Runner:
             return
         try:
             self._raise(outcome, error)
-        except BaseException:  # before Django 6.1, asend loses sight of it
+        except BaseException:  # before Django 6.1, asend loses sys.exception()
             send = sync_to_async(signals.send)
             await send(task_finished, _sender(result), task_result=result)
         else:
             await signals.asend(task_finished, _sender(result), task_result=result)
 
     def _started(self, context: Context, data: dict[str, Any]) -> JobTaskResult:
-        """The result that the attempt begins with. What earlier attempts came to is
-        looked up; most have none."""
-        result = self._first(context, data)
+        """The result with which the attempt begins. Only where there were earlier
+        attempts does it cost a query."""
+        result = self._result_of_first(context, data)
         if _has_past(context):
-            found = record(DjangoDatabase(), context.id)
-            result = recorded(found, self.task, self.parameters) if found else result
+            row = record(DjangoDatabase(), context.id)
+            result = (
+                result_of_record(row, self.task, self.parameters) if row else result
+            )
         elif context.attempt == 1:
             return result
         return started_result(result, context.worker, context.attempt)
@@ -139,10 +146,12 @@ class Runner:
             return await sync_to_async(self._started)(context, data)
         return self._started(context, data)
 
-    def _first(self, context: Context, data: dict[str, Any]) -> JobTaskResult:
-        """The result of a first attempt."""
+    def _result_of_first(self, context: Context, data: dict[str, Any]) -> JobTaskResult:
+        """The result with which a first attempt begins."""
         args, kwargs = self.parameters.call(data)
-        task = restored(self.task, data, queue=context.queue, priority=context.priority)
+        task = task_of_job(
+            self.task, data, queue=context.queue, priority=context.priority
+        )
         return new_result(
             task,
             id=context.id,
@@ -163,14 +172,14 @@ class Runner:
     def _finished(
         self, context: Context, outcome: Outcome, error: BaseException | None
     ) -> JobTaskResult | None:
-        """The result of a task that is over; None if it is not."""
-        now = here.get()
-        here.set(None)
+        """The result of a finished task; None if there will be another attempt."""
+        now = current_attempt.get()
+        current_attempt.set(None)
         if outcome.verb not in _FINAL:
             return None
         if now is not None and now.result.id == str(context.id):
             result = now.result
-        else:  # it did not begin, or hangs and is given up by another thread
+        else:  # it never began, or it hangs and another thread gave it up
             result = self._started(context, context.data)
         if outcome.verb is Verb.SUCCEED:
             value = None if outcome.result is None else from_json(outcome.result)
@@ -183,12 +192,12 @@ class Runner:
         )
 
     def _raise(self, outcome: Outcome, error: BaseException | None) -> None:
-        """Raise what made it fail, if anything did."""
+        """Raise the error that made the task fail, if there is one."""
         if outcome.verb is Verb.SUCCEED or error is None:
             return
-        if self.secretive and outcome.failure is not None:
+        if self.conceals_errors and outcome.failure is not None:
             failure = outcome.failure
-            raise Concealed(f"{failure.error_class}: {failure.message}")
+            raise ConcealedError(f"{failure.error_class}: {failure.message}")
         trace = error.__traceback__
         try:
             raise error
@@ -196,8 +205,8 @@ class Runner:
             error.__traceback__ = trace
 
 
-def _kept(value: Any) -> Any:
-    """What a task returned, as JSON has it."""
+def _as_json(value: Any) -> Any:
+    """The return value of a task, as JSON holds it."""
     try:
         return normalize_json(value)
     except (TypeError, ValueError) as error:
@@ -208,10 +217,41 @@ def _kept(value: Any) -> Any:
 
 
 def _sender(result: JobTaskResult) -> object:
-    """The class of the backend that it was enqueued with."""
+    """The class of the backend that enqueued the task."""
     return type(task_backends[result.backend])
 
 
 def _has_past(context: Context) -> bool:
-    """Whether other attempts came before; a job that nobody claimed is in no table."""
+    """Whether earlier attempts are in the database. A job that ran at its enqueue has
+    no fence and no row."""
     return bool(context.fence and (context.attempt > 1 or context.crashes))
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffByError:
+    """Django's ``f(exception, task_result)`` as a backoff of a job type."""
+
+    func: Callable[[BaseException, TaskResult], float | timedelta | None]
+
+    def __call__(self, attempt: int) -> timedelta:
+        """The wait after the attempt that has just ended here. Raises Fail if the
+        function allows no further one."""
+        now = current_attempt.get()
+        if now is None or now.error is None:  # it hangs, and another thread gave it up
+            return exponential(attempt)
+        wait = self.func(now.error, now.result)
+        if wait is None:
+            raise Fail("the backoff returned None")
+        return wait if isinstance(wait, timedelta) else timedelta(seconds=wait)
+
+
+def as_backoff(value: Any) -> Any:
+    """The value as a backoff of a job type: a function of two arguments gets the error
+    and the result."""
+    if not callable(value):
+        return value
+    try:
+        inspect.signature(value).bind(1)
+    except TypeError:
+        return BackoffByError(value)
+    return value

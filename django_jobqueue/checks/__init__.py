@@ -11,12 +11,13 @@ from typing import Any, Final
 import django
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, Warning
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
 from django.db import NotSupportedError, connections
 
 from django_jobqueue import middleware
+from django_jobqueue.checks.lazily import register
 from django_jobqueue.conf import Conf, conf, misnamed_settings
 from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.domain.policy import queue_problem
@@ -30,7 +31,7 @@ from django_jobqueue.workers import unfinished_jobs
 
 TAG: Final = "jobqueue"
 OLDEST: Final = 14
-register(misnamed_settings.check_name, TAG)
+register(TAG)(misnamed_settings.check_name)
 
 
 @register(TAG)

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.apps import AppConfig
-from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.checks import CheckMessage, Error, Warning
 
+from django_jobqueue.checks.lazily import register
 from django_jobqueue.domain.registry import registry
 
 TAG = "jobqueue"

@@ -1,4 +1,4 @@
-"""The policy of a job type, as ``@job`` states it."""
+"""The policy of a job type: the options of ``@job``, and checks of their values."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ PRIORITIES: Final = range(-100, 101)
 NO_LIMIT: Final = -1  # as an override of max_attempts or concurrency
 UNIQUE_UNTIL: Final = ("finished", "started")
 ON_DUPLICATE: Final = ("raise", "return")
-WHO_LENGTH: Final = 150  # of the name of who acts, as Django's users have it
-LONGEST: Final = timedelta(seconds=CENTURY)  # any moment plus it is one of PostgreSQL's
+WHO_LENGTH: Final = 150  # characters of an operator's name, as in Django's users
+LONGEST: Final = timedelta(seconds=CENTURY)  # PostgreSQL can add it to any moment
 
 
 class Unset(Enum):
-    """The value of an option that leaves the choice to the setting."""
+    """The value of an option for which the setting decides."""
 
     UNSET = "the setting decides"
 
 
 UNSET: Final = Unset.UNSET
-Problem = Callable[[object], str | None]  # what is wrong with a value, in words
+Problem = Callable[[object], str | None]  # None is right; else why it is wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What ``@job`` says about jobs of one type; operators may override parts."""
+    """The options of a job type, as ``@job`` states them."""
 
     queue: str = "default"
     priority: int = 0  # greater is sooner
-    max_attempts: int | None | Unset = UNSET  # None is without end
+    max_attempts: int | None | Unset = UNSET  # None is unlimited
     backoff: Backoff = retries.exponential
-    timeout: timedelta | None | Unset = UNSET  # None is none
+    timeout: timedelta | None | Unset = UNSET  # None is unlimited
     delivery: Delivery = Delivery.AT_LEAST_ONCE
-    concurrency: int | None = None  # over the whole cluster; None is no limit
+    concurrency: int | None = None  # in the whole cluster; None is unlimited
     atomic: bool = False
     expires_in: timedelta | None = None
     max_crashes: int | Unset = UNSET
-    retry_for: tuple[type[BaseException], ...] = ()  # empty is all
+    retry_for: tuple[type[BaseException], ...] = ()  # empty means all
     permanent: tuple[type[BaseException], ...] = ()
     takes_context: bool = False
     sensitive: frozenset[str] = frozenset()
-    unique: bool | tuple[str, ...] = False  # one job at a time, of these parameters
+    unique: bool | tuple[str, ...] = False  # True, or the parameters that count
     unique_until: str = "finished"  # or "started"
     on_duplicate: str = "raise"  # or "return"
-    on_complete: str | None = None  # the job type of what is enqueued when it is over
+    on_complete: str | None = None  # the job type that follows
     capture: tuple[str, ...] | Unset = UNSET  # "language", "time_zone"
     middleware: tuple[str | Callable[..., Any], ...] = ()  # within the setting's
 
     @property
     def attempts_allowed(self) -> int | None:
-        """The number of attempts; None is without end."""
+        """The number of attempts; None is unlimited."""
         if self.delivery == Delivery.AT_MOST_ONCE:
             return 1
         if isinstance(self.max_attempts, Unset):
@@ -69,28 +69,28 @@ class Policy:
 
     @property
     def time_allowed(self) -> timedelta | None:
-        """How long an attempt may run; None is without end."""
+        """How long an attempt may run; None is unlimited."""
         if not isinstance(self.timeout, Unset):
             return self.timeout
         return None if conf.timeout is None else timedelta(seconds=conf.timeout)
 
     @property
     def crashes_allowed(self) -> int:
-        """The number of crashes that archives a job as failed."""
+        """The number of crashes after which a job is archived as failed."""
         if isinstance(self.max_crashes, Unset):
             return conf.max_crashes
         return self.max_crashes
 
     @property
     def captured(self) -> tuple[str, ...]:
-        """What of the code that enqueues is kept in a job's metadata."""
+        """The names of what an enqueue captures in the job's metadata."""
         if isinstance(self.capture, Unset):
             return conf.capture
         return self.capture
 
 
 def limit_in_force(declared: int | None, override: int | None) -> int | None:
-    """A limit that operators may override; None is without."""
+    """The limit in force; None is unlimited."""
     if override is None:
         return declared
     return None if override == NO_LIMIT else override
@@ -100,14 +100,14 @@ def attempts_in_force(
     delivery: str, own: int | None, declared: int | None, override: int | None
 ) -> int | None:
     """How many attempts a job has: its ``own`` number, else its type's; None is
-    without end."""
+    unlimited."""
     if delivery == Delivery.AT_MOST_ONCE:
         return 1
     return limit_in_force(declared, override) if own is None else own
 
 
 def name_problem(name: object) -> str | None:
-    """What is wrong with this name of a job type, in words that follow "name"."""
+    """Why this is no name of a job type, in words that follow "name"."""
     if not isinstance(name, str) or not name:
         return f"must be a string, not {name!r}."
     if len(name) > NAME_LENGTH:
@@ -123,7 +123,7 @@ def name_of(job_type: object) -> object:
 
 
 def job_type_problem(value: object) -> str | None:
-    """What is wrong with this handler or name of one, in words that follow it."""
+    """Why this is no handler and no name of one, in words that follow the option."""
     name = name_of(value)
     if isinstance(name, str) and name:
         return name_problem(name)
@@ -131,7 +131,7 @@ def job_type_problem(value: object) -> str | None:
 
 
 def queue_problem(value: object) -> str | None:
-    """What is wrong with this name of a queue, in words that follow "queue"."""
+    """Why this is no name of a queue, in words that follow "queue"."""
     if not isinstance(value, str) or not value:
         return f"must be a name, not {value!r}."
     if len(value) > NAME_LENGTH:
@@ -142,7 +142,7 @@ def queue_problem(value: object) -> str | None:
 
 
 def priority_problem(value: object) -> str | None:
-    """What is wrong with this priority, in words that follow "priority"."""
+    """Why this is no priority, in words that follow "priority"."""
     if isinstance(value, bool) or not isinstance(value, int) or value not in PRIORITIES:
         return (
             "must be a whole number from -100 to 100 (greater is sooner), "
@@ -152,11 +152,13 @@ def priority_problem(value: object) -> str | None:
 
 
 def attempts_problem(value: object) -> str | None:
-    """What is wrong with this number of attempts, in words that follow its name."""
+    """Why this is no number of attempts, in words that follow the option."""
     return whole(1)(value)
 
 
 def whole(minimum: int) -> Problem:
+    """A check for a whole number of at least ``minimum``."""
+
     def problem(value: object) -> str | None:
         if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
             return f"must be a whole number of at least {minimum}, not {value!r}."
@@ -166,7 +168,7 @@ def whole(minimum: int) -> Problem:
 
 
 def duration_problem(value: object) -> str | None:
-    """What is wrong with this duration, in words that follow its name."""
+    """Why this is no duration, in words that follow the option."""
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return f"must be a timedelta or a number of seconds, not {value!r}."
@@ -190,7 +192,7 @@ def one_of(*allowed: str) -> Problem:
 
 
 def to_duration(value: timedelta | float | None | Unset) -> timedelta | None | Unset:
-    """The same as a timedelta."""
+    """The duration as a timedelta."""
     if value is None or isinstance(value, timedelta | Unset):
         return value
     return timedelta(seconds=value)

@@ -1,4 +1,4 @@
-"""Which handler does the jobs of which type: filled by ``@job``, read by everybody."""
+"""The registry: the handler of each job type, as ``@job`` declared it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from django_jobqueue.text.suggestions import near_names
 
 
 class AttemptObserver(Protocol):
-    """Is told what each attempt of a job type came to."""
+    """Is called with the outcome of each attempt of a job type."""
 
     def on_finished(
         self, context: Context, outcome: Outcome, error: BaseException | None
     ) -> None:
-        """An attempt of a sync handler came to this."""
+        """An attempt of a sync handler ended with this outcome."""
 
     async def aon_finished(
         self, context: Context, outcome: Outcome, error: BaseException | None
     ) -> None:
-        """The same of an async handler, in its event loop."""
+        """``on_finished`` for async handlers, in their event loop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Declaration:
     function: Callable[..., Any]
     policy: Policy
     parameters: Parameters
-    kind: str = ""  # of what it is declared with, besides @job
+    kind: str = ""  # "task" for a task of Django; empty for @job
     observer: AttemptObserver | None = None
 
     @property
@@ -53,7 +53,7 @@ class Declaration:
 
     @property
     def path(self) -> str:
-        """Where the handler is, for people: ``shop.jobs:send_receipt``."""
+        """The path of the handler, for people: ``shop.jobs:send_receipt``."""
         where = f"{self.function.__module__}:{self.function.__qualname__}"
         return f"{self.kind} {where}" if self.kind else where
 
@@ -64,7 +64,8 @@ class Declaration:
 
 
 OWN: Final = "jobqueue."  # job types of the queue itself
-Promise = Callable[[], Declaration | None]  # None as long as it cannot be made
+BULK: Final = f"{OWN}bulk"  # whose jobs work off bulk operations
+LazyDeclaration = Callable[[], Declaration | None]  # None while it cannot be made yet
 
 
 class Registry:
@@ -72,7 +73,7 @@ class Registry:
 
     def __init__(self) -> None:
         self._by_name: dict[str, Declaration] = {}
-        self._promised: dict[str, Promise] = {}
+        self._lazy: dict[str, LazyDeclaration] = {}
         self._senders: dict[str, object] = {}
 
     def add(self, declaration: Declaration) -> None:
@@ -86,49 +87,51 @@ class Registry:
             )
         self._by_name[declaration.name] = declaration
 
-    def promise(self, name: str, make: Promise) -> None:
-        """Declare what ``make`` returns when this job type is first asked for."""
-        self._promised[name] = make
+    def add_lazily(self, name: str, make: LazyDeclaration) -> None:
+        """Declare the job type by the return value of ``make``, which is called when a
+        job type is first looked up."""
+        self._lazy[name] = make
 
-    def is_promised(self, name: str) -> bool:
-        """Whether nobody has asked for this job type since it was promised."""
-        return name in self._promised
+    def is_lazy(self, name: str) -> bool:
+        """Whether the declaration of this job type is not made yet."""
+        return name in self._lazy
 
     def send_as(self, name: str, sender: object) -> None:
-        """Let signals about jobs of this type come from this object: what ``@job``
-        made of the function."""
+        """Make this object the sender of signals about jobs of this type: the handler
+        that ``@job`` returned."""
         self._senders[name] = sender
 
     def sender(self, name: str) -> object:
-        """From whom signals about jobs of this type come: the handler, so that
-        ``connect(sender=handler)`` works; the name where the handler is unknown."""
+        """The sender of signals about jobs of this type: the handler, so that
+        ``connect(sender=handler)`` works; the name if the handler is not known here."""
         return self._senders.get(name, name)
 
     def remove(self, name: str) -> None:
         """Forget a declaration (for tests)."""
         self._by_name.pop(name, None)
-        self._promised.pop(name, None)
+        self._lazy.pop(name, None)
         self._senders.pop(name, None)
 
     def get(self, name: str) -> Declaration | None:
         """The declaration of this job type, or None."""
-        if self._promised:
-            self._keep_promises()
+        if self._lazy:
+            self._load_lazy()
         return self._by_name.get(name)
 
     def __iter__(self) -> Iterator[Declaration]:
-        self._keep_promises()
+        self._load_lazy()
         return iter(list(self._by_name.values()))
 
     def near(self, name: str, others: list[str] | None = None) -> list[str]:
-        """Names most like this one, among those declared and ``others``."""
-        return near_names(name, {*self._by_name, *self._promised, *(others or [])})
+        """The names most similar to this one, among the declared ones and
+        ``others``."""
+        return near_names(name, {*self._by_name, *self._lazy, *(others or [])})
 
-    def _keep_promises(self) -> None:
-        for name, make in list(self._promised.items()):
+    def _load_lazy(self) -> None:
+        for name, make in list(self._lazy.items()):
             made = make()
             if made is not None:
-                self._promised.pop(name, None)
+                self._lazy.pop(name, None)
                 self.add(made)
 
 
@@ -142,14 +145,14 @@ def autodiscover(*others: str) -> None:
 
 
 def handler_names() -> list[str]:
-    """The job types whose handlers are known here, but for the queue's own."""
+    """The job types whose handlers are known here, without the queue's own."""
     return [each.name for each in registry if not each.name.startswith(OWN)]
 
 
 def missing_modules() -> list[str]:
-    """The modules of handlers that the settings name and that no installed app has.
+    """The modules of handlers that the settings name and no installed app has.
 
-    A project may have no handlers yet, so the default module is not missed.
+    The default module may be missing: a project may have no handlers yet.
     """
     default = type(conf).settings["MODULES"].default
     named = [name for name in conf.modules if name not in default]
@@ -160,7 +163,7 @@ def _has(module: str) -> Callable[[AppConfig], bool]:
     def has(app: AppConfig) -> bool:
         try:
             return find_spec(f"{app.name}.{module}") is not None
-        except ModuleNotFoundError:  # of a name with dots, the first part is missing
+        except ModuleNotFoundError:  # the first part of a name with dots
             return False
 
     return has
@@ -169,13 +172,13 @@ def _has(module: str) -> Callable[[AppConfig], bool]:
 def default_name(function: Callable[..., Any]) -> str:
     """``shop.jobs.send_receipt`` is the job type ``shop.send_receipt``.
 
-    No setting has a say in it: a web server and a worker whose MODULES differ must
-    call a handler by the same name. Raises ImproperlyConfigured for a function that no
-    worker could find by import.
+    It depends on no setting: a web server and a worker with different MODULES must
+    use the same name for a handler. Raises ImproperlyConfigured for a function that a
+    worker cannot import.
     """
     if "<locals>" in function.__qualname__ or "<lambda>" in function.__qualname__:
         raise ImproperlyConfigured(
             f"@job on {function.__module__}.{function.__qualname__}: a handler must be "
-            "a function of a module, so that a worker finds it."
+            "a function of a module, so that workers can import it."
         )
     return f"{function.__module__.removesuffix('.jobs')}.{function.__qualname__}"

@@ -1,1 +1,1 @@
-"""What enqueues: handlers and their options, by name, in the caller's transaction."""
+"""Enqueues jobs: by handlers and by names, in the caller's transaction."""

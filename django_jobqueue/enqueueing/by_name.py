@@ -1,4 +1,4 @@
-"""Enqueue by the name of the job type."""
+"""Enqueue jobs by the name of their type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django_jobqueue.domain.arguments import refuse_call, several_calls
 from django_jobqueue.domain.async_code import explain
 from django_jobqueue.domain.job_options import option_of_types
 from django_jobqueue.domain.registry import Declaration, registry
-from django_jobqueue.enqueueing.enqueuer import Data, Producer
+from django_jobqueue.enqueueing.enqueuer import Data, Enqueuer
 from django_jobqueue.enqueueing.options import JobOptions, Options
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.store.rows import Job
@@ -26,15 +26,15 @@ def enqueue(
     data: Mapping[str, Any] | None = None,
     **options: Unpack[JobOptions],
 ) -> Job:
-    """Enqueue a job by the name of its type, also one whose handler is not known here.
+    """Enqueue a job by the name of its type. The handler need not be known here.
 
-    Raises UnknownJobType, with the names most like it, and what ``Handler.enqueue``
-    raises. The options are those of ``Handler.using``.
+    The options are those of ``Handler.using``. Raises UnknownJobType, with the most
+    similar names, and the errors of ``Handler.enqueue``.
     """
-    declaration, producer = _named(job_type, options)
+    declaration, enqueuer = _enqueuer(job_type, options)
     checked = _checked(declaration, {} if data is None else data)
     try:
-        return producer.enqueue(checked)
+        return enqueuer.enqueue(checked)
     except SynchronousOnlyOperation as error:
         explain(error, "enqueue", "aenqueue")
 
@@ -51,11 +51,12 @@ async def aenqueue(
 def enqueue_many(
     job_type: str, calls: Iterable[Mapping[str, Any]], **options: Unpack[JobOptions]
 ) -> list[UUID]:
-    """Enqueue a job for each of these data; return their ids, in order.
+    """Enqueue a job for each dict of data; return their ids, in order.
 
-    All or none, in the caller's transaction. Raises what ``enqueue`` raises.
+    It enqueues all or none, in the caller's transaction. Raises the errors of
+    ``enqueue``.
     """
-    declaration, producer = _named(job_type, options)
+    declaration, enqueuer = _enqueuer(job_type, options)
     checked: list[Data] = []
     several = several_calls(calls)
     try:
@@ -64,7 +65,7 @@ def enqueue_many(
     except InvalidArguments as error:
         refuse_call(len(checked), error)
     try:
-        return producer.enqueue_many(checked)
+        return enqueuer.enqueue_many(checked)
     except SynchronousOnlyOperation as error:
         explain(error, "enqueue_many", "aenqueue_many")
 
@@ -76,22 +77,22 @@ async def aenqueue_many(
     return await sync_to_async(enqueue_many)(job_type, calls, **options)
 
 
-def _named(
+def _enqueuer(
     job_type: object, options: Mapping[str, Any]
-) -> tuple[Declaration | None, Producer]:
+) -> tuple[Declaration | None, Enqueuer]:
     if not isinstance(job_type, str):
         raise InvalidArguments(
-            f"enqueue takes the name of a job type, not {job_type!r}; a handler has an "
+            f"enqueue takes the name of a job type, not {job_type!r}. A handler has an "
             "enqueue of its own."
         )
     declaration = registry.get(job_type)
     for name in options.keys() - JobOptions.__annotations__.keys():
         raise TypeError(_no_option(name, job_type, declaration))
-    return declaration, Producer(job_type, declaration, Options().but(options))
+    return declaration, Enqueuer(job_type, declaration, Options().but(options))
 
 
 def _no_option(name: str, job_type: str, declaration: Declaration | None) -> str:
-    """Why this is no option of a job, and what to write instead."""
+    """Why a job has no such option, and what to write instead."""
     parameters = None if declaration is None else declaration.parameters
     if parameters is not None and name in parameters.names:
         return (
@@ -107,7 +108,7 @@ def _no_option(name: str, job_type: str, declaration: Declaration | None) -> str
 
 
 def _checked(declaration: Declaration | None, given: object) -> Data:
-    """The data of a job, whether its handler is known or not. Raises
+    """The data, checked against the handler if it is known here. Raises
     InvalidArguments."""
     data = dict(given) if isinstance(given, Mapping) else given
     if declaration is not None and (

@@ -1,4 +1,4 @@
-"""Enqueues calls of one job type, in the caller's transaction."""
+"""Enqueues jobs of one type, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from django_jobqueue.store.rows import Job
 Data = dict[str, Any]
 
 
-class Producer:
-    """Enqueues calls of one job type with the same options. The data that it is given
-    fit the handler."""
+class Enqueuer:
+    """Enqueues jobs of one type with the same options. Its callers have checked the
+    data against the handler."""
 
     def __init__(
         self, job_type: str, declaration: Declaration | None, options: Options
@@ -43,10 +43,10 @@ class Producer:
         self._new = options.new_job(job_type, declaration)
 
     def enqueue(self, data: Any) -> Job:
-        """Enqueue one call. Raises DuplicateJob, AlreadyArchived, InvalidArguments,
+        """Enqueue one job. Raises DuplicateJob, AlreadyArchived, InvalidArguments,
         UnknownJobType."""
         text = to_json(data, limit=conf.max_data_bytes)
-        new = self._as_of_now() if self._policy.captured else self._new
+        new = self._with_captured() if self._policy.captured else self._new
         id = self.options.id or new_id()
         if conf.mode != "queue":
             return memory.take(new, self._declaration, id, data, text)
@@ -61,14 +61,14 @@ class Producer:
         if inserted is None:
             raise UnknownJobType(new.job_type)
         if not inserted.is_new:
-            return self._there(inserted.job, id, rule)
-        self._tell(signals.job_enqueued, job=inserted.job)
+            return self._existing(inserted.job, id, rule)
+        self._send(signals.job_enqueued, job=inserted.job)
         return inserted.job
 
     def enqueue_many(self, calls: list[Data], *, first: int = 0) -> list[UUID]:
-        """Enqueue each call, all or none; return the ids, in order. Raises the same,
-        and InvalidArguments for options of a single job. ``first`` is the number of
-        the first call, for messages."""
+        """Enqueue all of these jobs or none; return their ids, in order. Raises the
+        errors of ``enqueue``, and InvalidArguments for options of a single job.
+        ``first`` is the number of the first call, for messages."""
         for name in ("id", "unique_key"):
             if getattr(self.options, name) is not None:
                 raise InvalidArguments(f"{name} is for one job, not for enqueue_many.")
@@ -81,7 +81,7 @@ class Producer:
             refuse_call(first + len(texts), error)
         if not calls:
             return []
-        new = self._as_of_now() if self._policy.captured else self._new
+        new = self._with_captured() if self._policy.captured else self._new
         if conf.mode != "queue":
             for id, data, text in zip(ids, calls, texts, strict=True):
                 memory.take(new, self._declaration, id, data, text)
@@ -92,11 +92,11 @@ class Producer:
         if not insert_many.insert_many(db, new, ids, texts):
             self._declare(db)
             insert_many.insert_many(db, new, ids, texts)
-        self._tell(signals.jobs_enqueued, ids=ids)
+        self._send(signals.jobs_enqueued, ids=ids)
         return ids
 
-    def _as_of_now(self) -> NewJob:
-        """What is to be inserted, with what is captured of the caller."""
+    def _with_captured(self) -> NewJob:
+        """The row to insert, with what the caller's context captures."""
         metadata = self.options.metadata_as_json(captured(self._policy.captured))
         return replace(self._new, metadata=metadata)
 
@@ -119,7 +119,7 @@ class Producer:
         ids: list[UUID],
         texts: list[str],
     ) -> list[UUID]:
-        """Enqueue those that no job is like; return the ids of the jobs of all."""
+        """Enqueue the calls without a duplicate; return the id of each call's job."""
         keys = insert_unique.keys(db, new, texts)
         calls: dict[UUID, tuple[UUID, str]] = {}
         for key, call in zip(keys, zip(ids, texts, strict=True), strict=True):
@@ -128,8 +128,8 @@ class Producer:
         if len(calls) < len(keys) and raises:
             raise DuplicateJob(
                 f"{len(keys) - len(calls)} of these {len(keys)} calls have the same "
-                f"{self._by(rule)} as another one of them; nothing was enqueued. Leave "
-                "them out, or enqueue with on_duplicate='return'."
+                f"{self._shared_key(rule)} as another call; nothing was enqueued. "
+                "Leave them out, or enqueue with on_duplicate='return'."
             )
 
         def insert_calls() -> dict[UUID, UUID]:
@@ -139,19 +139,19 @@ class Producer:
                 held = insert_unique.insert_many_unique(db, new, calls) or {}
             if held and raises:
                 job = find.find(db, next(iter(held.values())))
-                more = f" {len(held)} of {len(keys)} calls are so."
+                more = f" {len(held)} of {len(keys)} calls have such a job."
                 raise self._duplicate(job, rule, more)
             return held
 
         held = db.in_transaction(insert_calls)
         made = [id for key, (id, _) in calls.items() if key not in held]
         if made:
-            self._tell(signals.jobs_enqueued, ids=made)
+            self._send(signals.jobs_enqueued, ids=made)
         return [held.get(key) or calls[key][0] for key in keys]
 
     def _rule(self, db: DjangoDatabase) -> UniqueRule | None:
-        """What there is one of at a time; None if there may be many. What the code does
-        not declare here, the row of the job type may."""
+        """The rule by which jobs are unique; None if they are not. Where the handler is
+        not known, the row of the job type has the rule."""
         rule = self._declared_rule
         if self.options.unique_key is not None:
             rule = rule or UniqueRule()
@@ -175,14 +175,14 @@ class Producer:
         key = unique_keys.key_of_text(new.job_type, text)
         return replace(new, unique_key=key, unique_until_started=until_started)
 
-    def _by(self, rule: UniqueRule) -> str:
-        """What duplicates have in common."""
+    def _shared_key(self, rule: UniqueRule) -> str:
+        """The words for what duplicates have in common."""
         if self.options.unique_key is not None:
             return f"unique_key {self.options.unique_key!r}"
         return unique_keys.described(rule.by or True)
 
-    def _there(self, job: Job, id: UUID, rule: UniqueRule | None) -> Job:
-        """The job that is there already, if that is what the caller wants."""
+    def _existing(self, job: Job, id: UUID, rule: UniqueRule | None) -> Job:
+        """The job that exists already, if the caller wants it. Raises DuplicateJob."""
         if job.id == id or rule is None or rule.on_duplicate == "return":
             return job
         raise self._duplicate(job, rule)
@@ -192,27 +192,28 @@ class Producer:
     ) -> DuplicateJob:
         which, status = (job.id, job.status) if job else ("?", "gone")
         return DuplicateJob(
-            f"Job {which} of type {self._new.job_type!r} is {status} already and has "
-            f"the same {self._by(rule)}; there is one at a time, until it is "
-            f"{rule.until}.{more} Nothing was enqueued. With on_duplicate='return' "
+            f"Job {which} of type {self._new.job_type!r} is already {status} and has "
+            f"the same {self._shared_key(rule)}; there can be one at a time, until it "
+            f"is {rule.until}.{more} Nothing was enqueued. With on_duplicate='return' "
             "that job is returned instead.",
             job,
         )
 
     def _declare(self, db: DjangoDatabase) -> None:
-        """Write the rows that are missing: the code is newer than the last migrate."""
-        known, found = find.known_names(db), []
+        """Write the missing rows of job types: the code is newer than the last
+        migrate."""
+        known, declarations = find.known_names(db), []
         for name in filter(None, (self._new.job_type, self._new.on_complete)):
             is_own = name == self._new.job_type
             declaration = self._declaration if is_own else registry.get(name)
             if declaration is not None:
-                found.append(declaration)
+                declarations.append(declaration)
             elif name not in known:
                 follows = "" if is_own else self._new.job_type
                 raise UnknownJobType(name, registry.near(name, known), follows=follows)
-        job_types.declare(db, found)
+        job_types.declare(db, declarations)
 
-    def _tell(self, signal: Signal, **arguments: object) -> None:
+    def _send(self, signal: Signal, **arguments: object) -> None:
         if signal.receivers:
             name = self._new.job_type
             sender = registry.sender(name)

@@ -20,7 +20,7 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
 
-from django_jobqueue.domain import unique_keys as unique
+from django_jobqueue.domain import unique_keys
 from django_jobqueue.domain.arguments import Parameters, refuse_call, several_calls
 from django_jobqueue.domain.async_code import explain
 from django_jobqueue.domain.context import Context
@@ -28,7 +28,7 @@ from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import UNSET, name_problem
 from django_jobqueue.domain.registry import Declaration, default_name, registry
 from django_jobqueue.enqueueing import handler_functions
-from django_jobqueue.enqueueing.enqueuer import Producer
+from django_jobqueue.enqueueing.enqueuer import Enqueuer
 from django_jobqueue.enqueueing.options import (
     HandlerOptions,
     JobOptions,
@@ -55,12 +55,12 @@ class Handler(Generic[P, R]):
         update_wrapper(self, function)
         self.function = function
         self.declaration = declaration
-        self._producer = Producer(declaration.name, declaration, options or Options())
+        self._enqueuer = Enqueuer(declaration.name, declaration, options or Options())
 
     def __repr__(self) -> str:
         return f"<handler of job type {self.name!r}>"
 
-    if not TYPE_CHECKING:  # or every attribute would be right
+    if not TYPE_CHECKING:  # type checkers would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
             own = vars(self).get("__name__", "handler")
@@ -76,25 +76,25 @@ class Handler(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def using(self, **options: Unpack[JobOptions]) -> Handler[P, R]:
-        """The same handler with these options for the jobs that it enqueues, besides
-        those that it has already.
+        """The same handler with these options, in addition to its own, for the jobs
+        that it enqueues.
 
-        Raises InvalidArguments, and TypeError for an option that there is not.
+        Raises InvalidArguments, and TypeError for an unknown option.
         """
-        chosen = self._producer.options.but(options, self.function.__name__)
+        chosen = self._enqueuer.options.but(options, self.function.__name__)
         return Handler(self.function, self.declaration, chosen)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Enqueue this call, in the caller's transaction, with one INSERT.
 
-        Raises InvalidArguments if the arguments do not fit the handler, or would not
-        survive as JSON; DuplicateJob if the job is unique and one like it is there;
-        AlreadyArchived if the id of ``using(id=…)`` was used; SynchronousOnlyOperation
-        in async code.
+        Raises InvalidArguments if the arguments do not fit the handler or cannot be
+        stored as JSON; DuplicateJob if the job is unique and a duplicate is queued or
+        running; AlreadyArchived if a finished job has the id of ``using(id=…)``;
+        SynchronousOnlyOperation in async code.
         """
         data = self.declaration.parameters.bind(args, kwargs)
         try:
-            return self._producer.enqueue(data)
+            return self._enqueuer.enqueue(data)
         except SynchronousOnlyOperation as error:
             explain(error, "enqueue", "aenqueue")
 
@@ -115,7 +115,7 @@ class Handler(Generic[P, R]):
         except InvalidArguments as error:
             refuse_call(len(bound), error)
         try:
-            return self._producer.enqueue_many(bound)
+            return self._enqueuer.enqueue_many(bound)
         except SynchronousOnlyOperation as error:
             explain(error, "enqueue_many", "aenqueue_many")
 
@@ -150,33 +150,10 @@ def job(
     """Declare the handler of a job type: ``@job``, or ``@job(option=…)``.
 
     :param name: of the job type; by default ``shop.send`` for ``shop.jobs.send``.
-    :param queue: the lane that its jobs wait in.
-    :param priority: from -100 to 100; greater is sooner.
-    :param max_attempts: ``None`` is without end.
-    :param backoff: ``exponential``, ``quartic``, ``decorrelated``, ``fixed``,
-        ``immediate``, ``rickover``; a wait; or a function of the attempt's number.
-    :param timeout: of one attempt, in seconds or as a timedelta; ``None`` is none.
-    :param delivery: ``at_least_once``, or ``at_most_once``: never started twice.
-    :param concurrency: how many run at once in the whole cluster; 0 pauses.
-    :param atomic: the handler and its completion are one transaction.
-    :param expires_in: how long after it is due a job may still be started.
-    :param max_crashes: a job whose worker died this often is archived as failed.
-    :param retry_for: only these exceptions are retried.
-    :param permanent: these exceptions are not retried.
-    :param takes_context: the first argument is a ``Context``.
-    :param sensitive: keys of the data whose values are masked wherever they are shown.
-    :param unique: one job with these data at a time; or names of the parameters that
-        count.
-    :param unique_until: ``finished``: until it is over; ``started``: until it is
-        claimed.
-    :param on_duplicate: ``raise`` DuplicateJob, or ``return`` the job that is there.
-    :param on_complete: the handler, or job type, of a job that is enqueued when a job
-        of this one is over, whatever its status.
-    :param capture: ``language`` and ``time_zone`` that are active at the enqueue, to be
-        active in the handler.
-    :param middleware: dotted paths, or callables; within those of the settings.
+    :param takes_context: whether the handler's first argument is a ``Context``.
 
-    Raises ImproperlyConfigured for options that are wrong or contradict each other.
+    The other options are those of ``HandlerOptions``. Raises ImproperlyConfigured for
+    options that are wrong or contradict each other.
     """
     declare = partial(_declare, name=name, options=options)
     return declare if function is None else declare(function)
@@ -185,7 +162,7 @@ def job(
 def _declare(
     function: Callable[..., Any], *, name: str | None, options: dict[str, Any]
 ) -> Handler[..., Any]:
-    where = _checked(function)
+    where = _path_of_handler(function)
     policy = policy_of(where, options)
     chosen = default_name(function) if name is None else name
     if problem := name_problem(chosen):
@@ -201,7 +178,7 @@ def _declare(
             f"@job on {where}: atomic=True needs a sync handler; Django has no async "
             "transactions."
         )
-    unique.check(declaration, where)
+    unique_keys.check(declaration, where)
     if policy.on_complete and (problem := follower_problem(chosen, policy.on_complete)):
         raise ImproperlyConfigured(f"@job on {where}: on_complete {problem}")
     registry.add(declaration)
@@ -210,19 +187,20 @@ def _declare(
     return handler
 
 
-def _checked(function: object) -> str:
-    """The place of a function that can be a handler. Raises ImproperlyConfigured."""
+def _path_of_handler(function: object) -> str:
+    """The path of a function that can be a handler, for messages. Raises
+    ImproperlyConfigured."""
     where = handler_functions.where(function)
     if isinstance(function, Handler):
         raise ImproperlyConfigured(
-            f"@job on {where}: it is the handler of {function.name!r} already. "
+            f"@job on {where}: it is already the handler of {function.name!r}. "
             "Declare it once; using(…) gives its jobs other options."
         )
     if problem := handler_functions.handler_problem(function):
         raise ImproperlyConfigured(f"@job on {where}: {problem}")
     if not callable(function) or not hasattr(function, "__qualname__"):
         raise ImproperlyConfigured(
-            f"@job stands on a function, not on {function!r}. Options have names: "
+            f"@job decorates a function, not {function!r}. Give options by name: "
             "@job(queue=…)."
         )
     return where

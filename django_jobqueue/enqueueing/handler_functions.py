@@ -1,4 +1,4 @@
-"""Which functions can be handlers, and what to write instead of those that cannot."""
+"""Checks whether a function can be a handler, and says what to write instead."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUILT_IN: Final = (
 
 
 def where(function: object) -> str:
-    """The function's place, for messages: ``shop.jobs.send_receipt``."""
+    """The path of a function, for messages: ``shop.jobs.send_receipt``."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     return f"{module}.{name}" if module and name else repr(function)
@@ -27,12 +27,12 @@ def where(function: object) -> str:
 def handler_problem(function: object) -> str | None:
     """Why no job can call this, and what to write instead; None if jobs can.
 
-    Each of these would be accepted by Python and fail in every attempt.
+    Python would accept each of these, and every attempt would fail.
     """
     if inspect.isclass(function) or get_origin(function) is not None:
         return (
-            "a class cannot be a handler: a job would make an object, and its work "
-            "would not be done. Write a function that makes the object and calls it."
+            "a class cannot be a handler: a job would only create an object. Write a "
+            "function that creates the object and calls it."
         )
     if isinstance(function, staticmethod | classmethod):
         return (
@@ -41,8 +41,8 @@ def handler_problem(function: object) -> str | None:
         )
     if isinstance(function, functools.partial | functools.partialmethod):
         return (
-            "the arguments of a partial are in no job's data. Write a function that "
-            "passes them on: def …"
+            "the arguments of a partial are not in the data of a job. Write a function "
+            "that passes them on: def …"
         )
     if inspect.ismethod(function) or _takes_self(function):
         return (
@@ -50,13 +50,15 @@ def handler_problem(function: object) -> str | None:
             "function of the module that takes a key and gets the object by it."
         )
     if isinstance(function, BUILT_IN):
-        return "what is built in cannot be a handler. Write a function that calls it."
+        return "a built-in cannot be a handler. Write a function that calls it."
     if getattr(function, "__name__", "") == "<lambda>":
-        return "a lambda has no name to find it by. Write a function: def …"
+        return (
+            "a lambda has no name by which a worker finds it. Write a function: def …"
+        )
     if first := _self_of_function(function):
         return (
-            f"its first parameter is {first!r}, which no job gives to a function. For "
-            "the job itself name it 'context' and say takes_context=True, or call "
+            f"its first parameter is {first!r}, for which jobs have no value. For the "
+            "context of the job name it 'context' and give takes_context=True, or call "
             "current_job()."
         )
     return _generator_problem(function)
@@ -68,25 +70,25 @@ def _generator_problem(function: object) -> str | None:
         return None
     kind = "a generator" if generates else "an async generator"
     return (
-        f"{kind} function cannot be a handler: calling it makes {kind}, and none of "
-        "its code runs. Do the work in a loop, without yield; a job for each step is "
-        "an enqueue_many."
+        f"{kind} function cannot be a handler: a call only creates {kind}, and runs "
+        "none of its code. Do the work in a loop, without yield; for a job each use "
+        "enqueue_many."
     )
 
 
 def _takes_self(function: object) -> bool:
-    """Whether this is a function in the body of a class, to be called on objects."""
+    """Whether this is a method in the body of a class."""
     outer, _, _ = getattr(function, "__qualname__", "").rpartition(".")
     if not outer or outer.endswith("<locals>") or not inspect.isfunction(function):
         return False
-    return _first(function) in SELF
+    return _first_parameter(function) in SELF
 
 
 def _self_of_function(function: object) -> str | None:
-    """The first parameter of a plain function, if it is what methods begin with."""
-    found = _first(function) if inspect.isfunction(function) else None
-    return found if found in SELF else None
+    """The first parameter of a plain function, if it is ``self`` or ``cls``."""
+    first = _first_parameter(function) if inspect.isfunction(function) else None
+    return first if first in SELF else None
 
 
-def _first(function: Any) -> str | None:
+def _first_parameter(function: Any) -> str | None:
     return next(iter(inspect.signature(function).parameters), None)

@@ -1,5 +1,5 @@
-"""Jobs of the modes that run them when they are enqueued: this process keeps them, and
-no table."""
+"""The jobs of the modes ``immediate`` and ``on_commit``: in the memory of this process,
+not in a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGEST: Final = 1_000  # jobs; older ones are forgotten
 
 @dataclass(slots=True)
 class MemoryRecord:
-    """A job, as it is now, and what it takes to run it."""
+    """A job in its current state, and what is needed to run it."""
 
     job: Job
     new: NewJob
@@ -35,16 +35,14 @@ class MemoryRecord:
 
 
 class Memory:
-    """The jobs that this process enqueued in such a mode, oldest first."""
+    """The jobs that this process enqueued in these modes, oldest first."""
 
     def __init__(self) -> None:
-        self.run: Callable[[MemoryRecord], None] | None = (
-            None  # set where jobs can be run
-        )
-        self._kept: dict[UUID, MemoryRecord] = {}
+        self.run: Callable[[MemoryRecord], None] | None = None  # apps.py sets it
+        self._records: dict[UUID, MemoryRecord] = {}
 
     def __iter__(self) -> Any:
-        return iter(list(self._kept.values()))
+        return iter(list(self._records.values()))
 
     def take(
         self,
@@ -54,10 +52,10 @@ class Memory:
         data: Any,
         text: str,
     ) -> Job:
-        """Enqueue a job: run it now, or when the transaction is committed.
+        """Enqueue a job: run it now, or when the transaction commits.
 
-        Returns the job as it is then. Raises what its handler raises, UnknownJobType,
-        and AlreadyArchived.
+        Returns the job in its state after that. Raises the error of its handler,
+        UnknownJobType, and AlreadyArchived.
         """
         if declaration is None:
             raise UnknownJobType(new.job_type, registry.near(new.job_type))
@@ -71,36 +69,36 @@ class Memory:
             if held.is_over:
                 raise AlreadyArchived(id, held.status)
             return held
-        kept = self._keep(MemoryRecord(_job(new, id, data), new, declaration, text))
+        record = self._add(MemoryRecord(_job(new, id, data), new, declaration, text))
         if signals.job_enqueued.receivers:
             sender = registry.sender(new.job_type)
             signals.send(
-                signals.job_enqueued, sender, job_type=new.job_type, job=kept.job
+                signals.job_enqueued, sender, job_type=new.job_type, job=record.job
             )
         if conf.mode == "on_commit":
-            transaction.on_commit(partial(self.run, kept), using=conf.database)
+            transaction.on_commit(partial(self.run, record), using=conf.database)
         else:
-            self.run(kept)
-        return kept.job
+            self.run(record)
+        return record.job
 
     def find(self, id: UUID) -> Job | None:
-        """The job with this id; None if there is none, or not any more."""
-        kept = self._kept.get(id)
-        return None if kept is None else kept.job
+        """The job with this id; None if it is unknown or forgotten."""
+        record = self._records.get(id)
+        return None if record is None else record.job
 
     def clear(self) -> None:
         """Forget all jobs."""
-        self._kept.clear()
+        self._records.clear()
 
-    def _keep(self, kept: MemoryRecord) -> MemoryRecord:
-        while len(self._kept) >= LARGEST:
-            del self._kept[next(iter(self._kept))]
-        self._kept[kept.job.id] = kept
-        return kept
+    def _add(self, record: MemoryRecord) -> MemoryRecord:
+        while len(self._records) >= LARGEST:
+            del self._records[next(iter(self._records))]
+        self._records[record.job.id] = record
+        return record
 
 
 def _job(new: NewJob, id: UUID, data: Any) -> Job:
-    """The job that a queue would hold."""
+    """The job as a row of the queue would hold it."""
     now = datetime.now(UTC)
     run_after = new.run_after or now + new.delay
     priorities = (new.priority, new.declared_priority, 0)

@@ -1,4 +1,4 @@
-"""What ``using`` and ``enqueue`` say about the jobs to be enqueued."""
+"""The options of ``@job``, ``using()`` and ``enqueue()``: their types and values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from uuid import UUID
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
-from django_jobqueue.domain.job_options import OF_JOB, option_of_types, several_times
+from django_jobqueue.domain.job_options import OF_JOB, option_of_types
+from django_jobqueue.domain.option_checks import reusable
 from django_jobqueue.domain.policy import Policy, Unset
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.states import Delivery
@@ -24,81 +25,103 @@ TAGS_BYTES: Final = 10_000
 
 
 class Declared(Protocol):
-    """A handler."""
+    """A handler: an object that ``@job`` returned."""
 
     @property
     def declaration(self) -> Declaration:
-        """What ``@job`` declared."""
+        """Its declaration."""
         ...
 
 
 class TypeOptions(TypedDict, total=False):
-    """What ``@job`` and ``@task`` say about all jobs of a type in the same words."""
+    """The options of ``@job`` that ``@task`` takes in the same words."""
 
     max_attempts: int | None | Unset
+    """How many attempts a job has; None is unlimited."""
     timeout: timedelta | float | None | Unset
+    """How long one attempt may run, in seconds or as a timedelta; None is unlimited."""
     delivery: str | Delivery
+    """``at_least_once``, or ``at_most_once``: never started twice."""
     concurrency: int | None
+    """How many jobs run at once in the whole cluster; 0 pauses, None is unlimited."""
     atomic: bool
+    """Whether the handler and its completion are one transaction."""
     expires_in: timedelta | float | None
+    """How long after it is due a job may still be started."""
     max_crashes: int
+    """A job whose worker died this often is archived as failed."""
     retry_for: tuple[type[BaseException], ...]
+    """Only these exceptions are retried."""
     permanent: tuple[type[BaseException], ...]
+    """These exceptions are not retried."""
     sensitive: Iterable[str]
+    """Keys of the data whose values are masked wherever they are shown."""
     unique: bool | Iterable[str]
+    """One job with these data at a time; or the names of the parameters that count."""
     unique_until: Literal["finished", "started"]
+    """Until when a job is unique: until it is finished, or until it is claimed."""
     on_duplicate: Literal["raise", "return"]
+    """Whether an enqueue of a duplicate raises DuplicateJob or returns the job."""
     capture: Iterable[Literal["language", "time_zone"]] | Unset
+    """Which of the enqueue's language and time zone the handler runs with."""
     middleware: Iterable[str | Callable[..., Any]]
+    """Dotted paths, or callables; they run within those of the settings."""
 
 
 class HandlerOptions(TypeOptions, total=False):
-    """What ``@job`` says, besides ``name`` and ``takes_context``."""
+    """The options of ``@job``, besides ``name`` and ``takes_context``."""
 
     queue: str
+    """The queue that its jobs wait in."""
     priority: int
+    """From -100 to 100; greater is sooner."""
     backoff: str | timedelta | float | Backoff
+    """``exponential``, ``quartic``, ``decorrelated``, ``fixed``, ``immediate``,
+    ``rickover``; a wait; or a function of the attempt's number."""
     on_complete: str | Declared | None
+    """The handler, or job type, of a job that is enqueued when a job of this type is
+    finished, whatever its status."""
 
 
 class JobOptions(TypedDict, total=False):
-    """What can be said of a job when it is enqueued; ``None`` leaves it to its type."""
+    """The options of one job, given when it is enqueued; None leaves each to its
+    type."""
 
     run_after: datetime | timedelta | None
-    """Not before this moment, or this wait from now."""
+    """The job is due at this moment, or after this wait."""
     expires_at: datetime | None
-    """Not started after this moment."""
+    """The job is not started after this moment."""
     expires_in: timedelta | float | None
-    """Not started later than this after it is due."""
+    """How long after it is due the job may still be started."""
     priority: int | None
     """From -100 to 100, greater is sooner."""
     queue: str | None
-    """The queue that it waits in."""
+    """The queue that the job waits in."""
     id: UUID | str | None
-    """Its id: a job that has this id already is returned instead."""
+    """The id of the job. If a job has this id already, the enqueue returns that job."""
     tags: Iterable[str]
-    """Strings that are kept with it."""
+    """Strings that are stored with the job."""
     enqueued_by: str | None
-    """Who enqueues it; at most 150 characters."""
+    """Who enqueues the job; at most 150 characters."""
     max_attempts: int | None
-    """How many attempts this job has, the first one included."""
+    """How many attempts the job has, the first one included."""
     metadata: Mapping[str, Any] | None
-    """A JSON object that travels with it, beside its data."""
+    """A JSON object that travels with the job, beside its data."""
     on_complete: str | Declared | None
-    """The handler, or job type, of a job that is enqueued when this one is over."""
+    """The handler, or job type, of a job that is enqueued when this one is finished."""
     unique_key: str | None
-    """No other job of this type with this text is enqueued meanwhile."""
+    """While the job is unique, no other job of its type can have this key."""
     unique_until: Literal["finished", "started"] | None
-    """Until when: until it is over, or until it is claimed."""
+    """Until when the job is unique: until it is finished, or until it is claimed."""
     on_duplicate: Literal["raise", "return"] | None
-    """What becomes of a duplicate: DuplicateJob, or the job that is there."""
+    """Whether an enqueue of a duplicate raises DuplicateJob or returns the job."""
     using: str | None
     """The alias of the database, instead of ``JOBQUEUE["DATABASE"]``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The same as it is kept. None leaves it to the type."""
+    """JobOptions, checked and in normal form. None leaves an option to the type."""
 
     run_after: datetime | timedelta | None = None
     expires_at: datetime | None = None
@@ -117,22 +140,24 @@ class Options:
     using: str | None = None
 
     def but(self, given: Mapping[str, Any], handler: str = "handler") -> Options:
-        """These options, and what is ``given`` instead. Raises InvalidArguments, and
-        TypeError for an option that there is not; ``handler`` is its name there."""
-        kept = {}
+        """These options with the ``given`` ones in their place. ``handler`` is the
+        handler's name in hints.
+
+        Raises InvalidArguments, and TypeError for an unknown option."""
+        changes = {}
         for name, value_or_generator in given.items():
-            value = several_times(value_or_generator)
+            value = reusable(value_or_generator)
             option = OF_JOB.get(name)
             if option is None:
                 hint = option_of_types(name) or option_hint(name, OF_JOB, handler)
                 raise TypeError(f"There is no option {name!r} of a job.{hint}")
             if value is not None and (problem := option.problem(value)):
                 raise InvalidArguments(f"{name} {problem}")
-            kept[name] = option.normal(value)
-        options = replace(self, **kept)
+            changes[name] = option.normal(value)
+        options = replace(self, **changes)
         if options.expires_at is not None and options.expires_in is not None:
             raise InvalidArguments(
-                "expires_at and expires_in are two moments after which the job is not "
+                "expires_at and expires_in both say after which moment the job is not "
                 "started; give one of them."
             )
         if problem := options._never_due():
@@ -140,19 +165,20 @@ class Options:
         return options
 
     def _never_due(self) -> str | None:
-        """Why a job could not be started: it would expire before it is due."""
+        """Why a job with these options could never start: it expires before it is
+        due."""
         after, end = self.run_after, self.expires_at
         if after is None or end is None:
             return None
         if isinstance(after, timedelta):
             if not after:
-                return None  # what expired a moment ago does so as if it had waited
+                return None  # it is due now, and expires as if it had waited
             after = timezones.now() + after
         return None if after < end else expires_first(after, end)
 
     def new_job(self, job_type: str, declaration: Declaration | None) -> NewJob:
-        """What is to be inserted, from these options and the code's policy. Raises
-        InvalidArguments for what contradicts it."""
+        """The row to insert, from these options and the declared policy. Raises
+        InvalidArguments for options that contradict the policy."""
         wait = self.run_after if isinstance(self.run_after, timedelta) else timedelta(0)
         moment = None if isinstance(self.run_after, timedelta) else self.run_after
         policy = declaration.policy if declaration else None
@@ -174,7 +200,8 @@ class Options:
         )
 
     def metadata_as_json(self, captured: Mapping[str, Any]) -> str | None:
-        """The JSON text of the metadata, what is captured included; None without."""
+        """The JSON text of the metadata and the captured values; None if there are
+        none."""
         metadata = {**captured, **(self.metadata or {})}
         if not metadata:
             return None
@@ -199,14 +226,12 @@ class Options:
 
 
 def follower_problem(job_type: str, follower: str) -> str | None:
-    """Why jobs of this type cannot follow on one, in words that follow "on_complete".
-
-    What is declared later than this is asked is not looked at.
-    """
+    """Why ``follower`` cannot follow on jobs of this type, in words that follow
+    "on_complete". A follower that is declared later is not checked."""
     if follower == job_type:
         return (
             f"must be another job type than {job_type!r}, which would follow on itself "
-            "without end."
+            "forever."
         )
     declaration = registry.get(follower)
     called = {"job": "", "status": ""}
@@ -217,7 +242,7 @@ def follower_problem(job_type: str, follower: str) -> str | None:
 
 
 def expires_first(run_after: datetime, expires_at: datetime) -> str:
-    """What is wrong with a job that expires before it is due."""
+    """The problem of a job that expires before it is due."""
     return (
         f"expires_at must be later than run_after: the job would be due at "
         f"{run_after} and not be started after {expires_at}."

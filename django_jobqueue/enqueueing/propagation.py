@@ -1,4 +1,4 @@
-"""What is active in the code that enqueues, so that it can be so in the handler."""
+"""Captures the language and the time zone at an enqueue, for the handler."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ TIME_ZONE: Final = "time_zone"
 
 
 def captured(names: Iterable[str]) -> dict[str, str]:
-    """The language and the time zone that are active here, of those that are named.
+    """The named ones of the active language and time zone.
 
-    A language that is deactivated, and a time zone without a name, are left out.
+    A deactivated language and a time zone without a name are left out.
     """
-    found = {LANGUAGE: translation.get_language(), TIME_ZONE: _time_zone()}
-    return {name: value for name in names if (value := found[name])}
+    active = {LANGUAGE: translation.get_language(), TIME_ZONE: _time_zone()}
+    return {name: value for name in names if (value := active[name])}
 
 
 def _time_zone() -> str | None:
-    """The name by which ``zoneinfo`` finds it."""
+    """The name of the active time zone, for ``zoneinfo``."""
     zone = timezone.get_current_timezone()
     return "UTC" if zone == UTC else getattr(zone, "key", None)

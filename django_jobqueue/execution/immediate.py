@@ -37,11 +37,6 @@ STATUS: Final[Mapping[Verb, str]] = {
 }
 
 
-def connect() -> None:
-    """Let enqueues run their jobs here."""
-    memory.run = run
-
-
 def run(kept: MemoryRecord) -> None:
     """Run the one attempt of this job.
 

@@ -9,7 +9,7 @@ from typing import Any
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.ids import several
-from django_jobqueue.domain.job_options import time_problem
+from django_jobqueue.domain.option_checks import time_problem
 from django_jobqueue.domain.policy import (
     attempts_problem,
     name_of,

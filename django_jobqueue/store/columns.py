@@ -1,4 +1,4 @@
-"""The columns that a job takes with it when it is archived."""
+"""The columns that move with a job when it is archived."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _MOVED = (
 MOVED: Final = ", ".join(_MOVED)
 MOVED_OF_JOB: Final = ", ".join(f"job.{name}" for name in _MOVED)
 
-# An id that is archived already, because plain SQL used it again: the job goes, and the
-# archive stays as it is. Else the move would be tried, and fail, for ever. Successes
-# are archived without: it costs 17 % of the INSERT, and 8 % of its WAL.
+# Plain SQL may have used an archived id again. Then the job is deleted and the archive
+# stays as it is; else every attempt to move the job would fail, forever. Successes are
+# archived without this: it costs 17 % of the INSERT, and 8 % of its WAL.
 UNLESS_ARCHIVED: Final = "ON CONFLICT (id) DO NOTHING"
 
 # The limit of attempts that applies to a row of ``gone``, which is archived without a

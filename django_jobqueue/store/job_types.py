@@ -5,41 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django_jobqueue.domain import unique_keys
+from django_jobqueue.domain.job_options import COLUMNS, OVERRIDES
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.unique_keys import UniqueRule
-from django_jobqueue.retries import describe
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import Overrides
 
-# What the code says of a job type, and how its JSON is read.
+# The columns that hold the declaration, and their types.
 DECLARED: Final = {
     "handler": "text",
     "description": "text",
-    "queue": "text",
-    "priority": "smallint",
-    "max_attempts": "integer",
-    "backoff": "text",
-    "timeout": "float8",  # seconds
-    "delivery": "text",
-    "concurrency": "integer",
-    "atomic": "boolean",
-    "expires_in": "float8",  # seconds
-    "max_crashes": "integer",
-    "sensitive": "jsonb",
     "unique_by": "text",
     "unique_rule": "jsonb",
-    "on_complete": "text",
+    **{name: column.sql_type for name, column in COLUMNS.items()},
 }
-_VALUES: Final = ", ".join(
-    f"{column} * interval '1 second'" if kind == "float8" else column
-    for column, kind in DECLARED.items()
-)
 _COLUMNS: Final = ", ".join(DECLARED)
-_TYPED: Final = ", ".join(f"{column} {kind}" for column, kind in DECLARED.items())
+# JSON has durations as seconds.
+_TYPED: Final = ", ".join(
+    f"{column} {'float8' if sql_type == 'interval' else sql_type}"
+    for column, sql_type in DECLARED.items()
+)
+_VALUES: Final = ", ".join(
+    f"{column} * interval '1 second'" if sql_type == "interval" else column
+    for column, sql_type in DECLARED.items()
+)
 _SET: Final = ", ".join(f"{column} = excluded.{column}" for column in DECLARED)
 _HELD: Final = ", ".join(f"held.{column}" for column in DECLARED)
 _EXCLUDED: Final = ", ".join(f"excluded.{column}" for column in DECLARED)
@@ -59,7 +52,7 @@ SELECT name, {_VALUES}
        ({_EXCLUDED})
 """
 
-OVERRIDES: Final = """
+IN_FORCE: Final = """
 SELECT name, priority_override, max_attempts_override, timeout_override,
        CASE concurrency_override WHEN -1 THEN NULL
             ELSE coalesce(concurrency_override, concurrency) END
@@ -70,36 +63,28 @@ UNIQUE_RULE: Final = (
     "SELECT unique_rule::text FROM jobqueue_jobtype WHERE name = %(name)s"
 )
 
-# What can be overridden, and the type of its column.
-OVERRIDABLE: Final = {
-    "priority": "smallint",
-    "max_attempts": "integer",
-    "timeout": "interval",
-    "concurrency": "integer",
-    "keep_succeeded": "interval",
-    "keep_unsuccessful": "interval",
-}
-_OVERRIDES: Final = ", ".join(f"{{0}}.{name}_override" for name in OVERRIDABLE)
-_SAID: Final = ",\n         ".join(
-    f"""{name}_override = CASE WHEN '{name}' = ANY (%(said)s::text[])
-              THEN %({name})s::{kind} ELSE held.{name}_override END"""
-    for name, kind in OVERRIDABLE.items()
+_OVERRIDE_COLUMNS: Final = ", ".join(f"{{0}}.{name}_override" for name in OVERRIDES)
+_NEW_OVERRIDES: Final = ",\n         ".join(
+    f"""{name}_override = CASE WHEN '{name}' = ANY (%(given)s::text[])
+              THEN %({name})s::{"interval" if one.is_duration else "integer"}
+              ELSE held.{name}_override END"""
+    for name, one in OVERRIDES.items()
 )
 
-# The row is locked before it is read, so what it was before is what this change ended,
-# and whatever others said of other columns stands.
+# The row is locked before it is read, so the values before are those that this change
+# replaced, and a concurrent change of other columns stands.
 OVERRIDE: Final = f"""
 WITH held AS MATERIALIZED (
-  SELECT type.name, {_OVERRIDES.format("type")}
+  SELECT type.name, {_OVERRIDE_COLUMNS.format("type")}
     FROM jobqueue_jobtype AS type
    WHERE type.name = %(name)s
      FOR NO KEY UPDATE
 ), changed AS (
   UPDATE jobqueue_jobtype AS type
-     SET {_SAID}
+     SET {_NEW_OVERRIDES}
     FROM held
    WHERE type.name = held.name
-  RETURNING {_OVERRIDES.format("held")}, {_OVERRIDES.format("type")})
+  RETURNING {_OVERRIDE_COLUMNS.format("held")}, {_OVERRIDE_COLUMNS.format("type")})
 SELECT changed.*, pg_notify('jobqueue', 't:') FROM changed
 """
 
@@ -149,7 +134,7 @@ SELECT name, pg_notify('jobqueue', 't:') FROM changed
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an override was before, and what it is now; None is none."""
+    """The value of an override before a change and after; None is no override."""
 
     before: Any
     after: Any
@@ -159,20 +144,20 @@ CLOCK_TIME: Final = "SELECT clock_timestamp()"
 
 
 def declare(db: Database, declarations: Iterable[Declaration]) -> None:
-    """Write what the code says of these job types."""
+    """Write these declarations to the rows of their job types."""
     rows = [_row(declaration) for declaration in declarations]
     if rows:
         db.run(DECLARE, {"declared": json.dumps(rows)})
 
 
 def overrides(db: Database) -> dict[str, Overrides]:
-    """What operators say of each job type, and its concurrency in force."""
-    return {name: Overrides(*rest) for name, *rest in db.fetch(OVERRIDES)}
+    """The overrides of each job type, and its concurrency in force."""
+    return {name: Overrides(*rest) for name, *rest in db.fetch(IN_FORCE)}
 
 
 def unique_rule(db: Database, name: str) -> UniqueRule | None:
-    """By what the jobs of this type are unique, as its row says; None if by nothing, or
-    if there is no such row."""
+    """The rule by which jobs of this type are unique, from its row; None if they are
+    not unique, or if there is no such row."""
     rows = db.fetch(UNIQUE_RULE, {"name": name})
     if not rows or rows[0][0] is None:
         return None
@@ -180,21 +165,21 @@ def unique_rule(db: Database, name: str) -> UniqueRule | None:
 
 
 def override(
-    db: Database, name: str, said: Mapping[str, Any]
+    db: Database, name: str, given: Mapping[str, Any]
 ) -> dict[str, Change] | None:
     """Write these overrides of one job type, and leave the others as they are.
 
-    Returns those that were something else before; None if there is no such job type.
+    Returns those that had another value before; None if there is no such job type.
     """
-    values = {**dict.fromkeys(OVERRIDABLE), **said}
-    rows = db.fetch(OVERRIDE, {"name": name, "said": list(said), **values})
+    values = {**dict.fromkeys(OVERRIDES), **given}
+    rows = db.fetch(OVERRIDE, {"name": name, "given": list(given), **values})
     if not rows:
         return None
-    count = len(OVERRIDABLE)
+    count = len(OVERRIDES)
     before, after = rows[0][:count], rows[0][count : 2 * count]
     return {
         name: Change(was, now)
-        for name, was, now in zip(OVERRIDABLE, before, after, strict=True)
+        for name, was, now in zip(OVERRIDES, before, after, strict=True)
         if was != now
     }
 
@@ -208,7 +193,7 @@ def pause(
     reason: str = "",
     resume_at: datetime | None = None,
 ) -> list[str]:
-    """Stop the claiming of these job types, or queues; return those that exist."""
+    """Pause the claiming of these job types, or queues; return those that exist."""
     rows = db.fetch(
         PAUSE_QUEUE if queues else PAUSE,
         {"names": list(names), "by": by, "reason": reason, "resume_at": resume_at},
@@ -217,36 +202,33 @@ def pause(
 
 
 def resume(db: Database, names: Sequence[str], *, queues: bool = False) -> list[str]:
-    """Let these job types, or queues, be claimed again; return those that exist."""
+    """Resume the claiming of these job types, or queues; return those that exist."""
     rows = db.fetch(RESUME_QUEUE if queues else RESUME, {"names": list(names)})
     return [row[0] for row in rows]
 
 
 def _row(declaration: Declaration) -> dict[str, Any]:
     policy, rule = declaration.policy, unique_keys.rule_of(declaration)
-    timeout, expires_in = policy.time_allowed, policy.expires_in
+    options = {
+        name: column.value(policy) if column.value else getattr(policy, name)
+        for name, column in COLUMNS.items()
+    }
     return {
         "name": declaration.name,
         "handler": declaration.path[:300],
         "description": declaration.description,
-        "queue": policy.queue,
-        "priority": policy.priority,
-        "max_attempts": policy.attempts_allowed,
-        "backoff": describe(policy.backoff)[:200],
-        "timeout": timeout and timeout.total_seconds(),
-        "delivery": policy.delivery.value,
-        "concurrency": policy.concurrency,
-        "atomic": policy.atomic,
-        "expires_in": expires_in and expires_in.total_seconds(),
-        "max_crashes": policy.crashes_allowed,
-        "sensitive": sorted(policy.sensitive),
         "unique_by": unique_keys.described(policy.unique)[:300],
         "unique_rule": None if rule is None else json.loads(rule.json),
-        "on_complete": policy.on_complete or "",
+        **{name: _as_json(value) for name, value in options.items()},
     }
 
 
+def _as_json(value: Any) -> Any:
+    return value.total_seconds() if isinstance(value, timedelta) else value
+
+
 def clock_time(db: Database) -> datetime:
-    """The time by the database's clock, or by the one that a test put before it."""
+    """The time by the database's clock, or by the clock that a test has put in its
+    place."""
     moment: datetime = db.fetch(CLOCK_TIME)[0][0]
     return moment

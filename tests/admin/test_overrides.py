@@ -47,7 +47,7 @@ def test_overrides_are_saved_and_shown_beside_the_code(
     assert row.keep_succeeded_override == timedelta(days=2)
     for text in (
         "Priority -7 override anna,",
-        "Max attempts without end override anna,",
+        "Max attempts unlimited override anna,",
         "Timeout 1 m 30 s override anna,",
         "Concurrency 0 (paused) override anna,",
         "Keep succeeded jobs for 2 d override anna,",
@@ -57,7 +57,7 @@ def test_overrides_are_saved_and_shown_beside_the_code(
     (entry,) = LogEntry.objects.all()
     assert (entry.object_id, entry.user.get_username()) == (FAIL, "anna")
     assert entry.get_change_message() == (
-        "Changed Priority: – → -7, Max attempts: – → without end, "
+        "Changed Priority: – → -7, Max attempts: – → unlimited, "
         "Timeout: – → 1 m 30 s, Concurrency: – → 0 (paused) and "
         "Keep succeeded jobs for: – → 2 d."
     )
@@ -106,7 +106,7 @@ def test_a_form_leaves_what_others_overrode_since_it_was_opened(
 def test_an_override_that_says_what_the_code_says_is_pointed_out(
     anna: Client, scene: Scene
 ) -> None:
-    drift = "The override says what the code says."
+    drift = "The override has the value of the code."
     JobType.objects.filter(pk=FAIL).update(max_attempts_override=4)
     assert drift not in get(anna, page_of("jobtype", FAIL)).text
     JobType.objects.filter(pk=FAIL).update(max_attempts_override=3)
@@ -160,13 +160,13 @@ def test_only_overrides_that_there_are_can_be_cleared(
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
-        ("priority_override", "101", "From -100 to 100; greater is sooner."),
-        ("priority_override", "-101", "From -100 to 100; greater is sooner."),
+        ("priority_override", "101", "From -100 to 100."),
+        ("priority_override", "-101", "From -100 to 100."),
         ("priority_override", "x", "Enter a whole number."),
-        ("max_attempts_override", "0", "From 1 to 2147483647, or -1 for without end."),
-        ("max_attempts_override", "-2", "From 1 to 2147483647, or -1 for without end."),
+        ("max_attempts_override", "0", "From 1 to 2147483647, or -1 for unlimited."),
+        ("max_attempts_override", "-2", "From 1 to 2147483647, or -1 for unlimited."),
         ("max_attempts_override", "9" * 12, "From 1 to 2147483647, or -1"),
-        ("concurrency_override", "-2", "From 0 to 2147483647, or -1 for no limit."),
+        ("concurrency_override", "-2", "From 0 to 2147483647, or -1 for unlimited."),
         ("concurrency_override", "1.5", "Enter a whole number."),
         ("timeout_override", "-5", "From zero to 36500 days."),
         ("timeout_override", "soon", "Enter a valid duration."),

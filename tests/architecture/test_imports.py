@@ -33,7 +33,7 @@ DANGEROUS = {
 
 # Where a name is imported, and why that is no job's choice.
 BY_NAME = {
-    ("import_string", "backends/in_use.py"): "the settings name the backend",
+    ("import_string", "apps.py"): "the settings name the backend",
     (
         "import_string",
         "execution/middleware_chain.py",
@@ -115,7 +115,9 @@ def test_a_handler_can_be_declared_before_the_app_registry_is_ready() -> None:
 PRODUCER = """
 import sys
 from django.conf import settings
-settings.configure(INSTALLED_APPS=[], USE_TZ=True, DATABASES={"default": {DATABASE}})
+settings.configure(
+    INSTALLED_APPS={APPS}, USE_TZ=True, DATABASES={"default": {DATABASE}}
+)
 import django
 django.setup()
 import django_jobqueue
@@ -128,30 +130,39 @@ django_jobqueue.enqueue("mail.send", {"order_id": 8})
 send.enqueue_many([{"order_id": 9}])
 dir(django_jobqueue)
 print(job.data)
-print([name for name in sys.modules if name.startswith({WORKER})])
+names = [name.split(".") for name in sys.modules]
+ours = [inner for outer, *inner in names if outer == "django_jobqueue" and inner]
+print(sorted({room for room, *_ in ours} - {ROOMS}))
+print(sorted({inner[1] for inner in ours if inner[0] == "store" and len(inner) > 2}))
 """
-OF_WORKERS_AND_OPERATORS = tuple(
-    f"django_jobqueue.{name}"
-    for name in (
-        "embedded",
-        "execution",
-        "host",
-        "operations",
-        "processes",
-        "search",
-        "store.bulk",
-        "store.control",
-        "waiting",
-        "workers",
-    )
-)
+APP = ["django.contrib.contenttypes", "django_jobqueue"]
+OF_A_PRODUCER = {
+    "conf",
+    "domain",
+    "enqueueing",
+    "exceptions",
+    "retries",
+    "signals",
+    "store",
+    "text",
+}
+OF_THE_APP = {"apps", "jobs", "logs", "models"}
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_a_process_that_only_enqueues_loads_nothing_of_a_worker() -> None:
-    code = PRODUCER.replace("{WORKER}", repr(OF_WORKERS_AND_OPERATORS))
+@pytest.mark.parametrize(
+    ("apps", "rooms"), [([], OF_A_PRODUCER), (APP, OF_A_PRODUCER | OF_THE_APP)]
+)
+def test_a_process_that_only_enqueues_loads_nothing_else(
+    apps: list[str], rooms: set[str]
+) -> None:
+    code = PRODUCER.replace("{APPS}", repr(apps)).replace("{ROOMS}", repr(rooms))
     done = python(code.replace("{DATABASE}", repr(connection.settings_dict)))
-    assert (done.stdout, done.stderr) == ("{'order_id': 7}\n[]\n", "")
+    only_the_queue = "['queue']"
+    assert (done.stdout, done.stderr) == (
+        f"{{'order_id': 7}}\n[]\n{only_the_queue}\n",
+        "",
+    )
 
 
 EVERY_NAME = """
@@ -188,28 +199,59 @@ SET_UP = """
 import django
 from django.conf import settings
 settings.configure(
-    INSTALLED_APPS=["django.contrib.contenttypes", "django_jobqueue"], USE_TZ=True
+    INSTALLED_APPS=["django.contrib.contenttypes", "django_jobqueue"],
+    JOBQUEUE={"MODE": "immediate", "MODULES": ["jobs", "nowhere"]},
+    USE_TZ=True,
 )
 django.setup()
-from django.core.checks.registry import registry
-from django_jobqueue.domain.registry import registry as handlers
-print(sorted({check.__module__ for check in registry.registered_checks} & {NAME}))
-print([declaration.name for declaration in handlers])
+from django.core.checks import run_checks
+from django_jobqueue import job
+from django_jobqueue.domain.registry import registry
+print([declaration.name for declaration in registry])
+
+@job(name="a", on_complete="b")
+def a(job: str, status: str) -> None: ...
+@job(name="b", on_complete="a")
+def b(job: str, status: str) -> None: ...
+
+def ids(**how):
+    found = [message.id for message in run_checks(**how)]
+    return sorted(id for id in found if id.startswith("jobqueue"))
+
+print(ids())
+print(ids())
+print(ids(include_deployment_checks=True))
+print(ids(tags=["jobqueue"]))
 """
 
 
 def test_a_project_has_the_checks_and_the_jobs_of_the_app_after_its_start() -> None:
-    """Whatever else imports them here."""
-    done = python(
-        SET_UP.replace(
-            "{NAME}", "{'django_jobqueue.checks', 'django_jobqueue.checks.followers'}"
-        )
-    )
+    """Whatever else imports them here; and each check runs once at a time."""
+    done = python(SET_UP)
     assert (done.stdout, done.stderr) == (
-        "['django_jobqueue.checks', 'django_jobqueue.checks.followers']\n"
-        "['jobqueue.bulk']\n",
+        "['jobqueue.bulk']\n"
+        "['jobqueue.E011', 'jobqueue.W010']\n"
+        "['jobqueue.E011', 'jobqueue.W010']\n"
+        "['jobqueue.E011', 'jobqueue.W004', 'jobqueue.W010']\n"
+        "['jobqueue.E011', 'jobqueue.W010']\n",
         "",
     )
+
+
+def test_every_check_registers() -> None:
+    named = {
+        function.name: [ast.unparse(one) for one in function.decorator_list]
+        for module in modules()
+        if module.is_in("checks/")
+        for function in functions(module.tree)
+        if function.name.startswith("check_")
+    }
+    assert len(named) > 10
+    assert [
+        name
+        for name, decorators in named.items()
+        if not any(one.startswith("register(") for one in decorators)
+    ] == []
 
 
 def test_the_worker_runs_without_the_edges() -> None:
@@ -222,11 +264,13 @@ def test_the_worker_runs_without_the_edges() -> None:
     assert (done.stdout, done.stderr) == ("imported\n", "")
 
 
-# Besides apps.py, the package itself: what few processes need is loaded when asked for.
-MAY_IMPORT_LATE = ("apps.py", "__init__.py")
+# A process that only enqueues loads these, and needs little of what they lead to.
+MAY_IMPORT_LATE = ("apps.py", "__init__.py", "jobs.py")
 
 
-def test_only_apps_py_imports_our_own_modules_inside_of_functions() -> None:
+def test_only_what_every_process_loads_imports_our_modules_inside_of_functions() -> (
+    None
+):
     guilty = [
         (module.path, function.name, name)
         for module in modules()

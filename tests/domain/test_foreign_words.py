@@ -242,7 +242,7 @@ VALUES: list[tuple[Callable[[], Any], type[Exception], str]] = [
         lambda: jobs.add.using(expires_at=timedelta(1)),  # type: ignore[typeddict-item]
         InvalidArguments,
         "expires_at must be a datetime, not datetime.timedelta(days=1). "
-        "Write expires_in=…, a span of time.",
+        "For a duration write expires_in=….",
     ),
     (
         lambda: operations.reschedule(ID, run_after=30),  # type: ignore[arg-type]

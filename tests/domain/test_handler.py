@@ -77,7 +77,7 @@ def test_what_is_no_function_is_refused_with_a_sentence(given: Any) -> None:
     with pytest.raises(ImproperlyConfigured) as caught:
         job(given)
     assert str(caught.value) == (
-        f"@job stands on a function, not on {given!r}. Options have names: "
+        f"@job decorates a function, not {given!r}. Give options by name: "
         "@job(queue=…)."
     )
     with pytest.raises(ImproperlyConfigured):

@@ -78,16 +78,16 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "a bound method": (Sender(7).send, "a method cannot be a handler", FUNCTION),
     "a bound classmethod": (Sender.send_all, "a method cannot be", FUNCTION),
     "a lambda": (lambda order_id: None, "a lambda has no name", FUNCTION),
-    "a function of self": (bound, "'self', which no job", "takes_context=True"),
-    "an async one": (abound, "'self', which no job gives", "current_job()"),
-    "a function of cls": (bound_to_class, "'cls', which no job", "current_job()"),
-    "a builtin": (print, "what is built in cannot be a handler", FUNCTION),
-    "a builtin's method": (str.upper, "what is built in cannot be", FUNCTION),
-    "a method of a value": ("a".upper, "what is built in cannot be", FUNCTION),
-    "a builtin's classmethod": (dict.fromkeys, "what is built in", FUNCTION),
-    "its descriptor": (vars(dict)["fromkeys"], "what is built in", FUNCTION),
-    "a slot": (object.__init__, "what is built in cannot be", FUNCTION),
-    "a slot of a value": ((5).__add__, "what is built in cannot be", FUNCTION),
+    "a function of self": (bound, "'self', for which jobs", "takes_context=True"),
+    "an async one": (abound, "'self', for which jobs have no value", "current_job()"),
+    "a function of cls": (bound_to_class, "'cls', for which jobs", "current_job()"),
+    "a builtin": (print, "a built-in cannot be a handler", FUNCTION),
+    "a builtin's method": (str.upper, "a built-in cannot be", FUNCTION),
+    "a method of a value": ("a".upper, "a built-in cannot be", FUNCTION),
+    "a builtin's classmethod": (dict.fromkeys, "a built-in", FUNCTION),
+    "its descriptor": (vars(dict)["fromkeys"], "a built-in", FUNCTION),
+    "a slot": (object.__init__, "a built-in cannot be", FUNCTION),
+    "a slot of a value": ((5).__add__, "a built-in cannot be", FUNCTION),
 }
 
 
@@ -112,7 +112,7 @@ def test_a_handler_is_declared_once() -> None:
         with pytest.raises(ImproperlyConfigured) as caught:
             job(name="words.twice")(handler)
         assert str(caught.value) == (
-            f"@job on {__name__}.send: it is the handler of 'words.once' already. "
+            f"@job on {__name__}.send: it is already the handler of 'words.once'. "
             "Declare it once; using(…) gives its jobs other options."
         )
     finally:

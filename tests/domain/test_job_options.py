@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.db import connection
 
 from django_jobqueue.backends.job_task import (
     OF_CALLS,
@@ -14,13 +17,21 @@ from django_jobqueue.backends.job_task import (
     PolicyOptions,
 )
 from django_jobqueue.backends.job_task import JobOptions as TaskOptions
-from django_jobqueue.domain.job_options import OF_JOB, OF_TYPE, OPTIONS
+from django_jobqueue.domain.job_options import (
+    COLUMNS,
+    OF_JOB,
+    OF_TYPE,
+    OPTIONS,
+    OVERRIDES,
+    TypeOverrides,
+)
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.enqueueing.options import (
     HandlerOptions,
     JobOptions,
     Options,
 )
+from django_jobqueue.models import JobType
 
 
 def test_a_policy_has_the_options_of_a_job_type() -> None:
@@ -47,9 +58,46 @@ def test_using_takes_and_keeps_the_options_of_one_job() -> None:
     assert {field.name for field in fields(Options)} == {*OF_JOB}
 
 
+def test_an_editor_knows_the_overrides() -> None:
+    assert {*TypeOverrides.__annotations__} == {*OVERRIDES}
+
+
 @pytest.mark.parametrize("name", OPTIONS)
-def test_an_option_is_of_a_job_type_or_of_one_job(name: str) -> None:
-    assert OPTIONS[name].of_type or OPTIONS[name].of_job
+def test_somebody_can_state_each_option(name: str) -> None:
+    option = OPTIONS[name]
+    assert option.of_type or option.of_job or option.override
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_model_has_the_column_of_an_option(name: str) -> None:
+    field = JobType._meta.get_field(name)
+    assert field.db_type(connection) == COLUMNS[name].sql_type or (
+        COLUMNS[name].sql_type == "text"
+        and field.db_type(connection).startswith("varchar")
+    )
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_the_model_has_a_column_for_an_override(name: str) -> None:
+    field = JobType._meta.get_field(f"{name}_override")
+    assert field.null
+    assert (field.db_type(connection) == "interval") is OVERRIDES[name].is_duration
+
+
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_an_override_takes_its_limits_and_refuses_what_is_beyond(name: str) -> None:
+    override = OVERRIDES[name]
+    one: Any = timedelta(microseconds=1) if override.is_duration else 1
+    least: Any = override.least
+    most: Any = override.most
+    right = [None, least, most]
+    wrong = [most + one, True, "x", 1.5]
+    if override.unlimited is None or override.unlimited == least:
+        wrong.append(least - one)
+    else:
+        right.append(override.unlimited)
+    assert [value for value in right if override.problem(value)] == []
+    assert [value for value in wrong if not override.problem(value)] == []
 
 
 @pytest.mark.parametrize("name", OF_JOB)

@@ -137,7 +137,7 @@ def test_a_function_that_no_worker_could_find_is_refused(
         default_name(function)
     assert str(caught.value) == (
         f"@job on {__name__}.{function.__qualname__}: a handler must be a function of "
-        "a module, so that a worker finds it."
+        "a module, so that workers can import it."
     )
 
 

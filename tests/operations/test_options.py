@@ -152,7 +152,7 @@ def test_a_time_to_live_counts_from_when_the_job_is_due() -> None:
         "expires_in must be more than zero, not 0."
     )
     assert refused(lambda: jobs.add.using(expires_in=1, expires_at=moment)) == (
-        "expires_at and expires_in are two moments after which the job is not started; "
+        "expires_at and expires_in both say after which moment the job is not started; "
         "give one of them."
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from django_jobqueue import InvalidArguments, UnknownJobType, operations
+from django_jobqueue.domain.job_options import OVERRIDES
 from django_jobqueue.models import JobType
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import OwnConnection
@@ -39,7 +40,7 @@ Told = list[dict[str, Any]]
 def held(name: str = ADD) -> dict[str, Any]:
     """The overrides of a job type, as its row has them."""
     row = JobType.objects.filter(name=name).values().get()
-    return {option: row[f"{option}_override"] for option in job_types.OVERRIDABLE}
+    return {option: row[f"{option}_override"] for option in OVERRIDES}
 
 
 def test_an_override_is_written_and_told(transactional_db: None, told: Told) -> None:
@@ -47,7 +48,7 @@ def test_an_override_is_written_and_told(transactional_db: None, told: Told) -> 
 
     assert changed == {"priority": Change(None, 7), "timeout": Change(None, HOUR)}
     assert held() == {
-        **dict.fromkeys(job_types.OVERRIDABLE),
+        **dict.fromkeys(OVERRIDES),
         "priority": 7,
         "timeout": HOUR,
     }
@@ -117,12 +118,12 @@ def test_a_change_tells_what_it_ended_not_what_it_had_seen(own: OwnConnection) -
     [
         ("priority", 101, "from -100 to 100"),
         ("priority", "high", "from -100 to 100"),
-        ("max_attempts", 0, "from 1 to 2,147,483,647, or -1 for without end"),
-        ("max_attempts", -2, "from 1 to 2,147,483,647, or -1 for without end"),
-        ("max_attempts", True, "from 1 to 2,147,483,647, or -1 for without end"),
-        ("max_attempts", 2**31, "from 1 to 2,147,483,647, or -1 for without end"),
-        ("concurrency", -2, "from 0 to 2,147,483,647, or -1 for no limit"),
-        ("concurrency", 1.5, "from 0 to 2,147,483,647, or -1 for no limit"),
+        ("max_attempts", 0, "from 1 to 2,147,483,647, or -1 for unlimited"),
+        ("max_attempts", -2, "from 1 to 2,147,483,647, or -1 for unlimited"),
+        ("max_attempts", True, "from 1 to 2,147,483,647, or -1 for unlimited"),
+        ("max_attempts", 2**31, "from 1 to 2,147,483,647, or -1 for unlimited"),
+        ("concurrency", -2, "from 0 to 2,147,483,647, or -1 for unlimited"),
+        ("concurrency", 1.5, "from 0 to 2,147,483,647, or -1 for unlimited"),
         ("timeout", -HOUR, "must be a timedelta from 0 to 36,500 days"),
         ("timeout", 60, "must be a timedelta from 0 to 36,500 days"),
         ("keep_succeeded", timedelta(days=36_501), "must be a timedelta from 0"),
@@ -134,7 +135,7 @@ def test_an_override_that_cannot_be_is_refused(
 ) -> None:
     with pytest.raises(InvalidArguments, match=f"{option} .*{problem}"):
         operations.override(ADD, **{option: value})
-    assert (held(), told) == (dict.fromkeys(job_types.OVERRIDABLE), [])
+    assert (held(), told) == (dict.fromkeys(OVERRIDES), [])
 
 
 def test_a_job_type_that_is_not_known(transactional_db: None, told: Told) -> None:

@@ -39,8 +39,8 @@ def test_a_second_one_is_refused_with_the_first() -> None:
 
     assert error.job == first
     assert str(error) == (
-        f"Job {first.id} of type 'tests.sample.add_alone' is queued already and has "
-        "the same data; there is one at a time, until it is finished. Nothing was "
+        f"Job {first.id} of type 'tests.sample.add_alone' is already queued and has "
+        "the same data; there can be one at a time, until it is finished. Nothing was "
         "enqueued. With on_duplicate='return' that job is "
         "returned instead."
     )
@@ -96,7 +96,7 @@ def test_nobody_is_told_of_a_job_that_was_there() -> None:
 def test_it_may_be_enqueued_again_when_it_is_over(worker: HandDriven) -> None:
     jobs.add_alone.enqueue(1)
     worker.claim()
-    assert "is running already" in str(refused(lambda: jobs.add_alone.enqueue(1)))
+    assert "is already running" in str(refused(lambda: jobs.add_alone.enqueue(1)))
     worker.run()
     worker.finish()
     jobs.add_alone.enqueue(1)
@@ -187,7 +187,9 @@ def test_of_many_all_are_refused_for_one_that_is_there() -> None:
     )
 
     assert error.job == first
-    assert "until it is finished. 1 of 3 calls are so. Nothing was" in str(error)
+    assert "until it is finished. 1 of 3 calls have such a job. Nothing was" in str(
+        error
+    )
     assert len(queued()) == 1
 
 
@@ -198,7 +200,7 @@ def test_of_many_all_are_refused_for_two_that_are_the_same() -> None:
 
     assert error.job is None
     assert str(error) == (
-        "1 of these 2 calls have the same data as another one of them; nothing was "
+        "1 of these 2 calls have the same data as another call; nothing was "
         "enqueued. Leave them out, or enqueue with on_duplicate='return'."
     )
     assert queued() == []

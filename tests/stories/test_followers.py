@@ -228,7 +228,7 @@ def wrong(status: str) -> None: ...
         (
             "stories.itself",
             "must be another job type than 'stories.itself', which would follow on "
-            "itself without end.",
+            "itself forever.",
         ),
         (
             jobs.add,

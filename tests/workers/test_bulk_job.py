@@ -12,13 +12,12 @@ from django.db import OperationalError
 from django.utils import timezone
 from psycopg import errors
 
-from django_jobqueue import jobs as own_jobs
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.exceptions import Cancel, Fail
-from django_jobqueue.jobs import SLICE, Slice
 from django_jobqueue.models import ArchivedJob, BulkOperation, Failure, QueuedJob
-from django_jobqueue.operations import bulk, bulk_counting, bulk_steps
+from django_jobqueue.operations import bulk, bulk_counting, bulk_slice, bulk_steps
+from django_jobqueue.operations.bulk_slice import SLICE, Slice
 from django_jobqueue.search.selection import Selection, Table, Term
 from tests.conftest import HandDriven
 from tests.store.rows import ADD, ago, make_many
@@ -246,7 +245,7 @@ def test_an_error_leaves_it_failed_with_its_message(
         raise ValueError("no luck, password=hunter2")
 
     with monkeypatch.context() as patch:
-        patch.setattr(own_jobs.bulk_steps, "step", broken)
+        patch.setattr(bulk_slice.bulk_steps, "step", broken)
         with pytest.raises(Fail, match="ValueError: no luck"):
             work(id, Clock())
     row = BulkOperation.objects.get()
@@ -266,7 +265,7 @@ def test_what_passes_is_tried_again(
     def deadlock(*args: Any, **kwargs: Any) -> None:
         raise OperationalError("deadlock") from errors.DeadlockDetected()
 
-    monkeypatch.setattr(own_jobs.bulk_steps, "step", deadlock)
+    monkeypatch.setattr(bulk_slice.bulk_steps, "step", deadlock)
     with pytest.raises(OperationalError if state == "queued" else Fail):
         work(id, Clock(), attempt=attempt)
     assert BulkOperation.objects.get().state == state

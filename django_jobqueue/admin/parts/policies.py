@@ -1,33 +1,29 @@
-"""A job type's policy line by line: what is in force, and where it comes from."""
+"""A job type's policy line by line: the value in force, and where it comes from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from django.db.models import TextChoices
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts import display
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.policy import UNSET, attempts_in_force, limit_in_force
+from django_jobqueue.domain.job_options import OF_TYPE, OVERRIDES
+from django_jobqueue.domain.policy import (
+    NO_LIMIT,
+    UNSET,
+    attempts_in_force,
+    limit_in_force,
+)
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import ArchivedStatus, Delivery
 from django_jobqueue.models import JobType
-from django_jobqueue.store.job_types import OVERRIDABLE
 from django_jobqueue.text import numbers
-
-OPTIONS: Final = tuple(OVERRIDABLE)
-LABELS: Final = {
-    "priority": _("Priority"),
-    "max_attempts": _("Max attempts"),
-    "timeout": _("Timeout"),
-    "concurrency": _("Concurrency"),
-    "keep_succeeded": _("Keep succeeded jobs for"),
-    "keep_unsuccessful": _("Keep other jobs for"),
-}
 
 
 class Source(TextChoices):
@@ -43,7 +39,7 @@ class PolicyRow:
     """One line."""
 
     option: str
-    code: str  # what holds without the override
+    code: str  # the value without the override
     override: str
     effective: str
     source: Source
@@ -51,7 +47,7 @@ class PolicyRow:
 
     @property
     def label(self) -> Any:
-        """What it is about."""
+        """The label of the option."""
         return label_of(self.option)
 
     @property
@@ -61,18 +57,18 @@ class PolicyRow:
 
     @property
     def is_overridden(self) -> bool:
-        """Whether an operator said something."""
+        """Whether the override is in force."""
         return self.source is Source.OVERRIDE
 
 
 def rows_of(job_type: JobType) -> list[PolicyRow]:
-    """Every line that operators can override."""
-    return [_row(job_type, option) for option in OPTIONS]
+    """The lines of all options that operators can override."""
+    return [_row(job_type, option) for option in OVERRIDES]
 
 
 def overridden(job_type: JobType) -> list[str]:
-    """What operators said something about."""
-    return [o for o in OPTIONS if getattr(job_type, field_of(o)) is not None]
+    """The options of this job type that are overridden."""
+    return [o for o in OVERRIDES if getattr(job_type, field_of(o)) is not None]
 
 
 def field_of(option: str) -> str:
@@ -81,71 +77,59 @@ def field_of(option: str) -> str:
 
 
 def label_of(option: str) -> Any:
-    """What an override is about."""
-    return LABELS[option]
+    """The label of the override's field."""
+    field: Any = JobType._meta.get_field(field_of(option))
+    return capfirst(field.verbose_name)
 
 
 def override_text(option: str, value: Any) -> str:
-    """What an override says."""
+    """The value of an override."""
     if value is None:
         return display.NOTHING
-    match option:
-        case "priority":
-            return str(value)
-        case "max_attempts":
-            return attempts_text(limit_in_force(None, value))
-        case "concurrency":
-            return limit_text(limit_in_force(None, value))
-        case "timeout":
-            return _span(value or None)
-    return numbers.length(value)
+    if value in OVERRIDES[option].words:
+        return str(OVERRIDES[option].words[value])
+    is_duration = OVERRIDES[option].is_duration
+    return numbers.length(value) if is_duration else numbers.number(value)
 
 
 def code_text(job_type: JobType, option: str) -> str:
-    """What holds without an override."""
-    match option:
-        case "priority":
-            return str(job_type.priority)
-        case "max_attempts":
-            return attempts_text(job_type.max_attempts)
-        case "concurrency":
-            return limit_text(job_type.concurrency)
-        case "timeout":
-            return _span(job_type.timeout)
-        case "keep_succeeded":
-            return _retention(ArchivedStatus.SUCCEEDED)
+    """The value that holds without an override."""
+    if option in OF_TYPE:
+        value = getattr(job_type, option)
+        lifted = OVERRIDES[option].unlimited if value is None else value
+        return override_text(option, lifted)
+    if option == "keep_succeeded":
+        return _retention(ArchivedStatus.SUCCEEDED)
     others = [s for s in ArchivedStatus if s != ArchivedStatus.SUCCEEDED]
     return ", ".join(map(_retention, others))
 
 
 def effective_max_attempts(job_type: JobType, own: int | None = None) -> int | None:
-    """How many attempts a job of this type has; None is without end."""
+    """How many attempts a job of this type has; None is unlimited."""
     return attempts_in_force(
         job_type.delivery, own, job_type.max_attempts, job_type.max_attempts_override
     )
 
 
 def effective_timeout(job_type: JobType) -> timedelta | None:
-    """How long an attempt may run; None is without end."""
+    """How long an attempt may run; None is unlimited."""
     override = job_type.timeout_override
     return (job_type.timeout if override is None else override) or None
 
 
 def effective_concurrency(job_type: JobType) -> int | None:
-    """How many may run at once; None is no limit."""
+    """How many may run at once; None is unlimited."""
     return limit_in_force(job_type.concurrency, job_type.concurrency_override)
 
 
 def limit_text(limit: int | None) -> str:
     """A limit on how many."""
-    if limit is None:
-        return gettext("no limit")
-    return gettext("0 (paused)") if limit == 0 else numbers.number(limit)
+    return override_text("concurrency", NO_LIMIT if limit is None else limit)
 
 
 def attempts_text(limit: int | None) -> str:
     """A number of attempts."""
-    return gettext("without end") if limit is None else numbers.number(limit)
+    return override_text("max_attempts", NO_LIMIT if limit is None else limit)
 
 
 def _row(job_type: JobType, option: str) -> PolicyRow:
@@ -159,26 +143,24 @@ def _row(job_type: JobType, option: str) -> PolicyRow:
             "An at-most-once type has one attempt, whatever is written here."
         )
         return PolicyRow(option, code, override, code, Source.CODE, note)
-    note = gettext("The override says what the code says.") if override == code else ""
+    note = (
+        gettext("The override has the value of the code.") if override == code else ""
+    )
     return PolicyRow(option, code, override, override, Source.OVERRIDE, note)
 
 
 def _source(job_type: JobType, option: str) -> Source:
-    """Retention is a setting; what a declaration leaves open is one, too."""
-    if option.startswith("keep_"):
+    """Retention is a setting; so is an option that the declaration leaves unset."""
+    if option not in OF_TYPE:
         return Source.SETTING
     declaration = registry.get(job_type.name)
-    said = declaration and getattr(declaration.policy, option)
-    return Source.SETTING if said is UNSET else Source.CODE
+    declared = declaration and getattr(declaration.policy, option)
+    return Source.SETTING if declared is UNSET else Source.CODE
 
 
 def _retention(status: ArchivedStatus) -> str:
     seconds = conf.retention[status.value]
-    kept = gettext("for ever")
+    length = gettext("forever")
     if seconds is not None:
-        kept = numbers.length(timedelta(seconds=seconds))
-    return f"{status.label} {kept}"
-
-
-def _span(value: timedelta | None) -> str:
-    return gettext("none") if value is None else numbers.length(value)
+        length = numbers.length(timedelta(seconds=seconds))
+    return f"{status.label} {length}"

@@ -1,10 +1,10 @@
-"""What operators say instead of the code: the form, how it is taken back, and who said
-it when."""
+"""Overrides of job types: the form, how they are cleared, and who changed each when."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django import forms
@@ -25,16 +25,13 @@ from django_jobqueue.admin.actions.action import (
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.entries import entries
 from django_jobqueue.admin.parts.policies import (
-    OPTIONS,
     field_of,
     label_of,
     overridden,
     override_text,
 )
-from django_jobqueue.conf import GREATEST
-from django_jobqueue.domain.policy import LONGEST
+from django_jobqueue.domain.job_options import OVERRIDES, Override
 from django_jobqueue.models import JobType
-from django_jobqueue.operations.overrides import override_problem
 from django_jobqueue.store.job_types import Change
 from django_jobqueue.text import numbers
 
@@ -47,59 +44,58 @@ ENTRIES: Final = 50  # of the history, looked through for who overrode what
 HOW_LONG: Final = _(
     "Seconds, or hours:minutes:seconds, or days and hours:minutes:seconds."
 )
-SPAN: Final = format_lazy(_("From zero to {days} days."), days=LONGEST.days)
-REFUSED: Final = {
-    "priority": _("From -100 to 100; greater is sooner."),
-    "max_attempts": format_lazy(
-        _("From 1 to {most}, or -1 for without end."), most=GREATEST
-    ),
-    "timeout": SPAN,
-    "concurrency": format_lazy(
-        _("From 0 to {most}, or -1 for no limit."), most=GREATEST
-    ),
-    "keep_succeeded": SPAN,
-    "keep_unsuccessful": SPAN,
-}
 
 
 class OverridesForm(ModelForm):
-    """A field for each; an empty one leaves the choice to the code."""
+    """A field for each override; an empty one lets the code decide."""
 
-    overridden: Mapping[str, Change]  # what saving it changed
+    overridden: Mapping[str, Change]  # the changes that saving it made
 
     class Meta:
         model = JobType
-        fields = tuple(map(field_of, OPTIONS))
+        fields = tuple(map(field_of, OVERRIDES))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.overridden = {}
-        for option, refused in REFUSED.items():
+        for option, override in OVERRIDES.items():
             field = self.fields.get(field_of(option))
-            if field is not None and refused is SPAN:
+            if field is not None and override.is_duration:
                 field.help_text = format_lazy("{} {}", HOW_LONG, field.help_text)
 
     def clean(self) -> dict[str, Any]:
-        """Refuse what the verb would."""
-        said: dict[str, Any] = super().clean() or self.cleaned_data
-        for option, refused in REFUSED.items():
-            if override_problem(option, said.get(field_of(option))):
-                self.add_error(field_of(option), refused)
-        return said
+        """Refuse the values that ``operations.override`` refuses."""
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        for option, override in OVERRIDES.items():
+            if override.problem(values.get(field_of(option))):
+                self.add_error(field_of(option), range_text(override))
+        return values
 
     def override(self, by: str) -> None:
-        """Say what was changed here, and nothing else."""
-        said = {
+        """Write the overrides that were changed here, and no others."""
+        given: Any = {
             option: self.cleaned_data[field_of(option)]
-            for option in OPTIONS
+            for option in OVERRIDES
             if field_of(option) in self.changed_data
         }
-        if said:
-            self.overridden = operations.override(self.instance.pk, **said, by=by)
+        if given:
+            self.overridden = operations.override(self.instance.pk, by=by, **given)
+
+
+def range_text(override: Override) -> Any:
+    """The values that an override may have, as a sentence."""
+    if isinstance(override.most, timedelta):
+        return format_lazy(_("From zero to {days} days."), days=override.most.days)
+    text = _("From {least} to {most}.")
+    if override.unlimited is not None:
+        text = _("From {least} to {most}, or {unlimited} for unlimited.")
+    return format_lazy(
+        text, least=override.least, most=override.most, unlimited=override.unlimited
+    )
 
 
 class ClearForm(ActionForm):
-    """Which overrides."""
+    """The overrides to clear."""
 
     override = forms.MultipleChoiceField(
         label=_("Overrides"), widget=forms.CheckboxSelectMultiple
@@ -107,10 +103,10 @@ class ClearForm(ActionForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        found = {option for row in self.rows for option in overridden(row)}
-        said = [option for option in OPTIONS if option in found]
-        self.fields["override"].choices = [(o, label_of(o)) for o in said]  # type: ignore[attr-defined]
-        self.initial["override"] = self.request.GET.getlist("override") or said
+        in_force = {option for row in self.rows for option in overridden(row)}
+        offered = [option for option in OVERRIDES if option in in_force]
+        self.fields["override"].choices = [(o, label_of(o)) for o in offered]  # type: ignore[attr-defined]
+        self.initial["override"] = self.request.GET.getlist("override") or offered
 
 
 class ClearOverrides(ConfirmedAction):
@@ -123,11 +119,11 @@ class ClearOverrides(ConfirmedAction):
     form_class: ClassVar[type[ActionForm]] = ClearForm
 
     def applies_to(self, row: Any) -> bool:
-        """Only what has overrides."""
+        """Only to job types that have overrides."""
         return bool(overridden(row))
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
-        """Which, and what follows."""
+        """Name the job types."""
         text = ngettext(
             "Clear overrides of %(names)s?",
             "Clear overrides of these %(count)s: %(names)s?",
@@ -137,15 +133,15 @@ class ClearOverrides(ConfirmedAction):
             "count": numbers.number(len(rows)),
             "names": display.names(row.pk for row in rows),
         }
-        return Question(text % named, [gettext("What the code says holds again.")])
+        return Question(text % named, [gettext("The code decides again.")])
 
     def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
-        """Clear them; each job type's history says what they were."""
+        """Clear them; each job type's history keeps their values."""
         by = request.user.get_username()
         cleared = 0
         for row in rows:
-            none = dict.fromkeys(said["override"])
-            changed = operations.override(row.pk, **none, by=by)
+            none: Any = dict.fromkeys(said["override"])
+            changed = operations.override(row.pk, by=by, **none)
             cleared += len(changed)
             if changed:
                 write_down(request, row, changed)
@@ -160,15 +156,15 @@ class ClearOverrides(ConfirmedAction):
 def write_down(
     request: HttpRequest, job_type: JobType, changed: Mapping[str, Change]
 ) -> None:
-    """In the job type's history."""
+    """Write the changes to the job type's history."""
     user: Any = request.user
     LogEntry.objects.log_actions(user.pk, [job_type], CHANGE, entry_of(changed))
 
 
 def entry_of(changed: Mapping[str, Change]) -> str:
-    """What the history says: what each override was, and what it is now.
+    """The message of an entry in the history: each value before and after.
 
-    It is in the form of Django's own entries, which has room for the options' names.
+    It has the form of Django's own messages, with the names of the options added.
     """
     fields = [
         gettext("%(what)s: %(before)s → %(after)s")
@@ -183,12 +179,12 @@ def entry_of(changed: Mapping[str, Change]) -> str:
 
 
 def last_said(job_type: JobType) -> dict[str, LogEntry]:
-    """Who changed each override last, and when, as far as the admin knows."""
-    found: dict[str, LogEntry] = {}
+    """The last change of each override in the admin: who made it, and when."""
+    last: dict[str, LogEntry] = {}
     for entry in entries(JobType, job_type.pk, ENTRIES):
         for option in _options_in(entry.change_message):
-            found.setdefault(option, entry)
-    return found
+            last.setdefault(option, entry)
+    return last
 
 
 def _options_in(text: str) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""``jobqueue override``: say something else than the code about job types."""
+"""``jobqueue override``: override the policy of job types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import transaction
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.policy import NO_LIMIT
+from django_jobqueue.domain.job_options import OVERRIDES
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.facts import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
@@ -20,16 +20,6 @@ from django_jobqueue.store.job_types import Change
 
 CODE: Final = "code"  # the value that lets the code decide again
 UNLIMITED: Final = "unlimited"
-NUMBERS: Final = ("priority", "max_attempts", "concurrency")
-SPANS: Final = ("timeout", "keep_succeeded", "keep_unsuccessful")
-HELP: Final = {
-    "priority": "From -100 to 100, greater is sooner; for jobs enqueued from now on.",
-    "max_attempts": "Attempts of a job, the first one included; or unlimited.",
-    "timeout": f"Of an attempt: {DURATIONS}; or unlimited.",
-    "concurrency": "How many run at once in the whole cluster; 0 pauses; or unlimited.",
-    "keep_succeeded": "How long succeeded jobs are kept in the archive.",
-    "keep_unsuccessful": "How long other jobs are kept in the archive.",
-}
 
 
 class Override(Subcommand):
@@ -39,29 +29,29 @@ class Override(Subcommand):
     summary = "Override policies of job types, or clear overrides."
     rest = "names"
     description = """\
-Say something else than the code about job types, in the whole cluster and
-without a restart, until it is cleared. Any value may be "code", which lets the
-code decide again; --clear does that for all.
+Override the policy that the code declares for job types, in the whole cluster
+and without a restart, until you clear the override. Any value may be "code",
+which lets the code decide again; --clear does that for all options.
 
   jobqueue override shop.send_receipt --concurrency 2 --timeout 5m
   jobqueue override shop.send_receipt --timeout code
   jobqueue override shop.send_receipt shop.send_invoice --clear
 
-All job types are changed or none. "jobqueue types show TYPE" shows what holds,
-and where it comes from."""
+All job types are changed, or none. "jobqueue types show TYPE" shows the values
+in force and where they come from."""
     epilog = """\
---format json prints one object: of each job type what was changed, each with
-its value before and after; null is what the code says, -1 unlimited, and
-durations are in seconds, 0 for unlimited."""
+--format json prints one object: for each job type the options that changed,
+each with its value before and after. null means that the code decides, -1 means
+unlimited, and durations are in seconds: a timeout of 0 means unlimited."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the job types, and a flag for each override."""
+        """Add the job types, and a flag for each option that can be overridden."""
         parser.add_argument(
             "names", metavar="TYPE", nargs="+", help="Names of job types."
         )
-        for option, text in HELP.items():
-            metavar = "NUMBER" if option in NUMBERS else "DURATION"
-            parser.add_argument(_flag(option), metavar=metavar, help=text)
+        for option, override in OVERRIDES.items():
+            metavar = "DURATION" if override.is_duration else "NUMBER"
+            parser.add_argument(_flag(option), metavar=metavar, help=_help(option))
         parser.add_argument(
             "--clear", action="store_true", help="Clear all overrides of these types."
         )
@@ -69,51 +59,63 @@ durations are in seconds, 0 for unlimited."""
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Change all of them or none. Raises CommandError, UnknownJobType."""
-        said = {
+        values: Any = {
             option: _value(option, str(options[option]))
-            for option in HELP
+            for option in OVERRIDES
             if options[option] is not None
         }
-        if options["clear"] and said:
-            raise CommandError("--clear clears all; say either it or single overrides.")
-        if not options["clear"] and not said:
-            flags = ", ".join(map(_flag, HELP))
-            raise CommandError(f"Say what to override: {flags}; or --clear.")
-        values = dict.fromkeys(HELP) if options["clear"] else said
+        if options["clear"] and values:
+            raise CommandError("--clear clears all overrides; give no other option.")
+        if options["clear"]:
+            values = dict.fromkeys(OVERRIDES)
+        if not values:
+            flags = ", ".join(map(_flag, OVERRIDES))
+            raise CommandError(f"Name the options to override: {flags}; or --clear.")
         names = dict.fromkeys(options["names"])
         with transaction.atomic(using=conf.database):
             changed = {
-                name: operations.override(name, **values, by=by()) for name in names
+                name: operations.override(name, by=by(), **values) for name in names
             }
         if options["format"] == "json":
             console.print(as_json({n: _as_object(c) for n, c in changed.items()}))
             return
         for name, changes in changed.items():
-            parts = [_told(option, change) for option, change in changes.items()]
+            parts = [_change_text(option, one) for option, one in changes.items()]
             console.say(f"{name}: {', '.join(parts) or 'nothing changed'}.")
 
 
 def override_text(option: str, value: Any) -> str:
-    """What an override says; the code decides without one."""
+    """The value of an override, as it is written on the command line."""
     if value is None:
         return CODE
-    if option in SPANS:
-        is_none = option == "timeout" and not value
-        return UNLIMITED if is_none else span(value.total_seconds())
-    is_none = option != "priority" and value == NO_LIMIT
-    return UNLIMITED if is_none else f"{value:,}"
+    if value == OVERRIDES[option].unlimited:
+        return UNLIMITED
+    is_duration = OVERRIDES[option].is_duration
+    return span(value.total_seconds()) if is_duration else f"{value:,}"
+
+
+def _help(option: str) -> str:
+    """The help of a flag, with what can be written there."""
+    override = OVERRIDES[option]
+    sentences = [override.help]
+    if override.is_duration:
+        sentences.append(f"Write {DURATIONS}.")
+    if override.unlimited is not None:
+        sentences.append(f'"{UNLIMITED}" lifts the limit.')
+    return " ".join(sentences)
 
 
 def _value(option: str, text: str) -> Any:
     """The override that this text states; None lets the code decide. Raises
     CommandError."""
+    override = OVERRIDES[option]
     if text == CODE:
         return None
-    is_limit = option not in ("priority", *SPANS[1:])
+    is_limit = override.unlimited is not None
     if text == UNLIMITED and is_limit:
-        return timedelta(0) if option in SPANS else NO_LIMIT
+        return override.unlimited
     words = f"{CODE} or {UNLIMITED}" if is_limit else CODE
-    if option in SPANS:
+    if override.is_duration:
         return duration(_flag(option), text, f"{DURATIONS}; or {words}")
     try:
         return int(text)
@@ -127,7 +129,7 @@ def _flag(option: str) -> str:
     return "--" + option.replace("_", "-")
 
 
-def _told(option: str, change: Change) -> str:
+def _change_text(option: str, change: Change) -> str:
     before, after = (
         override_text(option, value) for value in (change.before, change.after)
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from textwrap import fill
 from typing import Any, Final
 
 from django.core.management.base import CommandError
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.policy import limit_in_force
+from django_jobqueue.domain.job_options import OF_TYPE, OVERRIDES
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import UnknownJobType
@@ -20,7 +21,6 @@ from django_jobqueue.management.jobqueue.facts import (
     moment_text,
     print_facts,
 )
-from django_jobqueue.management.jobqueue.override import HELP as OVERRIDES
 from django_jobqueue.management.jobqueue.override import UNLIMITED, override_text
 from django_jobqueue.management.jobqueue.table import Column, Row, table
 from django_jobqueue.management.jobqueue.times import span
@@ -59,11 +59,11 @@ where an operator overrides the code. Overrides are made by jobqueue override.""
 description, is_known (the handler is declared here), queue, delivery, atomic,
 backoff, max_crashes, expires_in, unique_by, on_complete, sensitive, paused,
 paused_by, paused_reason, resume_at, policy, waiting, running, declared_at}.
-Of priority, max_attempts, timeout, concurrency, keep_succeeded and
-keep_unsuccessful, policy has {code, override, value}: what the code says, what
-operators say (null is nothing), and what holds. Durations are in seconds; null
-is unlimited, or for the two of the archive what the settings say. No lane is
-counted above 10,000."""
+Policy has {code, override, value} for each option that can be overridden: the
+declared value, the override (null if there is none), and the value in force.
+Durations are in seconds; null is unlimited, or for keep_... the value of the
+settings. No lane is counted above 10,000. The options of policy are:
+""" + fill(", ".join(OVERRIDES), 79)
 
     def do(
         self, verb: str, words: list[str], console: Console, options: dict[str, Any]
@@ -130,14 +130,11 @@ def _policy(row: JobType, option: str) -> dict[str, Any]:
 
 
 def _in_force(row: JobType, option: str, code: Any, said: Any) -> Any:
-    match option:
-        case "max_attempts" if row.delivery == Delivery.AT_MOST_ONCE:
-            return 1
-        case "max_attempts" | "concurrency":
-            return limit_in_force(code, said)
-        case "timeout" if said == timedelta(0):
-            return None
-    return code if said is None else said
+    if option == "max_attempts" and row.delivery == Delivery.AT_MOST_ONCE:
+        return 1
+    if said is None:
+        return code
+    return None if said == OVERRIDES[option].unlimited else said
 
 
 def _list(console: Console, options: dict[str, Any]) -> None:
@@ -210,8 +207,7 @@ def _pause(one: dict[str, Any]) -> str:
 
 
 def _policy_text(option: str, policy: dict[str, Any]) -> str:
-    is_kept = option.startswith("keep")
-    is_span = is_kept or option == "timeout"
+    is_kept, is_span = option not in OF_TYPE, OVERRIDES[option].is_duration
     code = policy["code"]
     if code is None:
         text = "as the settings say" if is_kept else UNLIMITED

@@ -9,12 +9,13 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django_jobqueue.domain.registry import BULK
 from django_jobqueue.domain.states import BulkState, ReplayExpiry, SkipReplayed
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.counts import Counted
 from django_jobqueue.store.connection import Database
 
-JOB_TYPE: Final = "jobqueue.bulk"  # of the jobs that work operations off
+JOB_TYPE: Final = BULK  # of the jobs that work operations off
 
 # Those that have neither ended nor are yet to begin.
 ACTIVE: Final = (BulkState.QUEUED, BulkState.RUNNING)

@@ -1,0 +1,219 @@
+"""Checks and normal forms of option values, from which the table of options is made.
+
+A check returns None if the value is right, else a sentence that follows the option's
+name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from django_jobqueue import retries
+from django_jobqueue.conf import CAPTURES
+from django_jobqueue.domain.ids import as_id
+from django_jobqueue.domain.policy import (
+    LONGEST,
+    WHO_LENGTH,
+    Unset,
+    duration_problem,
+)
+from django_jobqueue.domain.states import Delivery
+from django_jobqueue.retries import Backoff
+from django_jobqueue.text import timezones
+from django_jobqueue.text.suggestions import did_you_mean
+
+
+def always_right(value: object) -> None:
+    """The check of an option whose normal form raises for a wrong value."""
+
+
+def time_problem(name: str, value: object, accepted: str) -> str | None:
+    """Why this is no moment, as a sentence; None if it is one."""
+    problem = None if value is None else moment_problem(value, accepted)
+    return problem and f"{name} {problem}"
+
+
+def moment_problem(value: object, accepted: str) -> str | None:
+    """Why this is not a moment; ``accepted`` names the types that the option takes."""
+    if not isinstance(value, datetime):
+        return f"must be {accepted}, not {value!r}.{_moment_hint(value, accepted)}"
+    if settings.USE_TZ and timezone.is_naive(value):
+        return (
+            f"must be aware of its time zone; {value!r} is naive. Write "
+            "timezone.now(), or timezone.make_aware(…)."
+        )
+    return None
+
+
+def _moment_hint(value: object, accepted: str) -> str:
+    """The moment to write instead of a duration, as a sentence."""
+    if isinstance(value, timedelta):
+        return " Write timezone.now() + timedelta(…)."
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    start = "" if "timedelta" in accepted else "timezone.now() + "
+    return f" Write {start}timedelta(seconds={value:g})."
+
+
+def run_after_problem(value: object) -> str | None:
+    if not isinstance(value, timedelta):
+        return moment_problem(value, "a datetime or a timedelta")
+    if value > LONGEST:
+        return f"must be at most {LONGEST.days:,} days away, not {value}."
+    return None
+
+
+def expires_at_problem(value: object) -> str | None:
+    if isinstance(value, timedelta):
+        return f"must be a datetime, not {value!r}. For a duration write expires_in=…."
+    return moment_problem(value, "a datetime")
+
+
+def tags_problem(value: object) -> str | None:
+    if _is_of_strings(value):
+        return None
+    return f"must be a list of strings, not {value!r}."
+
+
+def who_problem(value: object) -> str | None:
+    if isinstance(value, str) and len(value) <= WHO_LENGTH:
+        return None
+    return f"must be a string of at most {WHO_LENGTH} characters."
+
+
+def metadata_problem(value: object) -> str | None:
+    if isinstance(value, Mapping):
+        return None
+    return f"must be a dict, not {value!r}."
+
+
+def text_problem(value: object) -> str | None:
+    if isinstance(value, str) and value:
+        return None
+    return f"must be a string that is not empty, not {value!r}."
+
+
+def backoff_problem(value: object) -> str | None:
+    if isinstance(value, str) and value not in retries.POLICIES:
+        return f"must be one of {', '.join(retries.POLICIES)}, not {value!r}."
+    if isinstance(value, str) or duration_problem(value) is None or callable(value):
+        return None
+    return (
+        f"must be a policy's name, a wait, or a function of the attempt, not {value!r}."
+    )
+
+
+def delivery_problem(value: object) -> str | None:
+    if value in Delivery.values:
+        return None
+    return f"must be one of {', '.join(Delivery.values)}, not {value!r}."
+
+
+def switch_problem(value: object) -> str | None:
+    return None if isinstance(value, bool) else f"must be True or False, not {value!r}."
+
+
+def exceptions_problem(value: object) -> str | None:
+    classes = to_tuple(value)
+    if all(inspect.isclass(c) and issubclass(c, BaseException) for c in classes):
+        return None
+    return f"must be a tuple of exception classes, not {value!r}."
+
+
+def names_problem(value: object) -> str | None:
+    if _is_of_strings(value):
+        return None
+    return f"must be a tuple of names of parameters or keys, not {value!r}."
+
+
+def unique_problem(value: object) -> str | None:
+    if isinstance(value, bool) or (value and names_problem(value) is None):
+        return None
+    return f"must be True, or a tuple of names of parameters, not {value!r}."
+
+
+def capture_problem(value: object) -> str | None:
+    wrong = [word for word in to_tuple(value) if word not in CAPTURES]
+    if not wrong and not isinstance(value, str):
+        return None
+    return (
+        f"must be a tuple out of {' and '.join(map(repr, CAPTURES))}, "
+        f"not {value!r}.{did_you_mean(next(iter(wrong), value), CAPTURES)}"
+    )
+
+
+def middleware_problem(value: object) -> str | None:
+    is_several = isinstance(value, Iterable) and not isinstance(value, str)
+    if is_several and all(isinstance(one, str) or callable(one) for one in value):  # type: ignore[attr-defined]
+        return None
+    return f"must be a tuple of dotted paths or callables, not {value!r}."
+
+
+def _is_of_strings(value: object) -> bool:
+    if not isinstance(value, Iterable) or isinstance(value, str):
+        return False
+    return all(isinstance(one, str) for one in value)
+
+
+def unchanged(value: Any) -> Any:
+    return value
+
+
+def reusable(value: Any) -> Any:
+    """An iterator, which can be read only once, as a tuple; other values as they
+    are."""
+    return tuple(value) if isinstance(value, Iterator) else value
+
+
+def to_moment(value: Any) -> Any:
+    """The moment in Django's time zone, if it has none of its own."""
+    return timezones.aware(value) if isinstance(value, datetime) else value
+
+
+def to_due(value: Any) -> Any:
+    """The moment, or the wait; a negative wait is zero."""
+    if isinstance(value, timedelta):
+        return max(value, timedelta(0))
+    return to_moment(value)
+
+
+def to_id(value: Any) -> Any:
+    return None if value is None else as_id(value)
+
+
+def to_tags(value: Any) -> tuple[str, ...]:
+    return tuple(value or ())
+
+
+def to_dict(value: Any) -> dict[str, Any] | None:
+    return None if value is None else dict(value)
+
+
+def to_backoff(value: Any) -> Backoff:
+    if isinstance(value, str):
+        return retries.POLICIES[value]
+    if callable(value):
+        return value  # type: ignore[no-any-return]
+    wait = value if isinstance(value, timedelta) else timedelta(seconds=value)
+    return partial(retries.fixed, wait=wait)
+
+
+def to_tuple(value: Any) -> tuple[Any, ...]:
+    """A tuple of the elements, or of the one value."""
+    is_several = isinstance(value, Iterable) and not isinstance(value, str)
+    return tuple(value) if is_several else (value,)
+
+
+def to_unique(value: Any) -> bool | tuple[str, ...]:
+    return value if isinstance(value, bool) else tuple(value)
+
+
+def to_capture(value: Any) -> tuple[str, ...] | Unset:
+    return value if isinstance(value, Unset) else tuple(value)
