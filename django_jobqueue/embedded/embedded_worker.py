@@ -16,9 +16,8 @@ from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.embedded import exits
-from django_jobqueue.embedded.idleness import Idleness
-from django_jobqueue.embedded.lifecycle import WorkerLifecycle
-from django_jobqueue.embedded.supervisor import EmbeddedSupervisor
+from django_jobqueue.embedded.embedded_supervisor import EmbeddedSupervisor
+from django_jobqueue.embedded.threaded_worker import HostedThreads
 from django_jobqueue.host.start_line import log_start
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.text.suggestions import no_argument
@@ -27,6 +26,7 @@ logger = logging.getLogger("django_jobqueue.worker")
 
 LAST_STEPS: Final = 8.0  # seconds for what comes after the grace, at the very most
 POLL: Final = 0.01  # seconds
+SHOWN: Final = 5  # jobs in an error
 
 OPTIONS: Final = ("queues", "threads", "async_slots", "grace")
 _SLOTS: Final = "Write threads=… for sync handlers, async_slots=… for async ones"
@@ -122,15 +122,15 @@ class EmbeddedWorker:
     @property
     def name(self) -> str:
         """As the admin shows it; empty while there is none."""
-        lifecycle = self._lifecycle
-        return "" if lifecycle is None else lifecycle.worker.name
+        hosted = self._hosted
+        return "" if hosted is None else hosted.name
 
     @property
     def is_idle(self) -> bool:
         """Whether it holds no job, and found none when it looked last. To be sure that
         nothing is left of what you have enqueued, use ``wait_idle()``."""
-        lifecycle = self._lifecycle
-        return lifecycle is not None and lifecycle.worker.is_idle
+        hosted = self._hosted
+        return hosted is not None and hosted.worker.is_idle
 
     def wait_idle(self, timeout: float | None = 10.0) -> None:
         """Wait until nothing can be run now that this worker could run: what was
@@ -149,7 +149,7 @@ class EmbeddedWorker:
             if supervisor.has_ended:
                 raise RuntimeError("This worker was stopped while it was waited for.")
             if deadline is not None and time.monotonic() >= deadline:
-                raise TimeoutError(f"After {timeout:g} s {idleness.what_goes_on}.")
+                raise TimeoutError(f"After {timeout:g} s {idleness.problem}.")
             time.sleep(POLL)
 
     def ask_to_stop(self) -> None:
@@ -164,8 +164,8 @@ class EmbeddedWorker:
         self._supervisor = None
 
     @property
-    def _lifecycle(self) -> WorkerLifecycle | None:
-        return None if self._supervisor is None else self._supervisor.lifecycle
+    def _hosted(self) -> HostedThreads | None:
+        return None if self._supervisor is None else self._supervisor.worker
 
     def __enter__(self) -> Self:
         self.start()
@@ -178,6 +178,44 @@ class EmbeddedWorker:
         traceback: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+class Idleness:
+    """Waits for an idle worker: only a round of its dispatcher that began after the
+    first question counts."""
+
+    def __init__(self, supervisor: EmbeddedSupervisor) -> None:
+        self._supervisor = supervisor
+        self._asked: HostedThreads | None = None
+        self._asked_at = 0  # rounds of its dispatcher
+
+    def has_come(self) -> bool:
+        """Whether a round that began since then found nothing to do; starts one if
+        not."""
+        hosted = self._supervisor.worker
+        if hosted is None or len(self._supervisor.workers) > 1:
+            return False
+        dispatcher = hosted.worker.dispatcher
+        if hosted is not self._asked:
+            self._asked, self._asked_at = hosted, dispatcher.rounds
+            dispatcher.jobs_arrived(behind=True)
+            return False
+        return dispatcher.rounds != self._asked_at and hosted.worker.finish_drain()
+
+    @property
+    def problem(self) -> str:
+        """For people: why the worker is not idle."""
+        hosted = self._asked
+        if hosted is None:
+            return "the worker has not started; is the database there, and migrated?"
+        if hosted.is_paused:
+            return "the worker is paused by an operator"
+        held = sorted(hosted.worker.held, key=lambda attempt: attempt.claimed)
+        if not held:
+            return "the worker still finds jobs that it could claim"
+        shown = [f"{a.job.id} ({a.job.job_type})" for a in held[:SHOWN]]
+        more = ", …" if len(held) > SHOWN else ""
+        return f"the worker still has {len(held)} jobs: {', '.join(shown)}{more}"
 
 
 def worker(

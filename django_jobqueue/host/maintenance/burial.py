@@ -13,8 +13,8 @@ from uuid import UUID
 import psycopg
 
 from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.host.maintenance.overruns import Overruns
 from django_jobqueue.host.maintenance.recovery import Recovery
-from django_jobqueue.host.overruns import Overruns
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
