@@ -16,7 +16,7 @@ from django_jobqueue.embedded.threaded_worker import HostedThreads
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.host.control import HostControl
-from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.maintenance_loops import Maintenance
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.loop import Loop

@@ -12,11 +12,10 @@ from typing import ClassVar, Final
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.host.control import take_step
 from django_jobqueue.host.hangs import MARGIN
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
-from django_jobqueue.processes.shutdown import Stopping
+from django_jobqueue.processes.shutdown import Step, Stopping
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.presence import Presence
@@ -198,9 +197,9 @@ class HostedThreads:
         self._presence.say()
         self.worker.stack_dumper.ask(self.state.stack_request)
         if self.config.drain and not self.is_leaving and self.worker.finish_drain():
-            self.leave()
+            self.take(Step.DRAIN)
         for step in self._fencing.due(time.monotonic()):
-            take_step(self, step)
+            self.take(step)
 
     def drain(self) -> None:
         """Claim nothing more."""
@@ -216,29 +215,22 @@ class HostedThreads:
             self.worker.resume()
             self._write(draining=0)
 
-    def leave(self) -> None:
-        """Claim nothing more, and end with the last job."""
-        self.is_leaving = True
-        self.drain()
-
-    def cancel(self) -> None:
-        """Tell the running handlers to stop."""
-        self.worker.interrupt()
-
-    def quit(self) -> None:
-        """Record the known outcomes, and end."""
-        self._has_quit = True
-
-    def kill(self) -> None:
-        """The same: a thread cannot be killed."""
-        self.is_killed = self._has_quit = True
+    def take(self, step: Step) -> None:
+        """Take a step of a stop. A thread cannot be killed, so the last two are one."""
+        match step:
+            case Step.DRAIN:
+                self.is_leaving = True
+                self.drain()
+            case Step.CANCEL:
+                self.worker.interrupt()
+            case Step.QUIT | Step.KILL:
+                self._has_quit = True
 
     def fence(self, problem: str) -> None:
         """Tell its handlers to stop, since others may start its jobs any moment."""
         self.fenced = problem
-        self.is_killed = True
+        self.is_killed = self.is_leaving = True
         self._fencing.signal(time.monotonic())
-        self.leave()
 
     def end(self) -> None:
         """End its threads, and close its connections."""

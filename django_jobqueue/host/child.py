@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 
 from django_jobqueue.host.hangs import Hang
 from django_jobqueue.processes import forking, identity
+from django_jobqueue.processes.shutdown import Step
 from django_jobqueue.workers.worker_main import (
     CANCEL,
     DRAIN,
@@ -30,6 +31,7 @@ logger = logging.getLogger("django_jobqueue.supervisor")
 ENDS: Final = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 CHANGES: Final = os.WEXITED | os.WSTOPPED | os.WCONTINUED
 LAST_BREATH: Final = 1.0  # seconds until one that was killed has ended
+ORDERS: Final = {Step.DRAIN: END, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
 NOT_KNOWN: Final = 255  # the exit code of a process that somebody else reaped
 
 
@@ -65,17 +67,12 @@ class Child:
         """Have it claim again, unless it is leaving."""
         self.order(RESUME)
 
-    def leave(self) -> None:
-        """Have it claim nothing more, and end with its last job."""
-        self.order(END)
-
-    def cancel(self) -> None:
-        """Have it tell its handlers to stop."""
-        self.order(CANCEL)
-
-    def quit(self) -> None:
-        """Have it record the known outcomes, and end."""
-        self.order(QUIT)
+    def take(self, step: Step) -> None:
+        """Have it take a step of a stop."""
+        if step is Step.KILL:
+            self.kill()
+        else:
+            self.order(ORDERS[step])
 
     def fence(self, problem: str) -> None:
         """Kill it, since others may start its jobs any moment."""

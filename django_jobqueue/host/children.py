@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from django_jobqueue.host.child import ENDS, LAST_BREATH, Child, exit_code, fork
-from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance_child import MaintenanceChild
 from django_jobqueue.host.restarts import Restarts
 from django_jobqueue.processes.idle import WakeupPipe

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from django_jobqueue.conf import conf
-from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.restarts import Quarantine, Restarts
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import DESIRES, ProcessEntry, ProcessTable
@@ -43,20 +43,9 @@ class HostedWorker(Protocol):
         """Claim again, unless it is leaving."""
         ...
 
-    def leave(self) -> None:
-        """Claim nothing more, and end with the last job, however long that takes."""
-        ...
-
-    def cancel(self) -> None:
-        """Tell the running handlers to stop."""
-        ...
-
-    def quit(self) -> None:
-        """Record the known outcomes, and end."""
-        ...
-
-    def kill(self) -> None:
-        """End at once, as far as that is possible."""
+    def take(self, step: Step) -> None:
+        """Take a step of a stop. After the first one it ends with its last job, however
+        long that takes."""
         ...
 
     def fence(self, problem: str) -> None:
@@ -196,7 +185,7 @@ class HostControl:
                 self.wanted -= 1
             self.activity()
             worker.is_leaving = True
-            worker.leave()
+            worker.take(Step.DRAIN)
 
     def activity(self) -> None:
         """Wake whoever rests: there is something to do."""
@@ -220,20 +209,7 @@ class HostControl:
                 logger.warning("%s; asking them to stop", _count(len(workers)))
             for worker in workers:
                 self.activity()
-                take_step(worker, step)
-
-
-def take_step(worker: HostedWorker, step: Step) -> None:
-    """Have a worker take one step of a stop."""
-    match step:
-        case Step.DRAIN:
-            worker.leave()
-        case Step.CANCEL:
-            worker.cancel()
-        case Step.QUIT:
-            worker.quit()
-        case Step.KILL:
-            worker.kill()
+                worker.take(step)
 
 
 def _count(workers: int) -> str:

@@ -16,7 +16,7 @@ from django_jobqueue.host.child import (
     Child,
     how_it_ended,
 )
-from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.maintenance_process import MaintenanceProcess
 from django_jobqueue.host.restarts import Restarts
 from django_jobqueue.processes.idle import WakeupPipe

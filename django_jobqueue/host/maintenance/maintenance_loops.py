@@ -9,10 +9,10 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
-from django_jobqueue.host.maintenance.notification_room import NotificationRoom
+from django_jobqueue.host.maintenance.notification_queue import NotificationQueue
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer
@@ -136,7 +136,7 @@ class MaintenanceLoops(LoopGroup):
             self.rescuer,
             Expirer(connection, deadlines),
             Pruner(connection),
-            NotificationRoom(connection),
+            NotificationQueue(connection),
         ]
         super().__init__("maintenance", loops)
 

@@ -16,7 +16,7 @@ from typing import Any
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
-from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.maintenance_loops import LAST_WORDS, Maintenance
 from django_jobqueue.processes.forking import ORPHANED
 from django_jobqueue.processes.idle import WakeupPipe
