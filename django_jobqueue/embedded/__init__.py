@@ -1,5 +1,12 @@
-"""Workers inside of a process that is there for something else: a web server, a test, a
-program of one's own."""
+"""Workers in threads of a process that is there for something else: a web server, a
+test, a program of your own. From top to bottom::
+
+    asgi_application │ wsgi_application     a worker beside an application
+    beside_application                      starts it once in each serving process
+    embedded_worker                         the public worker: start, stop, wait
+    embedded_supervisor │ exits             starts, ends, replaces │ forks and exits
+    threaded_worker                         the worker, as host control sees it
+"""
 
 from django_jobqueue.embedded.asgi_application import asgi
 from django_jobqueue.embedded.embedded_worker import EmbeddedWorker, worker

@@ -15,7 +15,7 @@ Application = Callable[[Any, Any, Any], Awaitable[Any]]
 
 
 class ASGIApplication:
-    """Hands everything to the application that it was made for."""
+    """Passes every connection to the application, and starts and stops the worker."""
 
     def __init__(self, application: Application, beside: BesideApplication) -> None:
         self.beside = beside
@@ -32,19 +32,19 @@ class ASGIApplication:
 
 
 class Lifespan:
-    """The startup and the shutdown that a server tells of. What the application does
-    not answer, since it knows of no lifespan, is answered for it."""
+    """Startup and shutdown of the server. If the application does not support the
+    lifespan protocol, the events are answered for it."""
 
     def __init__(self, beside: BesideApplication, receive: Receive, send: Send) -> None:
         self._beside = beside
         self._receive = receive
         self._send = send
-        self._question = ""  # that is not answered
+        self._question = ""  # an event without an answer yet
         self._knows_lifespan = False
         self._is_over = False
 
     async def serve(self, application: Application, scope: Event) -> None:
-        """Until the server is shut down."""
+        """Serve until the server shuts down."""
         try:
             await application(scope, self._hear, self._say)
         except Exception:
@@ -83,8 +83,8 @@ def asgi(application: Application, **options: Unpack[Options]) -> ASGIApplicatio
 
         application = asgi(get_asgi_application(), threads=2)
 
-    The worker starts when the server does, or with the first request if the server
-    tells nothing of its start; it stops with it. The options are those of
-    ``django_jobqueue.worker()``. With ``JOBQUEUE["EMBEDDED"] = False`` there is none.
+    The worker starts with the server, or with the first request if the server sends no
+    lifespan events, and stops with the server. The options are those of
+    ``django_jobqueue.worker()``. ``JOBQUEUE["EMBEDDED"] = False`` turns the worker off.
     """
     return ASGIApplication(application, BesideApplication(options))

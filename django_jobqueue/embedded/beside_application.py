@@ -1,4 +1,4 @@
-"""A worker beside a web application: in each process that serves it, once."""
+"""A worker beside a web application: one in each process that serves it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from django.utils.autoreload import DJANGO_AUTORELOAD_ENV
 from django_jobqueue.conf import conf
 from django_jobqueue.embedded.embedded_worker import EmbeddedWorker, worker
 
-GRACE_OF_RELOADS: Final = 2.0  # seconds; runserver is gone until they are over
+GRACE_OF_RELOADS: Final = 2.0  # seconds; runserver does not serve meanwhile
 
 
 class Options(TypedDict, total=False):
-    """What can be given to ``worker()``."""
+    """The options of ``worker()``."""
 
     queues: list[str] | tuple[str, ...]
     threads: int
@@ -24,8 +24,8 @@ class Options(TypedDict, total=False):
 
 
 class BesideApplication:
-    """Starts when its process begins to serve: not where an application is only
-    imported, such as in a management command, or before a server forks."""
+    """Starts when its process begins to serve, and not where the application is only
+    imported, as in a management command or before a server forks."""
 
     def __init__(self, options: Options) -> None:
         self.worker: EmbeddedWorker = worker(**options)
@@ -35,7 +35,7 @@ class BesideApplication:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Start the worker, unless that was done in this process, or is not wanted.
+        """Start the worker, unless it was started in this process, or is turned off.
 
         Raises ImproperlyConfigured, as ``EmbeddedWorker.start()`` does.
         """

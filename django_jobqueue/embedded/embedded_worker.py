@@ -1,4 +1,4 @@
-"""A worker inside of a process that is there for something else."""
+"""The public worker that runs in threads of this process: start, stop, wait."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.embedded import exits
-from django_jobqueue.embedded.idleness import Idleness
-from django_jobqueue.embedded.lifecycle import WorkerLifecycle
-from django_jobqueue.embedded.supervisor import EmbeddedSupervisor
-from django_jobqueue.host.start_line import log_start
+from django_jobqueue.embedded.embedded_supervisor import EmbeddedSupervisor
+from django_jobqueue.embedded.threaded_worker import HostedThreads
+from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.text.suggestions import no_argument
 
@@ -27,13 +26,14 @@ logger = logging.getLogger("django_jobqueue.worker")
 
 LAST_STEPS: Final = 8.0  # seconds for what comes after the grace, at the very most
 POLL: Final = 0.01  # seconds
+SHOWN: Final = 5  # jobs in an error
 
 OPTIONS: Final = ("queues", "threads", "async_slots", "grace")
 _SLOTS: Final = "Write threads=… for sync handlers, async_slots=… for async ones"
 _PROCESSES: Final = (
     "It runs in threads of this process; manage.py runworkers starts processes"
 )
-# Of other job queues, and what to write instead.
+# Options of other job queues, and what to write instead.
 OTHER_OPTIONS: Final[Mapping[str, str]] = {
     "concurrency": _SLOTS,
     "processes": _PROCESSES,
@@ -43,8 +43,8 @@ OTHER_OPTIONS: Final[Mapping[str, str]] = {
     "workers": _PROCESSES,
 }
 
-# What a fork has of its parent's workers. To let it go would be to close connections
-# that are the parent's.
+# A fork's copies of its parent's workers. Garbage collection of them would close
+# connections that belong to the parent.
 _of_parents: Final[list[EmbeddedSupervisor | None]] = []
 
 
@@ -63,11 +63,11 @@ class EmbeddedWorker:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Begin, and return at once. It waits for the database in a thread of its own,
-        however long it takes. Does nothing if it runs already.
+        """Start, and return at once. It waits for the database in a thread of its own,
+        however long that takes. Does nothing if it runs already.
 
-        Raises ImproperlyConfigured if the jobs are in a database that is no PostgreSQL,
-        or that has ``AUTOCOMMIT: False``.
+        Raises ImproperlyConfigured if the database of the jobs is not PostgreSQL, or if
+        it has ``AUTOCOMMIT: False``.
         """
         _check(conf.database)
         with self._lock:
@@ -79,7 +79,7 @@ class EmbeddedWorker:
             exits.watch(self)
 
     def stop(self, timeout: float | None = None) -> None:
-        """Claim nothing more; let running jobs end; release those that do not.
+        """Claim nothing more; let running jobs end; release the others.
 
         They have ``timeout`` seconds to end, or the grace; then their handlers are told
         to stop. When this returns, every connection of the worker's own is closed.
@@ -96,8 +96,8 @@ class EmbeddedWorker:
         exits.unwatch(self)
 
     def run(self) -> None:
-        """Run until another thread calls ``stop()``, or an operator stops it. Leaving
-        by an exception, such as that of Ctrl-C, stops it, too."""
+        """Run until another thread calls ``stop()``, or an operator stops it. An
+        exception, such as that of Ctrl-C, stops it too."""
         self.start()
         try:
             while self.is_running:
@@ -106,10 +106,10 @@ class EmbeddedWorker:
             self.stop()
 
     def run_until_idle(self, timeout: float | None = None) -> None:
-        """Run what can be run now, and whatever that enqueues; then stop.
+        """Run the jobs that can run now, and those that they enqueue; then stop.
 
-        Raises TimeoutError if it is not done after ``timeout`` seconds; None waits for
-        ever.
+        Raises TimeoutError if it is not done after ``timeout`` seconds; None waits
+        forever.
         """
         with self:
             self.wait_idle(timeout)
@@ -121,24 +121,24 @@ class EmbeddedWorker:
 
     @property
     def name(self) -> str:
-        """As the admin shows it; empty while there is none."""
-        lifecycle = self._lifecycle
-        return "" if lifecycle is None else lifecycle.worker.name
+        """Its name in the admin; empty while it does not run."""
+        hosted = self._hosted
+        return "" if hosted is None else hosted.name
 
     @property
     def is_idle(self) -> bool:
         """Whether it holds no job, and found none when it looked last. To be sure that
-        nothing is left of what you have enqueued, use ``wait_idle()``."""
-        lifecycle = self._lifecycle
-        return lifecycle is not None and lifecycle.worker.is_idle
+        all jobs that you have enqueued are done, use ``wait_idle()``."""
+        hosted = self._hosted
+        return hosted is not None and hosted.worker.is_idle
 
     def wait_idle(self, timeout: float | None = 10.0) -> None:
-        """Wait until nothing can be run now that this worker could run: what was
-        committed before this call is done. Jobs that are due later, paused, or retried
-        after a wait are left.
+        """Wait until there is no job that this worker could run now: the jobs that were
+        committed before this call are done. Jobs that are due later, paused, or waiting
+        for a retry are left.
 
-        Raises TimeoutError after ``timeout`` seconds, None waits for ever; RuntimeError
-        if it does not run.
+        Raises TimeoutError after ``timeout`` seconds, None waits forever; RuntimeError
+        if the worker does not run.
         """
         supervisor = self._supervisor
         deadline = None if timeout is None else time.monotonic() + timeout
@@ -149,7 +149,7 @@ class EmbeddedWorker:
             if supervisor.has_ended:
                 raise RuntimeError("This worker was stopped while it was waited for.")
             if deadline is not None and time.monotonic() >= deadline:
-                raise TimeoutError(f"After {timeout:g} s {idleness.what_goes_on}.")
+                raise TimeoutError(f"After {timeout:g} s {idleness.problem}.")
             time.sleep(POLL)
 
     def ask_to_stop(self) -> None:
@@ -158,14 +158,14 @@ class EmbeddedWorker:
             self._supervisor.leave(None)
 
     def forget(self) -> None:
-        """This is a fork of the process in which it runs."""
+        """Forget that it runs: it does so in the parent of this process."""
         self._lock = threading.Lock()
         _of_parents.append(self._supervisor)
         self._supervisor = None
 
     @property
-    def _lifecycle(self) -> WorkerLifecycle | None:
-        return None if self._supervisor is None else self._supervisor.lifecycle
+    def _hosted(self) -> HostedThreads | None:
+        return None if self._supervisor is None else self._supervisor.worker
 
     def __enter__(self) -> Self:
         self.start()
@@ -178,6 +178,44 @@ class EmbeddedWorker:
         traceback: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+class Idleness:
+    """Waits for an idle worker: only a round of its dispatcher that began after the
+    first question counts."""
+
+    def __init__(self, supervisor: EmbeddedSupervisor) -> None:
+        self._supervisor = supervisor
+        self._asked: HostedThreads | None = None
+        self._asked_at = 0  # rounds of its dispatcher
+
+    def has_come(self) -> bool:
+        """Whether a round that began since then found nothing to do; starts one if
+        not."""
+        hosted = self._supervisor.worker
+        if hosted is None or len(self._supervisor.workers) > 1:
+            return False
+        dispatcher = hosted.worker.dispatcher
+        if hosted is not self._asked:
+            self._asked, self._asked_at = hosted, dispatcher.rounds
+            dispatcher.jobs_arrived(behind=True)
+            return False
+        return dispatcher.rounds != self._asked_at and hosted.worker.finish_drain()
+
+    @property
+    def problem(self) -> str:
+        """For people: why the worker is not idle."""
+        hosted = self._asked
+        if hosted is None:
+            return "the worker has not started; is the database there, and migrated?"
+        if hosted.is_paused:
+            return "the worker is paused by an operator"
+        held = sorted(hosted.worker.held, key=lambda attempt: attempt.claimed)
+        if not held:
+            return "the worker still finds jobs that it could claim"
+        shown = [f"{a.job.id} ({a.job.job_type})" for a in held[:SHOWN]]
+        more = ", …" if len(held) > SHOWN else ""
+        return f"the worker still has {len(held)} jobs: {', '.join(shown)}{more}"
 
 
 def worker(
@@ -193,13 +231,13 @@ def worker(
         with django_jobqueue.worker(queues=["mail"]):
             serve_forever()
 
-    What is not given is as the settings say: the ``queues`` to claim from (default:
-    every queue), how many sync handlers run at once (``threads``), how many async ones
-    (``async_slots``), and the seconds that running jobs have to end after ``stop()``
-    (``grace``).
+    Options that are not given come from the settings: the ``queues`` to claim from
+    (default: every queue), how many sync handlers run at once (``threads``), how many
+    async ones (``async_slots``), and the seconds that running jobs have to end after
+    ``stop()`` (``grace``).
 
-    Raises ValueError for a value that cannot be, or if nothing could run; TypeError for
-    one of a wrong type, and for an option that there is not.
+    Raises ValueError for an invalid value, or if nothing could run; TypeError for a
+    value of a wrong type, and for an unknown option.
     """
     for name in unknown:
         raise TypeError(no_argument("worker()", name, OPTIONS, OTHER_OPTIONS))
@@ -221,7 +259,8 @@ def worker(
 
 
 def _check_options(queues: Any, **numbers: Any) -> None:
-    """Raises TypeError, ValueError for what the settings of these names cannot be."""
+    """Raises TypeError, ValueError for values that the settings of the same names
+    reject."""
     if isinstance(queues, str):
         raise TypeError(f"queues must be a list of names: queues=[{queues!r}].")
     names = list(queues) if isinstance(queues, Collection) else queues

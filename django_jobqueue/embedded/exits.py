@@ -1,4 +1,4 @@
-"""What happens to embedded workers when their process forks, or ends."""
+"""Stops embedded workers when their process ends, and forgets them when it forks."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Final, Protocol
 
 
 class Stoppable(Protocol):
-    """Something that runs in this process."""
+    """A worker of this process."""
 
     def ask_to_stop(self) -> None:
-        """Begin to end; do not wait for it."""
+        """Begin to stop; do not wait for the end."""
         ...
 
     def stop(self) -> None:
-        """End, and wait for it."""
+        """Stop, and wait for the end."""
         ...
 
     def forget(self) -> None:
-        """This is a child of the process in which it runs: nothing of it is here."""
+        """Forget that it runs: it does so in the parent of this process."""
         ...
 
 
@@ -54,7 +54,7 @@ def _forget_all() -> None:
 os.register_at_fork(after_in_child=_forget_all)
 
 # Functions of atexit run when the thread pools of concurrent.futures refuse to work, so
-# that an async handler that ends meanwhile could not use the database any more. These
-# run before, in the reverse order of their registration; concurrent.futures uses the
-# same.
+# an async handler that ends meanwhile could no longer use the database. Threading's own
+# run before that, in the reverse order of their registration; concurrent.futures uses
+# them, too.
 getattr(threading, "_register_atexit", atexit.register)(_stop_all)

@@ -1,8 +1,10 @@
-"""A worker whose process has other things to do, and goes on without it."""
+"""A worker in threads of a process that has other things to do, and goes on without
+it."""
 
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from typing import ClassVar, Final
@@ -11,20 +13,25 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.host.hangs import MARGIN
+from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
+from django_jobqueue.processes.shutdown import Step, Stopping
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.claiming.policies import Policies
+from django_jobqueue.workers.presence import Presence
 from django_jobqueue.workers.timer import waits_for_another
 from django_jobqueue.workers.worker import Worker, record_in_thread
 
 logger = logging.getLogger("django_jobqueue.worker")
 
+LAST_WORDS: Final = 0.7  # seconds for writing outcomes
 RECORDED_WITHIN: Final = 1.0  # seconds; the timer waits for it
 NAMED: Final = 5  # jobs in a line of the log
 
 
 class LeasedPolicies(Policies):
-    """Nothing is run while the lease is in doubt: after a handler kept the interpreter
-    for longer than that, the first to wake up may be the dispatcher."""
+    """Run nothing while the lease is in doubt: after a handler held the interpreter's
+    lock for longer than that, the dispatcher may be the first to wake up."""
 
     is_leased: Callable[[], bool]
 
@@ -34,9 +41,9 @@ class LeasedPolicies(Policies):
 
 
 class ThreadedWorker(Worker):
-    """Where a worker process would end, this one has to clear up after itself."""
+    """A worker process would end; this one has to clear up after itself."""
 
-    _has_told_of_lock: ClassVar = False  # that a job held the interpreter's, to the log
+    _has_logged_lock: ClassVar = False  # that a job held the interpreter's lock
 
     def __init__(self, config: WorkerConfig, *, is_leased: Callable[[], bool]) -> None:
         super().__init__(config)
@@ -47,7 +54,7 @@ class ThreadedWorker(Worker):
     def build(self) -> None:
         """Make the parts; nothing runs yet."""
         super().build()
-        self.timer.looked = self._see_lock
+        self.timer.looked = self._log_lock
 
     def end(self, timeout: float) -> None:
         """End the loops and the threads; close every connection.
@@ -73,16 +80,16 @@ class ThreadedWorker(Worker):
                     attempt.job.job_type,
                 )
 
-    def _see_lock(self) -> None:
-        """Tell once that a job has kept all other threads, this timer's among them,
-        from running."""
+    def _log_lock(self) -> None:
+        """Log once that a job has kept all other threads, among them this timer's, from
+        running."""
         now, last = time.monotonic(), self._looked_at
         self._looked_at = now
         started = [attempt for attempt in list(self.held) if attempt.started]
         since = max(last, min((attempt.started for attempt in started), default=now))
-        if now - since <= conf.cancel_grace + MARGIN or self._has_told_of_lock:
+        if now - since <= conf.cancel_grace + MARGIN or self._has_logged_lock:
             return
-        ThreadedWorker._has_told_of_lock = True
+        ThreadedWorker._has_logged_lock = True
         logger.error(
             "For %.1f s no other thread of this process ran: a job holds the "
             "interpreter's lock. Its timeout cannot be enforced here, nor can the "
@@ -92,11 +99,11 @@ class ThreadedWorker(Worker):
         )
 
     def _give_up(self, unresponsive: list[Attempt]) -> None:
-        """Record them as what is known, or as timed out. Their slots are free when they
-        do end."""
+        """Record their known outcomes, or that they timed out. Their slots are free
+        again when they end after all."""
         for attempt in unresponsive:
-            is_told = attempt in self.unresponsive or attempt.handed_over
-            if is_told or waits_for_another(attempt):
+            is_recorded = attempt in self.unresponsive or attempt.handed_over
+            if is_recorded or waits_for_another(attempt):
                 continue
             self.unresponsive.append(attempt)
             logger.error(
@@ -116,7 +123,125 @@ class ThreadedWorker(Worker):
             )
 
     def _break_down(self, why: str) -> None:
-        """Tell once."""
+        """Log it once."""
         if self.problem is None:
             self.problem = why
             logger.error("%s. Restart this process to be rid of it", why.capitalize())
+
+
+class HostedThreads:
+    """A worker with its entry in the process table, as host control sees it (see
+    ``HostedWorker``). It does in this process all that a worker process does alone."""
+
+    how_fenced: ClassVar[str] = (
+        "telling its handlers to stop; another worker takes its place"
+    )
+
+    def __init__(
+        self, config: WorkerConfig, process_table: ProcessTable, entry: int
+    ) -> None:
+        self.config = config
+        self.worker = ThreadedWorker(config, is_leased=self._is_leased)
+        self.entry = entry
+        self.quarantined = config.quarantined
+        self.is_leaving = False
+        self.is_killed = False
+        self.fenced = ""
+        self._process_table = process_table
+        self._presence = Presence(self.worker, process_table, entry)
+        self._fencing = Stopping(grace=0.0, cancel_grace=conf.cancel_grace)
+        self._drained_at: int | None = None  # rounds of its dispatcher
+        self._has_quit = False
+
+    def begin(self) -> None:
+        """Register, and start. Raises StoreUnavailable; RuntimeError if there is no
+        room for all of its threads, and then ``end()`` has to clear up."""
+        began = int(lease_time() * 1_000)
+        worker = self.worker.register()
+        self._process_table.clear(self.entry)
+        self._write(pid=os.getpid(), registered=began, worker=worker, renewable=1)
+        self.worker.activity.wakes(self._presence.claimed)
+        self.worker.build()
+        self.worker.start()
+        logger.info("Worker %s started", self.name)
+
+    @property
+    def name(self) -> str:
+        """As the admin shows it."""
+        return self.worker.name
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether an operator asked it to claim nothing."""
+        return bool(self.state.paused)
+
+    @property
+    def state(self) -> ProcessEntry:
+        """Its entry in the process table."""
+        return self._process_table.entry(self.entry)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it claims nothing more, and has nothing."""
+        at = self._drained_at
+        is_drained = at is not None and self.worker.dispatcher.rounds > at
+        return is_drained and self.worker.is_empty
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing left to wait for."""
+        return self._has_quit or (self.is_leaving and self.is_empty)
+
+    def look(self) -> None:
+        """Publish its state; end when a drain is done, or its lease was lost."""
+        self._presence.say()
+        self.worker.stack_dumper.ask(self.state.stack_request)
+        if self.config.drain and not self.is_leaving and self.worker.finish_drain():
+            self.take(Step.DRAIN)
+        for step in self._fencing.due(time.monotonic()):
+            self.take(step)
+
+    def drain(self) -> None:
+        """Claim nothing more."""
+        if self._drained_at is None:
+            self.worker.drain()
+            self._drained_at = self.worker.dispatcher.rounds
+            self._write(draining=1)
+
+    def resume(self) -> None:
+        """Claim again, unless it is leaving."""
+        if self._drained_at is not None and not self.is_leaving:
+            self._drained_at = None
+            self.worker.resume()
+            self._write(draining=0)
+
+    def take(self, step: Step) -> None:
+        """Take a step of a stop. A thread cannot be killed, so the last two are one."""
+        match step:
+            case Step.DRAIN:
+                self.is_leaving = True
+                self.drain()
+            case Step.CANCEL:
+                self.worker.interrupt()
+            case Step.QUIT | Step.KILL:
+                self._has_quit = True
+
+    def fence(self, problem: str) -> None:
+        """Tell its handlers to stop, since others may start its jobs any moment."""
+        self.fenced = problem
+        self.is_killed = self.is_leaving = True
+        self._fencing.signal(time.monotonic())
+
+    def end(self) -> None:
+        """End its threads, and close its connections."""
+        self.worker.end(LAST_WORDS)
+        self._process_table.clear(self.entry)
+        logger.info("Worker %s ended", self.name)
+
+    def _write(self, **values: int) -> None:
+        self._process_table.write(self.entry, **values)
+
+    def _is_leased(self) -> bool:
+        entry, renewed_at = self.state, self._process_table.renewed_at
+        overdue = entry.is_overdue(renewed_at, lease_time(), conf.lease)
+        return not entry.lost and not overdue

@@ -11,7 +11,7 @@ Application = Callable[[Any, Any], Iterable[bytes]]
 
 
 class WSGIApplication:
-    """Hands everything to the application that it was made for."""
+    """Passes every request to the application, and starts the worker."""
 
     def __init__(self, application: Application, beside: BesideApplication) -> None:
         self.beside = beside
@@ -30,6 +30,6 @@ def wsgi(application: Application, **options: Unpack[Options]) -> WSGIApplicatio
 
     The worker starts with the first request, and so after the server has forked; it
     stops when the process ends. The options are those of ``django_jobqueue.worker()``.
-    With ``JOBQUEUE["EMBEDDED"] = False`` there is none.
+    ``JOBQUEUE["EMBEDDED"] = False`` turns the worker off.
     """
     return WSGIApplication(application, BesideApplication(options))

@@ -1,1 +1,13 @@
-"""One host: a supervisor, its child processes, and what fences them."""
+"""One host: its workers, and the maintenance that they need. From top to bottom::
+
+    supervisor           the loop of runworkers: signals, forks, ends
+    process_health       kills processes that hang or are paused
+    children             worker processes, and the maintenance process
+    maintenance_child    the maintenance process as the supervisor sees it
+    control │ child      obeys, fences, replaces, stops │ one forked process
+    maintenance          leases, rescue, expiry, pruning
+    restarts │ hangs     when to start again │ who holds the interpreter's lock
+
+Two strategies run workers under the same control: ``supervisor`` has a process for
+each, ``embedded/embedded_supervisor`` has threads in its own process.
+"""

@@ -1,4 +1,4 @@
-"""A process that the supervisor forks, and what it says to it."""
+"""A process that the supervisor forks, and the pipe through which it gets orders."""
 
 from __future__ import annotations
 
@@ -10,48 +10,86 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from django_jobqueue.host.hangs import Hang
-from django_jobqueue.processes import forking
-from django_jobqueue.workers.worker_main import ENDED, RELEASED, REPLACE
+from django_jobqueue.processes import forking, identity
+from django_jobqueue.processes.shutdown import Step
+from django_jobqueue.workers.worker_main import (
+    CANCEL,
+    DRAIN,
+    END,
+    ENDED,
+    QUIT,
+    RELEASED,
+    REPLACE,
+    RESUME,
+)
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
 ENDS: Final = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 CHANGES: Final = os.WEXITED | os.WSTOPPED | os.WCONTINUED
 LAST_BREATH: Final = 1.0  # seconds until one that was killed has ended
-NOT_KNOWN: Final = 255  # the exit code of a process of which another took it
+ORDERS: Final = {Step.DRAIN: END, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
+NOT_KNOWN: Final = 255  # the exit code of a process that somebody else reaped
 
 
 @dataclass(slots=True)
 class Child:
-    """A forked process."""
+    """A forked process: a worker (see ``HostedWorker``), or the maintenance process."""
+
+    how_fenced: ClassVar[str] = "killing it"
 
     pid: int
-    control: int  # the end of a pipe that is written to
+    control: int  # the writing end of a pipe
     entry: int  # in the process table; -1 for the maintenance process
     born: float  # time.monotonic()
     quarantined: bool = False
     paused_since: float | None = None  # by SIGSTOP
-    fenced: bool = False  # killed because its lease could not be renewed
+    fenced: str = ""  # killed for this problem with its lease
     is_killed: bool = False
-    replaced: bool = False  # its successor runs already
+    is_leaving: bool = False  # its successor may start
     hang: Hang | None = None  # killed because a handler holds the interpreter's lock
-    deaf_looks: int = 0  # in a row, that found nobody at the pipe's other end
+    deaf_looks: int = 0  # in a row, that found the pipe's other end closed
     has_left: bool = False  # killed because it runs another program
 
-    def tell(self, order: bytes) -> None:
-        """Say something through the pipe."""
+    @property
+    def name(self) -> str:
+        """As the admin shows it."""
+        return identity.name_of(self.pid)
+
+    def drain(self) -> None:
+        """Have it claim nothing more."""
+        self.order(DRAIN)
+
+    def resume(self) -> None:
+        """Have it claim again, unless it is leaving."""
+        self.order(RESUME)
+
+    def take(self, step: Step) -> None:
+        """Have it take a step of a stop."""
+        if step is Step.KILL:
+            self.kill()
+        else:
+            self.order(ORDERS[step])
+
+    def fence(self, problem: str) -> None:
+        """Kill it, since others may start its jobs any moment."""
+        self.fenced = problem
+        self.kill()
+
+    def order(self, order: bytes) -> None:
+        """Write to the pipe."""
         with contextlib.suppress(OSError):  # it has ended, and will be reaped
             os.write(self.control, order)
 
     def listens(self) -> bool:
-        """Whether anybody has the other end of the pipe. After ``os.exec*()`` in a
-        handler nobody has: its process goes on, as another program. One that ends has
-        closed it a moment before, so it takes two looks to tell."""
+        """Whether anybody has the other end of the pipe open. After ``os.exec*()`` in a
+        handler nobody has: its process goes on, as another program. A process that ends
+        closes the pipe a moment before, so this needs two looks to be sure."""
         look = select.poll()
-        look.register(self.control, 0)  # errors are always told
+        look.register(self.control, 0)  # errors are always reported
         self.deaf_looks = self.deaf_looks + 1 if look.poll(0) else 0
         return self.deaf_looks < 2
 
@@ -60,8 +98,8 @@ class Child:
         return self.paused_since is not None and now - self.paused_since > seconds
 
     def look(self) -> os.waitid_result | None:
-        """How its state has changed, if it has. One that has ended keeps its number,
-        which nobody else can have, until it is reaped.
+        """The change of its state, if there is one. A process that has ended keeps its
+        pid, so that no other process gets it, until it is reaped.
         """
         try:
             seen = os.waitid(os.P_PID, self.pid, CHANGES | os.WNOHANG | os.WNOWAIT)
@@ -74,7 +112,7 @@ class Child:
             )
 
     def reap(self) -> None:
-        """Let go of one that has ended."""
+        """Release its pid and its pipe after its end."""
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG)
         os.close(self.control)
@@ -89,8 +127,8 @@ class Child:
         return exit_code(seen)
 
     def kill(self) -> None:
-        """End it at once, and with it the programs that its handlers started, but for
-        those in a session or a process group of their own."""
+        """Kill it, together with the programs that its handlers started, except those
+        in a session or a process group of their own."""
         self.is_killed = True
         for end in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -102,13 +140,14 @@ def fork(
     live: Callable[[int], int],
     inherited: Iterable[int],
     *,
-    is_loud: bool = True,
+    is_verbose: bool = True,
 ) -> Child:
-    """Fork a process that does ``live`` with the end of a pipe to read from, and exits
-    with what it returns. If that fails, it tells why, unless it is not to be loud.
+    """Fork a process that calls ``live`` with the reading end of a pipe, and exits with
+    the code that it returns. If ``live`` fails, the process logs the traceback, as an
+    error only if ``is_verbose``.
 
-    ``inherited`` are the pipes' ends of others: their closing says that the supervisor
-    died, so a child must not hold them open. Raises OSError.
+    ``inherited`` are the ends of other children's pipes. Their closing tells that the
+    supervisor died, so a child must not hold them open. Raises OSError.
     """
     parent = os.getpid()
     forking.let_go()
@@ -128,7 +167,7 @@ def fork(
             code = live(reader)
         except BaseException:
             logger.log(
-                logging.ERROR if is_loud else logging.DEBUG,
+                logging.ERROR if is_verbose else logging.DEBUG,
                 "A process of runworkers failed",
                 exc_info=True,
             )
@@ -139,32 +178,32 @@ def fork(
 
 
 def how_it_ended(code: int, *, orderly: bool) -> str:
-    """An exit code for people; a negative one is a signal.
+    """An exit code in words; a negative one is a signal.
 
-    Only an orderly end means one of our own codes: a handler may exit with any.
+    Only an orderly end has one of our own codes: a handler may exit with any.
     """
     if code < 0:
         try:
             return f"killed by signal {-code} ({signal.Signals(-code).name})"
         except ValueError:
             return f"killed by signal {-code}"
-    told = {
+    words = {
         ENDED: "ended",
         RELEASED: "stopped with jobs unfinished",
         REPLACE: "replaced, because a job did not stop",
     }
     other = f"exited with code {code}"
-    return told.get(code, other) if orderly else other
+    return words.get(code, other) if orderly else other
 
 
 def exit_code(seen: os.waitid_result) -> int:
-    """That of a process that has ended; negative for a signal."""
+    """The exit code of a process that has ended; negative for a signal."""
     ended = seen.si_code == os.CLD_EXITED
     return seen.si_status if ended else -seen.si_status
 
 
 def _exit(code: int) -> None:
-    """End this process, whatever fails: if it went on, it would be a second
+    """End this process, whatever fails: otherwise it would go on as a second
     supervisor."""
     try:
         logging.shutdown()

@@ -1,32 +1,27 @@
-"""The children of a supervisor: worker processes, and a maintenance process that does
-what needs the database."""
+"""The children of a supervisor: worker processes, and the maintenance process, which
+uses the database for all of them."""
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from django_jobqueue.host.child import ENDS, LAST_BREATH, Child, exit_code, fork
-from django_jobqueue.host.hangs import Hang
-from django_jobqueue.host.maintenance.burial import ProcessDeath
-from django_jobqueue.host.maintenance.maintenance_child import MaintenanceChild
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.maintenance_child import MaintenanceChild
 from django_jobqueue.host.restarts import Restarts
-from django_jobqueue.processes import identity
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
 from django_jobqueue.workers.worker_main import ENDED, WorkerMain
 
-logger = logging.getLogger("django_jobqueue.supervisor")
-
 
 class Children:
-    """Forks them, learns of their ends, and has the maintenance process bury the
-    dead."""
+    """Forks them, reaps them, and hands the jobs of dead workers to the maintenance
+    process."""
 
     def __init__(
         self,
@@ -34,10 +29,11 @@ class Children:
         process_table: ProcessTable,
         dump: Dump,
         *,
+        restarts: Restarts,
         maintenance_wakeup: WakeupPipe,
     ) -> None:
         self.workers: dict[int, Child] = {}  # by process id
-        self.restarts = Restarts()  # of workers
+        self.restarts = restarts  # of workers
         self.maintenance = MaintenanceChild(
             process_table,
             dump,
@@ -50,7 +46,7 @@ class Children:
         self._dump = dump
 
     def __iter__(self) -> Iterator[Child]:
-        """The worker processes; they may end meanwhile."""
+        """The worker processes, as a copy: they may be reaped meanwhile."""
         return iter(list(self.workers.values()))
 
     def __len__(self) -> int:
@@ -58,18 +54,18 @@ class Children:
 
     @property
     def is_paused(self) -> bool:
-        """Whether somebody was stopped (SIGSTOP)."""
-        return any(child.paused_since is not None for child in self._everybody())
+        """Whether a child is stopped (SIGSTOP)."""
+        return any(child.paused_since is not None for child in self._all())
 
     @property
     def next_start(self) -> float | None:
-        """time.monotonic() at which one may start that may not start yet."""
+        """time.monotonic() at which the next child may start that has to wait."""
         now = time.monotonic()
         starts = (self.restarts.next_at, self.maintenance.restarts.next_at)
         return min((start for start in starts if start > now), default=None)
 
     def spawn(self, *, quarantined: bool) -> None:
-        """Start a worker process, unless it is too soon after the last ones died;
+        """Start a worker process, unless the last ones died a moment ago;
         ``quarantined``: for one job that must run alone."""
         process_table, dump = self._process_table, self._dump
         entry = process_table.free()
@@ -98,9 +94,9 @@ class Children:
         self.workers[child.pid] = child
 
     def reap(self) -> Iterator[tuple[Child, ProcessEntry, int]]:
-        """Learn who was paused, goes on, or ended; yields the workers that ended, with
-        what their entries said and their exit codes."""
-        for child in self._everybody():
+        """Note which children are paused, go on, or have ended; yields the workers that
+        have ended, with their last entries in the process table and exit codes."""
+        for child in self._all():
             while (seen := child.look()) is not None and seen.si_code not in ENDS:
                 self._pause(child, seen.si_code == os.CLD_STOPPED)
             if seen is None:
@@ -112,44 +108,28 @@ class Children:
                 yield child, self._leave(child, code), code
         self._reap_strangers()
 
-    def bury(
-        self,
-        child: Child,
-        entry: ProcessEntry,
-        *,
-        crashed: bool,
-        reason: str,
-        stopping: bool,
-    ) -> None:
-        """Have the maintenance process look after the jobs of a worker that ended.
-
-        ``stopping``: because the whole host stops; its unfinished jobs are listed.
-        """
-        if not entry.worker:
+    def bury(self, child: Child, death: ProcessDeath) -> None:
+        """Have the maintenance process look after the jobs of a worker that ended."""
+        if not death.worker:
             return  # it ended before it had a row
-        hang = child.hang or Hang()
-        self.maintenance.bury(
-            ProcessDeath(
-                entry.worker,
-                identity.name_of(child.pid),
-                crashed,
-                reason,
-                stopping=stopping,
-                timed_out=tuple(hang.timed_out),
-                suspects=tuple(hang.suspects),
+        if child.hang is not None:
+            death = replace(
+                death,
+                timed_out=tuple(child.hang.timed_out),
+                suspects=tuple(child.hang.suspects),
             )
-        )
+        self.maintenance.bury(death)
 
     def close(self) -> None:
-        """End at once whoever is left: nobody would look after them."""
-        for child in self._everybody():
+        """Kill the children that are left: nobody would look after them."""
+        for child in self._all():
             child.kill()
             child.code(LAST_BREATH)
             child.reap()
         self.workers.clear()
         self.maintenance.child = None
 
-    def _everybody(self) -> list[Child]:
+    def _all(self) -> list[Child]:
         maintenance = self.maintenance.child
         return [*self.workers.values(), *([] if maintenance is None else [maintenance])]
 
@@ -157,13 +137,11 @@ class Children:
         self, entry: int, live: Callable[[int], int], restarts: Restarts
     ) -> Child | None:
         """None if the system has no room for one more process now."""
-        others, now = [child.control for child in self._everybody()], time.monotonic()
+        others, now = [child.control for child in self._all()], time.monotonic()
         try:
-            return fork(entry, live, others, is_loud=restarts.speaks_up(now))
+            return fork(entry, live, others, is_verbose=restarts.is_verbose(now))
         except OSError as error:
-            restarts.died(lived=0.0, now=now)
-            if restarts.is_news(str(error), now):
-                logger.error("No process can be started (%s); trying again", error)
+            restarts.could_not_start("process", error, now)
             return None
 
     def _pause(self, child: Child, paused: bool) -> None:
@@ -172,8 +150,8 @@ class Children:
             self._process_table.write(child.entry, renewable=not paused)
 
     def _leave(self, child: Child, code: int) -> ProcessEntry:
-        """A worker has ended. What its handlers started must not live on beside their
-        next attempts; if all its jobs had ended, it may."""
+        """A worker has ended. The programs that its handlers started must not live on
+        beside the next attempts, unless all of its jobs had ended."""
         entry = self._process_table.entry(child.entry)
         if not (entry.orderly and code == ENDED):
             child.kill()
@@ -183,11 +161,11 @@ class Children:
         return entry
 
     def _reap_strangers(self) -> None:
-        """As the first process of a container this one has to let go of those that lost
-        their parents. Elsewhere, somebody else may wait for what is not ours."""
+        """The first process of a container has to reap the processes that lost their
+        parents. Elsewhere, other code may wait for processes that are not ours."""
         if os.getpid() != 1:
             return
-        ours = {child.pid for child in self._everybody()}
+        ours = {child.pid for child in self._all()}
         flags = os.WEXITED | os.WNOHANG
         while (seen := _look_at_any(flags | os.WNOWAIT)) and seen.si_pid not in ours:
             os.waitid(os.P_PID, seen.si_pid, flags)

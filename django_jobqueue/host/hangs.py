@@ -1,5 +1,5 @@
-"""Worker processes that do not see the clock, because a handler holds the interpreter's
-lock; and which handler that is."""
+"""Finds worker processes that hang because a handler holds the interpreter's lock, and
+which handler does."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from django_jobqueue.conf import conf
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.attempt_table import RunningAttempt
 
-# Seconds that a process may be silent, besides CANCEL_GRACE. Its timer looks four times
-# a second; on a machine that is overloaded it may come to it late.
+# Seconds that a process may be silent beyond CANCEL_GRACE. Its timer looks four times a
+# second, but may be late on an overloaded machine.
 MARGIN: Final = 2.0
-SILENT: Final = 0.5  # seconds after which the time that its threads use is measured
-HOLDS: Final = 0.1  # seconds of CPU that whoever holds the lock uses at least meanwhile
+SILENT: Final = 0.5  # seconds after which the CPU time of its threads is measured
+HOLDS: Final = 0.1  # seconds of CPU that the holder of the lock uses at least meanwhile
 MORE: Final = 4  # times as much as all others together
 NAMED: Final = 500  # jobs in one report, which has to fit into a pipe
 
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """Why a process is killed that does not see the clock; whose fault it is."""
+    """The jobs to blame for a process that hangs and is killed for it."""
 
     timed_out: Sequence[UUID] = ()  # jobs that ran longer than their timeout
     suspects: Sequence[UUID] = ()  # one of which kept others from theirs
@@ -39,13 +39,13 @@ class Hang:
 
 
 def is_silent(watched: float) -> bool:
-    """Whether a timer that looked then, by time.monotonic(), looks no more."""
+    """Whether the last look of a timer, by time.monotonic(), is too long ago."""
     return time.monotonic() - watched > conf.cancel_grace + MARGIN
 
 
 @dataclass(slots=True)
 class _Silence:
-    """What was seen of a process that does not look at its clock."""
+    """The observations of a process whose timer does not run."""
 
     since: float  # time.monotonic() of the first look that saw it
     last: float  # and of the last one
@@ -53,11 +53,11 @@ class _Silence:
 
 
 class HangWatch:
-    """Judges by the attempt tables. A process that looks at its own clock sees to its
-    timeouts itself.
+    """Judges by the attempt tables. A process whose timer runs enforces its timeouts
+    itself.
 
-    It has to see a process be silent for a while: after the whole machine stood still,
-    everybody's last look is long ago.
+    It has to watch a process be silent for a while: after the whole machine stood
+    still, every timer's last look is long ago.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class HangWatch:
         seen: _Silence,
         silence: float,
     ) -> Hang | None:
-        """By who holds the lock, if that is plain."""
+        """Blame the holder of the lock, if it is clear."""
         holder = _holder(seen.used, cpu_seconds(pid, running))
         theirs = [attempt for attempt in running if attempt.thread == holder]
         guilty = [attempt for attempt in theirs or overdue if attempt in overdue]
@@ -107,15 +107,15 @@ class HangWatch:
 
 
 def cpu_seconds(pid: int, running: Iterable[RunningAttempt]) -> dict[int, float]:
-    """The CPU that each thread with an attempt has used; empty where /proc does not
-    tell."""
+    """The seconds of CPU of each thread with an attempt; empty where /proc does not
+    show them."""
     threads = {attempt.thread for attempt in running}
     used = {thread: identity.cpu_seconds(pid, thread) for thread in threads}
     return {thread: seconds for thread, seconds in used.items() if seconds is not None}
 
 
 def _holder(before: Mapping[int, float], after: Mapping[int, float]) -> int | None:
-    """The thread that computed while nobody else got to, if it is plain which."""
+    """The thread that computed while no other could, if it is clear which."""
     used = {thread: after[thread] - before.get(thread, 0.0) for thread in after}
     if not used:
         return None

@@ -1,4 +1,7 @@
-"""The parent of a host's worker processes: replaces, fences and stops them."""
+"""The parent of the worker processes of ``runworkers``: forks, reaps and stops them.
+
+Host control decides (``control.py``); this strategy has a process for each worker.
+"""
 
 from __future__ import annotations
 
@@ -14,53 +17,44 @@ from typing import Final
 from django_jobqueue.conf import conf
 from django_jobqueue.host.child import Child, how_it_ended
 from django_jobqueue.host.children import Children
-from django_jobqueue.host.fencing import Fencing
-from django_jobqueue.host.maintenance.quarantine import Quarantine
+from django_jobqueue.host.control import HostControl
+from django_jobqueue.host.process_health import ProcessHealth
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_state import memory_frozen, signals_handled
-from django_jobqueue.processes.process_table import DESIRES, ProcessEntry, ProcessTable
-from django_jobqueue.processes.shutdown import Step, Stopping
+from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
-from django_jobqueue.workers.worker_main import (
-    CALM_LOOKS,
-    CANCEL,
-    DRAIN,
-    END,
-    OF_LEASE,
-    QUIT,
-    RESUME,
-)
+from django_jobqueue.workers.worker_main import CALM_LOOKS, OF_LEASE
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
-LOOK_EVERY: Final = 1.0  # seconds between looks at leases and at what is asked
-ORDERS: Final = {Step.DRAIN: END, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
+LOOK_EVERY: Final = 1.0  # seconds between looks at leases and at operators' requests
 
 
 class Supervisor:
-    """Runs no handler, has no thread and no database connection, and so may fork."""
+    """Runs no handler, and has no thread and no database connection, so it may fork."""
 
     def __init__(self, config: WorkerConfig, processes: int) -> None:
         self.config = replace(config, supervisor=identity.name_of(os.getpid()))
-        self.processes = processes
         self._wakeups = wakeups = WakeupPipes()
         self._wakeup = wakeups.supervisor
         self.process_table = ProcessTable(
             2 * processes + 4, wakeups, attempts=config.threads + config.async_slots
         )
         self.dump = Dump(conf.dump_dir, self.config.supervisor)
-        self.stopping = Stopping(grace=conf.grace, cancel_grace=conf.cancel_grace)
+        self.control = HostControl(
+            self.config, self.process_table, wanted=processes, grace=conf.grace
+        )
         self.children = Children(
             self.config,
             self.process_table,
             self.dump,
+            restarts=self.control.restarts,
             maintenance_wakeup=wakeups.maintenance,
         )
-        self._fencing = Fencing(self.process_table, self.children)
-        self._quarantine = Quarantine()
+        self._health = ProcessHealth(self.process_table, self.children)
 
     def run(self) -> int:
         """Run until told to stop, or drained; returns the exit code.
@@ -73,37 +67,45 @@ class Supervisor:
             memory_frozen(),
             signals_handled(self._stop_signal, wakes=self._wakeup.writer),
         ):
-            self.process_table.renewed_at = lease_time()
             self.children.maintenance.ensure()
             while not self._is_over():
                 self._look()
             self.children.maintenance.end()
             self.dump.merge()
         logger.info("Stopped")
-        return 1 if self.stopping.signals > 1 else 0
+        return 1 if self.control.stopping.signals > 1 else 0
 
     def _look(self) -> None:
         self._sleep()
         for child, entry, code in self.children.reap():
             self._ended(child, entry, code)
-        self._fencing.look()
-        self._obey()
+        self._health.kill_paused()
+        self.control.look_after(list(self.children))
+        self._health.kill_unresponsive()
         self._proceed()
         self._fill()
+
+    def _proceed(self) -> None:
+        self.control.proceed(list(self.children))
+
+    def _is_over(self) -> bool:
+        all_buried = self.children.maintenance.is_done
+        return self.control.is_over(list(self.children), all_buried=all_buried)
 
     # Signals and time.
 
     def _stop_signal(self, number: int, frame: FrameType | None) -> None:
-        self.stopping.signal(time.monotonic())
+        stopping = self.control.stopping
+        stopping.signal(time.monotonic())
         name = signal.Signals(number).name
-        if self.stopping.signals == 1:
+        if stopping.signals == 1:
             logger.info(
                 "%s: stopping. No job is claimed any more; running jobs have %g s to "
                 "finish. A second signal stops at once.",
                 name,
                 conf.grace,
             )
-        elif self.stopping.signals == 2:
+        elif stopping.signals == 2:
             logger.warning(
                 "%s again: stopping at once. Unfinished jobs are released and listed "
                 "in %s",
@@ -112,139 +114,61 @@ class Supervisor:
             )
 
     def _sleep(self) -> None:
-        now = time.monotonic()
+        now, stopping = time.monotonic(), self.control.stopping
         if self._may_rest():
             rest = conf.lease / CALM_LOOKS
         else:
             rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
         if (start := self.children.next_start) is not None:
             rest = min(rest, max(0.0, start - now))
-        if self.stopping.next_at is not None:
-            rest = min(rest, max(0.0, self.stopping.next_at - now))
-        if (
-            self.stopping
-            or self.config.drain
-            or not self.process_table.maintenance_is_ready
-        ):
+        if stopping.next_at is not None:
+            rest = min(rest, max(0.0, stopping.next_at - now))
+        is_ready = self.process_table.maintenance_is_ready
+        if stopping or self.config.drain or not is_ready:
             rest = min(rest, 0.02)
         self._wakeup.wait(rest)
 
     def _may_rest(self) -> bool:
-        """Whether there is no clock to watch, and it is woken when there is."""
+        """Whether there is no clock to watch, and a wakeup comes when there is one."""
         if self.children.is_paused or not self.process_table.may_rest(
             lease_time(), conf.lease
         ):
             return False
         return not any(entry.held for entry in self.process_table)
 
-    def _activity(self) -> None:
-        self.process_table.activity(lease_time(), conf.lease)
-
-    def _is_over(self) -> bool:
-        if self.children:
-            return False
-        if self.stopping:
-            return True
-        if self.processes > 0 or not self.children.maintenance.is_done:
-            return False
-        return not self.process_table.quarantine_seen_at
-
     # Births and deaths.
 
     def _fill(self) -> None:
-        """Start what is missing. The maintenance process also while workers end:
-        without it their leases would lapse."""
+        """Start the missing children. The maintenance process also while workers end:
+        without it, their leases would lapse."""
         self.children.maintenance.ensure()
-        if self.stopping or not self.process_table.maintenance_is_ready:
-            return
-        if self._wants_quarantine():
-            self.children.spawn(quarantined=True)
-            self._activity()
+        if self.control.wants_quarantined(list(self.children)):
+            self._spawn(quarantined=True)
         if self.config.drain and not self.children.maintenance.is_done:
-            return  # what the dead had is not there to be claimed yet
-        ordinary = [c for c in self.children if not c.quarantined and not c.replaced]
-        for _ in range(self.processes - len(ordinary)):
-            self.children.spawn(quarantined=False)
-            self._activity()
+            return  # the jobs of the dead cannot be claimed yet
+        for _ in range(self.control.missing(list(self.children))):
+            self._spawn(quarantined=False)
 
-    def _wants_quarantine(self) -> bool:
-        """Whether to start a process for a job that must run alone."""
-        if any(child.quarantined for child in self.children):
-            return False
-        seen_at = self.process_table.quarantine_seen_at
-        return self._quarantine.wants_worker(seen_at, time.monotonic())
+    def _spawn(self, *, quarantined: bool) -> None:
+        self.children.spawn(quarantined=quarantined)
+        self.control.activity()
 
     def _ended(self, child: Child, entry: ProcessEntry, code: int) -> None:
-        """A worker ended: have its jobs looked after, and make room for a successor."""
-        self._activity()
-        if child.quarantined:
-            has_claimed = bool(entry.claimed)
-            self._quarantine.ended(time.monotonic(), has_claimed=has_claimed)
-        self._fencing.ended(child)
-        crashed = not entry.orderly and not child.fenced and child.hang is None
-        if self.stopping and code == -signal.SIGKILL:
+        """A worker ended: have maintenance look after its jobs."""
+        self._health.ended(child)
+        crashed = not entry.orderly and child.hang is None
+        if self.control.stopping and code == -signal.SIGKILL:
             crashed = False  # by us, at the end of its time
         reason = how_it_ended(code, orderly=bool(entry.orderly))
-        if child.fenced:
-            reason = "its lease could not be renewed"
-        elif child.hang is not None:
+        if child.hang is not None:
             reason = "killed, because a job held the interpreter's lock"
         elif child.has_left:
             reason = "killed, because a job put another program in its place"
-        if crashed:
-            now = time.monotonic()
-            self.children.restarts.died(lived=now - child.born, now=now)
-            self._tell(child, entry, reason)
-        else:
-            self.children.restarts.reset()
-        stopping = bool(self.stopping)
-        self.children.bury(
-            child, entry, crashed=crashed, reason=reason, stopping=stopping
+        death = self.control.ended(
+            child,
+            entry,
+            crashed=crashed,
+            reason=reason,
+            lived=time.monotonic() - child.born,
         )
-        if self.config.drain and entry.orderly and not child.replaced:
-            # It found nothing to run; but a job that ran alone may have left some.
-            self.processes = 1 if child.quarantined else self.processes - 1
-
-    def _tell(self, child: Child, entry: ProcessEntry, reason: str) -> None:
-        """One that had a row may have had jobs, so each such end is told."""
-        restarts = self.children.restarts
-        if entry.worker or restarts.is_news(reason, time.monotonic()):
-            name = identity.name_of(child.pid)
-            logger.error("Worker %s: %s%s", name, reason, restarts.how_often)
-
-    # What operators ask.
-
-    def _obey(self) -> None:
-        """Do what is asked of single workers, and replace those that hang."""
-        for child in self.children:
-            entry = self.process_table.entry(child.entry)
-            if entry.condemned and not child.replaced:
-                child.replaced = True  # its successor starts while it ends
-            desire = DESIRES[entry.desired]
-            if desire == "drain" and not entry.paused:
-                self.process_table.write(child.entry, paused=1)
-                self._order(child, DRAIN)
-            elif desire == "resume" and entry.paused:
-                self.process_table.write(child.entry, paused=0)
-                self._order(child, RESUME)
-            elif desire in ("stop", "restart") and not child.replaced:
-                child.replaced = True
-                self.processes -= desire == "stop"
-                self._order(child, END)
-
-    def _proceed(self) -> None:
-        """Take the next steps of a stop."""
-        for step in self.stopping.due(time.monotonic()):
-            if step is Step.CANCEL and self.children:
-                logger.warning(
-                    "%d workers still run jobs: cancelling them", len(self.children)
-                )
-            for child in self.children:
-                if step is Step.KILL:
-                    child.kill()
-                else:
-                    self._order(child, ORDERS[step])
-
-    def _order(self, child: Child, order: bytes) -> None:
-        self._activity()
-        child.tell(order)
+        self.children.bury(child, death)

@@ -154,6 +154,15 @@ class Worker:
         """Whether it holds no job and could claim none."""
         return self.is_empty and self.dispatcher.is_idle
 
+    def finish_drain(self) -> bool:
+        """Whether nothing is left that it could run. Has it look again after its last
+        job, since the end of that job may allow another one to start."""
+        if self.is_idle:
+            return True
+        if self.is_empty:
+            self.dispatcher.wake()
+        return False
+
     @property
     def only_unresponsive_left(self) -> bool:
         """Whether whatever it still holds will never end by itself."""

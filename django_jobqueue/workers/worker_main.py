@@ -215,10 +215,8 @@ class WorkerMain:
             return self._ending_unresponsive(worker)
         if self._is_ending and worker.is_empty:
             return ENDED
-        if self._config.drain and worker.is_empty:
-            if worker.is_idle:
-                return ENDED
-            worker.dispatcher.wake()  # does what it finished allow something else?
+        if self._config.drain and worker.finish_drain():
+            return ENDED
         return None
 
     def _ending_unresponsive(self, worker: Worker) -> int | None:

@@ -39,7 +39,7 @@ def other_connections() -> list[str]:
 
 def in_slots(worker: EmbeddedWorker) -> int:
     """How many handlers have begun: what was only claimed is given back at a stop."""
-    return 0 if worker._lifecycle is None else worker._lifecycle.worker.running
+    return 0 if worker._hosted is None else worker._hosted.worker.running
 
 
 def test_jobs_run_while_the_block_lasts() -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.test import override_settings
 
 from django_jobqueue import operations
-from django_jobqueue.embedded import supervisor
+from django_jobqueue.embedded import embedded_supervisor
 from django_jobqueue.models import QueuedJob, Worker
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
@@ -153,7 +153,7 @@ def test_it_starts_when_the_database_can_be_used(
 def test_the_doors_stay_open_beside_a_job_that_must_run_alone_and_may_not(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "ALONE_AFTER", 0.0)
+    monkeypatch.setattr(embedded_supervisor, "ALONE_AFTER", 0.0)
     operations.pause(["tests.sample.aadd"])
     jobs.aadd.enqueue(1)
     QueuedJob.objects.update(quarantined=True)
@@ -171,7 +171,7 @@ def test_the_doors_stay_open_beside_a_job_that_must_run_alone_and_may_not(
 def test_the_doors_are_opened_again_where_a_job_that_must_run_alone_is_locked(
     start: Start, other: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "ALONE_AFTER", 0.0)
+    monkeypatch.setattr(embedded_supervisor, "ALONE_AFTER", 0.0)
     quarantined = jobs.aadd.enqueue(1).id
     QueuedJob.objects.update(quarantined=True)
     with open_transaction(other) as transaction:

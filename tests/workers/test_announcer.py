@@ -15,7 +15,7 @@ from django.utils import timezone
 from django_jobqueue import operations, signals
 from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.execution.signal_sender import Announcer, announcer
-from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.pruner import Pruner

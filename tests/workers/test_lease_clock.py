@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import cast
+from collections.abc import Callable
 
 import pytest
 
 from django_jobqueue.conf import conf
-from django_jobqueue.embedded.lifecycle import WorkerLifecycle
+from django_jobqueue.embedded.threaded_worker import HostedThreads
 from django_jobqueue.host.child import Child
-from django_jobqueue.host.children import Children
-from django_jobqueue.host.fencing import Fencing
+from django_jobqueue.host.control import HostControl
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import ClockWatch, lease_time
@@ -23,27 +21,6 @@ from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import HandDriven
 from tests.workers.test_attempt import attempt_of
-
-
-class OneChild:
-    """A family of one, which is told to end instead of being killed, and which is its
-    own maintenance process."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.child = Child(os.getpid(), 0, 0, time.monotonic())
-        self.killed: list[Child] = []
-        self.maintenance = self
-        monkeypatch.setattr(Child, "kill", self._kill)
-
-    def __iter__(self) -> Iterator[Child]:
-        return iter([self.child])
-
-    def end_if_paused(self, seconds: float) -> None:
-        """It is not."""
-
-    def _kill(self) -> None:
-        self.child.is_killed = True
-        self.killed.append(self.child)
 
 
 @pytest.fixture
@@ -83,16 +60,19 @@ def test_after_a_sleep_a_supervisor_kills_what_others_may_have_taken_over(
     suspend: Callable[[float], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    children = OneChild(monkeypatch)
-    fencing = Fencing(renewed(worker, own), cast("Children", children))
-    fencing.look()
+    killed: list[Child] = []
+    monkeypatch.setattr(Child, "kill", lambda child: killed.append(child))
+    child = Child(os.getpid(), 0, 0, time.monotonic())
+    process_table = renewed(worker, own)
+    control = HostControl(WorkerConfig(), process_table, wanted=1, grace=0)
+    control.look_after([child])
     suspend(conf.lease / 2)
-    fencing.look()
-    assert children.killed == []
+    control.look_after([child])
+    assert killed == []
     suspend(conf.lease)
-    fencing.look()
-    assert children.killed == [children.child]
-    assert children.child.fenced
+    control.look_after([child])
+    assert killed == [child]
+    assert child.fenced
 
 
 def test_after_a_sleep_the_renewer_renews_at_once(
@@ -114,20 +94,19 @@ def test_after_a_sleep_an_embedded_worker_leaves(
     suspend: Callable[[float], None], own: OwnConnection
 ) -> None:
     process_table = ProcessTable(1)
-    process_table.renewed_at = lease_time()
-    lifecycle = WorkerLifecycle(
-        WorkerConfig(threads=1, listen=False), process_table, 0, grace=0
-    )
-    lifecycle.begin()
-    lifecycle.look()
-    assert not lifecycle.is_leaving
-    lifecycle.worker.held.add(attempt_of(lambda: None))
-    lifecycle.worker.activity()
+    config = WorkerConfig(threads=1, listen=False)
+    control = HostControl(config, process_table, wanted=1, grace=0)
+    hosted = HostedThreads(config, process_table, 0)
+    hosted.begin()
+    control.look_after([hosted])
+    assert not hosted.is_leaving
+    hosted.worker.held.add(attempt_of(lambda: None))
+    hosted.worker.activity()
     suspend(conf.lease)
-    lifecycle.look()
-    assert lifecycle.is_leaving
-    lifecycle.worker.held.clear()
-    lifecycle.end()
+    control.look_after([hosted])
+    assert hosted.is_leaving
+    hosted.worker.held.clear()
+    hosted.end()
 
 
 def test_a_clock_that_is_set_forward_is_noticed_by_what_it_went_too_far() -> None:

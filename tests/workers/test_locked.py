@@ -14,9 +14,9 @@ from django.db import transaction
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
+from django_jobqueue.host.maintenance.dead_worker import Recovery
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
-from django_jobqueue.host.maintenance.recovery import Recovery
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.models import FailureGroup, QueuedJob, Worker
 from django_jobqueue.processes.lease_clock import lease_time

@@ -15,7 +15,7 @@ from django_jobqueue import job
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import JobTimeout, StoreUnavailable
-from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.models import (
     ArchivedJob,
@@ -73,7 +73,7 @@ def test_it_is_retried_as_its_type_says_and_its_neighbours_are_released(
     assert (kept.end, kept.number, kept.error_class) == ("timed_out", 1, TIMEOUT)
     assert (kept.worker, kept.release) == ("web-7:4711", "r9")
     assert kept.error_message.startswith(
-        "it ran longer than its timeout of 1 s and let"
+        "it ran longer than its timeout of 1 s and could not be told to stop"
     )
     assert FailureGroup.objects.get().fingerprint == kept.fingerprint
     counted = Rollup.objects.get(job_type=HUNG)

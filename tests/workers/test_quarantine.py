@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from django_jobqueue.host.maintenance.quarantine import LONGEST, SHORTEST, Quarantine
+from django_jobqueue.host.restarts import LONGEST_QUARANTINE_REST as LONGEST
+from django_jobqueue.host.restarts import SHORTEST_QUARANTINE_REST as SHORTEST
+from django_jobqueue.host.restarts import Quarantine
 
 
 def test_nobody_is_wanted_where_nothing_was_seen() -> None:

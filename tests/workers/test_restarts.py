@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from django_jobqueue.host.restarts import (
+    LOGGED_EVERY,
     LONGEST_REST,
     SHORT_LIFE,
-    TOLD_EVERY,
     Restarts,
 )
 
@@ -52,10 +52,10 @@ def test_the_same_trouble_is_told_once_a_minute_with_a_count() -> None:
     assert told(restarts, "signal 9", 0.0)
     assert restarts.how_often == ""
     assert not told(restarts, "signal 9", 1.0)
-    assert not told(restarts, "signal 9", TOLD_EVERY - 1)
-    assert told(restarts, "signal 9", TOLD_EVERY + 1)
+    assert not told(restarts, "signal 9", LOGGED_EVERY - 1)
+    assert told(restarts, "signal 9", LOGGED_EVERY + 1)
     assert restarts.how_often == ", 4 times in a row"
-    assert not told(restarts, "signal 9", TOLD_EVERY + 2)
+    assert not told(restarts, "signal 9", LOGGED_EVERY + 2)
 
 
 def test_another_trouble_is_told_at_once() -> None:
@@ -68,7 +68,7 @@ def test_another_trouble_is_told_at_once() -> None:
 
 def test_the_first_two_and_one_a_minute_tell_at_length_why_they_fail() -> None:
     restarts, loud = Restarts(), []
-    for now in (0.0, 1.0, 2.0, 3.0, TOLD_EVERY + 4, TOLD_EVERY + 5):
-        loud.append(restarts.speaks_up(now))
+    for now in (0.0, 1.0, 2.0, 3.0, LOGGED_EVERY + 4, LOGGED_EVERY + 5):
+        loud.append(restarts.is_verbose(now))
         told(restarts, "code 1", now + 0.5)
     assert loud == [True, True, False, False, True, False]

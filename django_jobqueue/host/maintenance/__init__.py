@@ -1,1 +1,1 @@
-"""What a host does beside running jobs: renews leases, rescues, expires, prunes."""
+"""Maintenance of a host: renews leases, rescues, expires, prunes."""

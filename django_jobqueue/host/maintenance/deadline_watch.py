@@ -1,4 +1,4 @@
-"""What is ahead, looked at once for all the loops of a maintenance process."""
+"""Reads the next deadlines once for all loops of maintenance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST: Final = 15.0  # seconds between looks
 
 
 class DeadlineWatch:
-    """Looks for loops that share one thread and one connection."""
+    """Reads them for loops that share one thread and one connection."""
 
     def __init__(self, connection: OwnConnection, config: WorkerConfig) -> None:
         self.looked_at = -LONGEST  # time.monotonic() before the last look
@@ -30,22 +30,22 @@ class DeadlineWatch:
         self._connection = connection
         self._config = config
         self._next_deadlines = NextDeadlines()
-        self._told: set[Loop] = set()
+        self._served: set[Loop] = set()
         self._clock = ClockWatch()
 
-    def look(self, chore: Loop, *, anew: bool = False) -> NextDeadlines:
-        """What is ahead from now on. Each look does for every chore once, unless it is
-        to be ``anew``. Raises StoreUnavailable."""
-        if anew or chore in self._told or self.rest <= 0:
-            self._told.clear()
+    def look(self, loop: Loop, *, anew: bool = False) -> NextDeadlines:
+        """The next deadlines from now. Each loop gets a look once; then, or if it wants
+        them ``anew``, they are read again. Raises StoreUnavailable."""
+        if anew or loop in self._served or self.rest <= 0:
+            self._served.clear()
             self._next_deadlines = self._look()
-        self._told.add(chore)
+        self._served.add(loop)
         return self._next_deadlines.after(time.monotonic() - self.looked_at)
 
     @property
     def rest(self) -> float:
-        """Seconds until the next look: no lease that is granted meanwhile lapses
-        before."""
+        """Seconds until the next look. No lease that is granted meanwhile lapses
+        earlier."""
         return self.looked_at + min(LONGEST, conf.lease) - time.monotonic()
 
     def _look(self) -> NextDeadlines:

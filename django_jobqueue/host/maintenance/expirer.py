@@ -1,4 +1,4 @@
-"""Archives jobs that expired, also when nobody claims."""
+"""Archives expired jobs, also while no worker claims."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from django_jobqueue.store.queue import expire
 
 logger = logging.getLogger("django_jobqueue.expirer")
 
-AGAIN_AFTER: Final = 600.0  # seconds until jobs are tried again that were refused
-LOCKED_AFTER: Final = 5.0  # the same for those that wait for a lock
+AGAIN_AFTER: Final = 600.0  # seconds until the next try for a job that was refused
+LOCKED_AFTER: Final = 5.0  # the same for a job that others have locked
 
 
 class Expirer(Loop):
     """Sleeps until the next job expires.
 
-    Jobs that the database refuses to archive, as a trigger may, or that wait for a lock
-    which others hold, keep no others.
+    Some jobs cannot be archived: the database refuses it, as a trigger may, or others
+    hold a lock on them. They do not hold up the other jobs.
     """
 
     name = "expirer"
@@ -41,7 +41,7 @@ class Expirer(Loop):
         self._refused: dict[UUID, float] = {}  # when to try again; time.monotonic()
 
     def tick(self) -> float:
-        """Archive a batch of those that have expired."""
+        """Archive a batch of expired jobs."""
         seconds = self._deadlines.look(self).expiry
         if seconds is None or seconds > 0:
             rest = self._deadlines.rest
@@ -62,7 +62,7 @@ class Expirer(Loop):
         return len(found)
 
     def _expire_others(self) -> float:
-        """The same without those that were refused; returns the rest."""
+        """The same without the refused jobs; returns the seconds to rest."""
         now = time.monotonic()
         self._refused = {id: at for id, at in self._refused.items() if at > now}
         ids = expire.due(self._connection, self._refused)

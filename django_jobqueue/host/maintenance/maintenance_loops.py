@@ -1,17 +1,119 @@
-"""What a host needs whatever its handlers do, besides leases."""
+"""Maintenance of a host, whatever its handlers do: renews leases, rescues, expires and
+prunes. It runs in the maintenance process, or in two threads beside an application."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable, Set
+from typing import Final
 
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
-from django_jobqueue.host.maintenance.notification_room import NotificationRoom
+from django_jobqueue.host.maintenance.notification_queue import NotificationQueue
 from django_jobqueue.host.maintenance.pruner import Pruner
+from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer
+from django_jobqueue.processes import identity
+from django_jobqueue.processes.listener import can_listen
 from django_jobqueue.processes.loop import LoopGroup
+from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import OwnConnection
+
+logger = logging.getLogger("django_jobqueue.maintenance")
+
+LAST_WORDS: Final = 1.5  # seconds to deal with the last deaths
+
+
+class Maintenance:
+    """Call ``get_ready()`` until it succeeds, then ``start()``, and ``stop()`` last."""
+
+    def __init__(self, process_table: ProcessTable, config: WorkerConfig) -> None:
+        self.process_table = process_table
+        self.config = config
+        self.has_started = False
+        self._predecessors: list[ProcessDeath] = []
+
+    def get_ready(self) -> None:
+        """Do once what must come before the first claim. Raises StoreUnavailable."""
+        first = OwnConnection("maintenance", pooled=True)
+        second = OwnConnection("maintenance", pooled=True)
+        try:
+            job_types.declare(first, registry)
+            self._predecessors = find_dead(first)
+            self.process_table.can_listen = find_out_listen(first, second)
+        finally:
+            first.close()
+            second.close()
+
+    def start(
+        self, *, ours: Set[int] = frozenset(), deaths: Iterable[ProcessDeath] = ()
+    ) -> None:
+        """Start the loops, and let workers start. The supervisor reports the deaths of
+        ``ours`` itself, since it knows their causes; ``deaths`` are the first ones.
+
+        Raises RuntimeError if there is no room for a thread.
+        """
+        pooled = not self.process_table.can_listen
+        self._loops = MaintenanceLoops(
+            self.config,
+            pooled=pooled,
+            quarantined=self._report_quarantine,
+            buried=self._report_buried,
+        )
+        self._renewer = Renewer(
+            self.process_table, OwnConnection("renewer", pooled=pooled)
+        )
+        predecessors = [one for one in self._predecessors if one.worker not in ours]
+        for death in (*predecessors, *deaths):  # first those without a number
+            self.rescuer.report(death)
+        try:
+            self._renewer.start()
+            self._loops.start()
+        except RuntimeError:
+            self._renewer.stop(0)
+            raise
+        self.has_started = True
+        self.process_table.maintenance_is_ready = True
+
+    @property
+    def rescuer(self) -> Rescuer:
+        """The loop that looks after the jobs of dead workers."""
+        return self._loops.rescuer
+
+    def bury(self, death: ProcessDeath) -> None:
+        """Look after the jobs of a worker that ended."""
+        self.rescuer.report(death)
+        self._loops.hurry(self.rescuer)
+
+    def look(self) -> None:
+        """Look at the workers now: one of them has something to do, or was asked for
+        something."""
+        self._renewer.look()
+
+    def settle(self) -> None:
+        """Deal with the last deaths, as far as there is time."""
+        self.rescuer.settle(LAST_WORDS)
+
+    def stop(self, timeout: float) -> None:
+        """End the loops and close their connections; wait for each so many seconds."""
+        for loop in (self._renewer, self._loops):
+            loop.stop(0)
+        for loop in (self._renewer, self._loops):
+            loop.stop(timeout)
+
+    def _report_quarantine(self, seen_at: float) -> None:
+        if seen_at != self.process_table.quarantine_seen_at:
+            self.process_table.quarantine_seen_at = seen_at
+            self.process_table.call_supervisor()
+
+    def _report_buried(self, number: int) -> None:
+        self.process_table.buried = number
+        self.process_table.call_supervisor()
 
 
 class MaintenanceLoops(LoopGroup):
@@ -23,7 +125,7 @@ class MaintenanceLoops(LoopGroup):
         *,
         pooled: bool,
         quarantined: Callable[[float], None],
-        buried: Callable[[int], None] = lambda number: None,
+        buried: Callable[[int], None],
     ) -> None:
         connection = OwnConnection("maintenance", pooled=pooled)
         deadlines = DeadlineWatch(connection, config)
@@ -34,6 +136,32 @@ class MaintenanceLoops(LoopGroup):
             self.rescuer,
             Expirer(connection, deadlines),
             Pruner(connection),
-            NotificationRoom(connection),
+            NotificationQueue(connection),
         ]
         super().__init__("maintenance", loops)
+
+
+def find_dead(connection: OwnConnection) -> list[ProcessDeath]:
+    """Workers of this host whose process is surely gone: their supervisor was killed,
+    and nobody needs to wait for their leases. Raises StoreUnavailable."""
+    found = worker_rows.predecessors(connection, identity.host())
+    return [
+        ProcessDeath(worker, f"#{worker}", True, "its supervisor died")
+        for worker, other in found.items()
+        if identity.is_dead(other)
+    ]
+
+
+def find_out_listen(first: OwnConnection, second: OwnConnection) -> bool:
+    """Whether LISTEN works, tried on two connections that are ``pooled``, unless a
+    setting says. Raises StoreUnavailable."""
+    if conf.listen is not None:
+        return conf.listen
+    works = can_listen(first, second)
+    if not works:
+        logger.warning(
+            "LISTEN hears nothing: this looks like a transaction pooler. Polling "
+            "instead. For pickup within milliseconds give the settings of this host a "
+            "direct connection."
+        )
+    return works

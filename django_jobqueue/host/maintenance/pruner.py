@@ -18,12 +18,12 @@ from django_jobqueue.store.control import prune
 
 logger = logging.getLogger("django_jobqueue.pruner")
 
-SHARE: Final = 4  # it rests four times as long as a batch took
+SHARE: Final = 4  # the rest after a batch is this many times as long as the batch
 HOUR: Final = 3_600.0  # seconds
 
 
 class Pruner(Loop):
-    """One batch a tick, so that it never keeps its thread or a lock for long."""
+    """One batch per tick, so that it never holds its thread or a lock for long."""
 
     name = "pruner"
 

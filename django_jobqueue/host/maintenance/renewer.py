@@ -27,16 +27,16 @@ logger = logging.getLogger(__name__)
 
 LOOK_EVERY: Final = 1.0  # seconds between looks at the entries
 AGAIN_AFTER: Final = 0.25  # the same while a worker's row is locked by somebody
-SAY_EVERY: Final = 60.0  # seconds
+WARN_EVERY: Final = 60.0  # seconds
 
 
 class Renewer(Loop):
-    """Somebody other than the handlers keeps the claims: a handler that holds the
-    interpreter lock does not look dead, and one that is dead is not kept alive.
+    """Renews the claims outside of the workers: a handler that holds the interpreter's
+    lock does not look dead, and a dead worker is not kept alive.
 
-    Leases are renewed every third of one. When none of the workers has had a job for as
-    long as a lease, they are renewed for longer and more seldom, until one has a job or
-    is asked for something.
+    Leases are renewed after every third of their length. When no worker has had a job
+    for as long as a lease, they are renewed for longer and less often, until a worker
+    has a job or an operator asks for something.
     """
 
     name = "renewer"
@@ -51,19 +51,19 @@ class Renewer(Loop):
         self._is_asked = False
         self._is_eased = False
         self._next = 0.0  # lease_time()
-        self._said_locked_at: dict[int, float] = {}  # by pid; lease_time()
+        self._warned_at: dict[int, float] = {}  # by pid; lease_time()
 
     def wake(self) -> None:
-        """Renew now, and learn what is asked."""
+        """Renew now, and learn the requests of operators."""
         self._is_asked = True
         super().wake()
 
     def look(self) -> None:
-        """End a long rest: somebody has something to do."""
+        """End a long rest: a worker has something to do."""
         super().wake()
 
     def tick(self) -> float:
-        """Renew all that the supervisor says are running."""
+        """Renew the leases of all workers that the supervisor marks as running."""
         entries = {s.worker: s for s in self._process_table if s.worker and s.renewable}
         began = lease_time()
         calm = self._is_calm(entries.values(), began)
@@ -103,7 +103,7 @@ class Renewer(Loop):
             if worker in renewed:
                 self._pass_on(entry, renewed[worker])
             elif worker in found:
-                self._say_locked(entry)
+                self._warn_locked(entry)
             else:
                 logger.error("Worker %s was given up by others", entry.pid)
                 self._process_table.write(entry.number, lost=1)
@@ -117,8 +117,8 @@ class Renewer(Loop):
         *,
         calm: bool,
     ) -> None:
-        """Tell the supervisor from when the leases count: first of those that were not
-        renewed, so that no lease seems to be longer than it is."""
+        """Tell the supervisor from when the leases count. The leases that were not
+        renewed come first, so that none ever seems longer than it is."""
         before = max(1, int(self._process_table.renewed_at * 1_000))
         for worker, entry in entries.items():
             if worker not in renewed and not entry.unrenewed:
@@ -130,10 +130,10 @@ class Renewer(Loop):
             elif entry.worker not in entries:
                 self._process_table.write(entry.number, eased=0)
 
-    def _say_locked(self, entry: ProcessEntry) -> None:
+    def _warn_locked(self, entry: ProcessEntry) -> None:
         now = lease_time()
-        if now - self._said_locked_at.get(entry.pid, -math.inf) >= SAY_EVERY:
-            self._said_locked_at[entry.pid] = now
+        if now - self._warned_at.get(entry.pid, -math.inf) >= WARN_EVERY:
+            self._warned_at[entry.pid] = now
             logger.warning(
                 "Worker %s: its row in jobqueue_worker is locked by another "
                 "transaction, so its lease cannot be renewed; the worker is ended "
@@ -142,7 +142,7 @@ class Renewer(Loop):
             )
 
     def _pass_on(self, entry: ProcessEntry, asked: worker_rows.Asked) -> None:
-        """What operators ask of a worker."""
+        """Pass on the requests of operators to a worker."""
         self._process_table.write(entry.number, stack_request=asked.stack_request)
         if asked.desired in DESIRES and asked.desired != DESIRES[entry.desired]:
             desire = DESIRES.index(asked.desired)
@@ -150,7 +150,7 @@ class Renewer(Loop):
             self._process_table.call_supervisor()
 
     def _hear_for(self, entry: ProcessEntry) -> None:
-        """Find out whether a job is cancelled in a worker that cannot hear of it,
+        """Find out whether a job was cancelled in a worker that cannot hear of it,
         because a handler holds the interpreter's lock. Raises StoreUnavailable."""
         if not entry.held or entry.unwanted or not is_silent(entry.watched / 1_000):
             return
@@ -166,8 +166,8 @@ class Renewer(Loop):
                 self._process_table.call_supervisor()
 
     def _hear(self, entries: Mapping[int, ProcessEntry]) -> None:
-        """Learn at once what operators ask, if a worker heard that they do; and tell at
-        once that it drains, or no longer does."""
+        """Renew at once if a worker heard of a request, or its draining changed: that
+        reads the request and records the change."""
         signs = {
             worker: (entry.calls, entry.draining) for worker, entry in entries.items()
         }
@@ -176,13 +176,13 @@ class Renewer(Loop):
         self._signs = signs
 
     def _is_due(self, seated: Set[int], calm: bool, now: float) -> bool:
-        """Whether it is time, or somebody came, asks, or has something to do again."""
+        """Whether it is time, or a worker is new, has a request, or is busy again."""
         if self._is_asked or (self._is_eased and not calm):
             return True
         return now >= self._next or not seated <= self._renewed
 
     def _is_calm(self, entries: Iterable[ProcessEntry], now: float) -> bool:
-        """Whether nobody has had anything to do for as long as a lease."""
+        """Whether no worker has had anything to do for as long as a lease."""
         if any(entry.held or entry.draining for entry in entries):
             self._process_table.activity(now, conf.lease)
         return self._process_table.is_calm(now, conf.lease)

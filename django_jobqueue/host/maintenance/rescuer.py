@@ -1,5 +1,5 @@
-"""Rescues what dead workers held: our own children's at once, those of other hosts when
-their lease has lapsed."""
+"""Rescues the jobs of dead workers: those of this host at once, those of other hosts
+when their lease has lapsed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ import psycopg
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.host.maintenance.burial import Burial, ProcessDeath, summarize
+from django_jobqueue.host.maintenance.dead_worker import (
+    Burial,
+    ProcessDeath,
+    Recovery,
+    summarize,
+)
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
-from django_jobqueue.host.maintenance.recovery import Recovery
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import EASE
 from django_jobqueue.store import worker_rows
@@ -29,9 +33,9 @@ logger = logging.getLogger("django_jobqueue.rescuer")
 
 STRAYS_EVERY: Final = 4  # leases
 STRAYS_AFTER: Final = 0.5  # seconds after a death, then twice that, up to the above
-# Seconds between looks while a job that must run alone is due: its pause, or what uses
-# up the limit of its type, may end any moment; whoever went for it may have found it
-# locked.
+# Seconds between looks while a job that must run alone is due. Its pause, or the jobs
+# that use up the limit of its type, may end any moment; the last worker that wanted it
+# may have found it locked.
 QUARANTINE_EVERY: Final = 1.0
 REMEMBERED: Final = 10_000  # unfinished jobs that are listed when all stop
 LAPSED: Final = "its lease lapsed: host lost, cut off or paused"
@@ -39,16 +43,14 @@ GONE: Final = "its worker is gone"
 
 
 class Rescuer(Loop):
-    """Looks after the jobs of workers that are no more.
+    """Sleeps until the first lease can lapse, since leases only ever grow. After an
+    outage of the database, every lease has run out because nobody could renew; so it
+    waits for half a lease before it gives up a worker. After the database's clock was
+    set forward, it waits until every living worker has renewed.
 
-    It sleeps until the first lease can lapse, since leases only ever grow. After an
-    outage of the database it waits for half a lease before it gives anybody up: every
-    lease ran out while nobody could renew. After the database's clock was set forward
-    it waits until everybody who is alive has renewed.
-
-    ``quarantined`` is told when it saw a job that must run alone and may, by
-    time.monotonic(), and zero when there is none; ``buried`` the number of the last
-    death up to which it has dealt with all.
+    It calls ``quarantined`` with the time.monotonic() at which it saw a job that must
+    run alone and may, or with zero if there is none; and ``buried`` with the number of
+    the last death up to which it has dealt with all.
     """
 
     name = "rescuer"
@@ -69,7 +71,7 @@ class Rescuer(Loop):
         self._buried = buried
         self._burials: deque[Burial] = deque()
         self._last = 0  # the greatest number of a death that was reported
-        self._said = 0  # the number up to which all are looked after, as it was told
+        self._reported = 0  # the number up to which all are dealt with, as reported
         self._has_news = False  # the dead left something since the last look
         self._patient_until = time.monotonic() + conf.lease / 2
         self._blind = False
@@ -89,7 +91,7 @@ class Rescuer(Loop):
         return not self._burials
 
     def settle(self, seconds: float) -> None:
-        """Wait so long until it has dealt with every death, in a thread that ticks."""
+        """Wait until its thread has dealt with every death, but only so long."""
         deadline = time.monotonic() + seconds
         while not self.is_done and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -105,24 +107,24 @@ class Rescuer(Loop):
         try:
             self._bury()
             self._sweep()
-            ahead = self._look()
-            if self._give_up(ahead):
+            deadlines = self._look()
+            if self._give_up(deadlines):
                 self._bury()
-                ahead = self._look()
+                deadlines = self._look()
         except StoreUnavailable as error:
             self._blind = self._blind or error.is_outage
             raise
-        waits = ahead.quarantined is not None and ahead.quarantined <= 0
+        waits = deadlines.quarantined is not None and deadlines.quarantined <= 0
         self._quarantined(self._deadlines.looked_at if waits else 0.0)
-        self._say_buried()
-        return self._rest(ahead, waits=waits)
+        self._report_buried()
+        return self._rest(deadlines, waits=waits)
 
     def close(self) -> None:
         """Let the connection go."""
         self._connection.close()
 
     def _bury(self) -> None:
-        """Look after the dead, but for those whose last try failed a moment ago."""
+        """Deal with the deaths, except those whose last try failed a moment ago."""
         now = time.monotonic()
         for burial in list(self._burials):
             if burial.next_at <= now:
@@ -134,32 +136,32 @@ class Rescuer(Loop):
                 if burial.death.stopping:
                     self.released += burial.taken
 
-    def _say_buried(self) -> None:
-        """Say up to which death all are looked after, and what they left was seen."""
+    def _report_buried(self) -> None:
+        """Report up to which death all are dealt with, and their jobs were seen."""
         left = [b.death.number for b in list(self._burials) if b.death.number]
         number = min(left) - 1 if left else self._last
-        if number > self._said:
-            self._said = number
+        if number > self._reported:
+            self._reported = number
             self._buried(number)
 
     def _look(self) -> NextDeadlines:
-        """Look anew if the dead may have left something."""
-        ahead = self._deadlines.look(self, anew=self._has_news)
-        if ahead.was_set_back:
+        """Read the deadlines again if the dead may have left jobs."""
+        deadlines = self._deadlines.look(self, anew=self._has_news)
+        if deadlines.was_set_back:
             logger.warning("The database's clock was set back; leases count from now")
             worker_rows.shorten(self._connection)
-            ahead = self._deadlines.look(self, anew=True)
+            deadlines = self._deadlines.look(self, anew=True)
         self._has_news = False
-        return ahead
+        return deadlines
 
-    def _give_up(self, ahead: NextDeadlines) -> bool:
-        """Give up whoever's lease has lapsed; whether there was somebody."""
+    def _give_up(self, deadlines: NextDeadlines) -> bool:
+        """Give up every worker whose lease has lapsed; returns whether any had."""
         if self._blind:
             self._blind = False
             self._patient_until = time.monotonic() + conf.lease / 2
-        if ahead.lapse is None or ahead.lapse > 0 or self._patience > 0:
+        if deadlines.lapse is None or deadlines.lapse > 0 or self._patience > 0:
             return False
-        lost = worker_rows.give_up(self._connection, ahead.clock)
+        lost = worker_rows.give_up(self._connection, deadlines.clock)
         for worker, name in lost.items():
             logger.warning("Worker %s is given up", name)
             self.report(ProcessDeath(worker, name, True, LAPSED))
@@ -167,21 +169,21 @@ class Rescuer(Loop):
 
     @property
     def _patience(self) -> float:
-        """Seconds for which nobody is given up."""
+        """Seconds for which no worker is given up."""
         until = max(self._patient_until, self._deadlines.clock_set_at + _all_renewed())
         return until - time.monotonic()
 
-    def _rest(self, ahead: NextDeadlines, *, waits: bool) -> float:
+    def _rest(self, deadlines: NextDeadlines, *, waits: bool) -> float:
         """Seconds until there may be something to do; ``waits``: a job that must run
         alone does."""
         now = time.monotonic()
         rests = [self._deadlines.rest, *(b.next_at - now for b in list(self._burials))]
-        if ahead.lapse is not None:
-            rests.append(max(ahead.lapse + 0.05, self._patience, 0.2))
-        if waits or ahead.is_held_back:
+        if deadlines.lapse is not None:
+            rests.append(max(deadlines.lapse + 0.05, self._patience, 0.2))
+        if waits or deadlines.is_held_back:
             rests.append(QUARANTINE_EVERY)
-        elif ahead.quarantined is not None:
-            rests.append(ahead.quarantined)
+        elif deadlines.quarantined is not None:
+            rests.append(deadlines.quarantined)
         if self._strays_rest < self._longest_rest:
             rests.append(self._next_strays - now)
         return max(0.0, min(rests))
@@ -191,7 +193,7 @@ class Rescuer(Loop):
         return conf.lease * STRAYS_EVERY
 
     def _expect_strays(self) -> None:
-        """What the dead sent last may still be under way on the server: a claim that
+        """The last statements of the dead may still run on the server: a claim that
         waits for a lock, the commit of an atomic job. So look again, and soon."""
         self._strays_rest = STRAYS_AFTER
         self._next_strays = time.monotonic() + self._strays_rest
@@ -215,8 +217,7 @@ class Rescuer(Loop):
             summarize("(gone)", GONE, recovery.taken)
 
     def _name_refused(self, refused: Mapping[UUID, psycopg.Error]) -> None:
-        """Name the jobs that the database refuses to move, each once; sweeps try them
-        again."""
+        """Log each job that the database refuses to move, once; sweeps try it again."""
         for id, error in refused.items():
             if id not in self._refused:
                 logger.error(

@@ -24,7 +24,7 @@ from django_jobqueue.conf import (
     conf,
 )
 from django_jobqueue.domain.registry import autodiscover
-from django_jobqueue.host.start_line import log_start
+from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.host.supervisor import Supervisor
 from django_jobqueue.management.jobqueue import database
 from django_jobqueue.management.reloader import Reloader, is_reloaded

@@ -1,5 +1,5 @@
-"""The maintenance process, as its supervisor sees it: a process that is replaced when
-it dies, and that is told whose jobs to look after."""
+"""The maintenance process as the supervisor sees it: a child that it replaces when it
+dies, and to which it reports dead workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django_jobqueue.host.child import (
     Child,
     how_it_ended,
 )
-from django_jobqueue.host.maintenance.burial import ProcessDeath
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.maintenance_process import MaintenanceProcess
 from django_jobqueue.host.restarts import Restarts
 from django_jobqueue.processes.idle import WakeupPipe
@@ -34,7 +34,7 @@ Fork = Callable[[int, Callable[[int], int], Restarts], Child | None]
 
 
 class MaintenanceChild:
-    """Starts it, tells it of deaths until it has dealt with them, and ends it."""
+    """Starts it, reports deaths to it until it has dealt with them, and ends it."""
 
     def __init__(
         self,
@@ -53,17 +53,16 @@ class MaintenanceChild:
         self._config = config
         self._fork = fork
         self._deaths = 0
-        self._unburied: dict[
-            int, ProcessDeath
-        ] = {}  # by number; a maintenance process may die of one
+        # By number. The maintenance process may die of one; its successor gets them.
+        self._unburied: dict[int, ProcessDeath] = {}
 
     @property
     def is_done(self) -> bool:
-        """Whether it has looked after the jobs of all who died."""
+        """Whether it has looked after the jobs of all dead workers."""
         return self._process_table.buried >= self._deaths
 
     def ensure(self) -> None:
-        """Start it, or another one after it died."""
+        """Start it, or its successor."""
         if self.child is None and self.restarts.is_due(time.monotonic()):
             self._start()
 
@@ -74,10 +73,10 @@ class MaintenanceChild:
         self._forget_buried()
         self._unburied[self._deaths] = death
         if self.child is not None:
-            _tell(self.child, {"do": "bury", **death.to_json()})
+            _order(self.child, {"do": "bury", **death.to_json()})
 
     def ended(self, code: int) -> None:
-        """It has ended, and nobody told it to."""
+        """It has ended without an order to."""
         if self.child is None:
             return
         self.child.reap()
@@ -91,7 +90,8 @@ class MaintenanceChild:
             )
 
     def end_if_paused(self, seconds: float) -> None:
-        """Kill it if it was stopped (SIGSTOP) so long ago; another will start."""
+        """Kill it if it was stopped (SIGSTOP) longer ago than this; a successor will
+        start."""
         child = self.child
         if child is not None and child.is_paused_for(seconds, time.monotonic()):
             logger.error(
@@ -100,8 +100,8 @@ class MaintenanceChild:
             child.kill()
 
     def end(self) -> None:
-        """Let it deal with the last deaths, and end; and another one if it dies of
-        them."""
+        """Let it deal with the last deaths, and end; if it dies of them, its successor
+        does so."""
         deadline = time.monotonic() + LAST_WORK
         for _ in range(LAST_TRIES):
             is_late = time.monotonic() > deadline
@@ -114,7 +114,7 @@ class MaintenanceChild:
     @staticmethod
     def _end(child: Child, deadline: float) -> int:
         """Returns its exit code."""
-        _tell(child, {"do": "stop"})
+        _order(child, {"do": "stop"})
         code = child.code(deadline - time.monotonic())
         if code is None:
             child.kill()
@@ -150,5 +150,5 @@ class MaintenanceChild:
             del self._unburied[number]
 
 
-def _tell(child: Child, order: dict[str, Any]) -> None:
-    child.tell(json.dumps(order).encode() + b"\n")
+def _order(child: Child, order: dict[str, Any]) -> None:
+    child.order(json.dumps(order).encode() + b"\n")

@@ -1,4 +1,5 @@
-"""Kills worker processes that may no longer run."""
+"""Kills child processes that cannot go on: stopped by SIGSTOP, hanging, or running
+another program."""
 
 from __future__ import annotations
 
@@ -6,52 +7,50 @@ import logging
 import time
 from typing import Final
 
-from django_jobqueue.conf import conf
 from django_jobqueue.host.child import Child
 from django_jobqueue.host.children import Children
 from django_jobqueue.host.hangs import Hang, HangWatch, is_silent
-from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
 PAUSED_TOO_LONG: Final = 1.5  # seconds after which a stopped (SIGSTOP) child is killed
-CLOCKS_EVERY: Final = 0.5  # seconds, while it looks oftener: at a stop, in a drain
+CHECK_EVERY: Final = 0.5  # seconds, while the supervisor looks more often
 
 
-class Fencing:
-    """What a supervisor does to its children when they do not do it themselves.
+class ProcessHealth:
+    """The checks that only processes need, since only a process can be killed.
 
-    Others may start the jobs of a worker whose lease was not renewed. A worker in which
-    a handler holds the interpreter's lock sees neither that nor any timeout.
+    A handler that holds the interpreter's lock lets its worker see neither a timeout
+    nor a cancellation, so the supervisor enforces both.
     """
 
     def __init__(self, process_table: ProcessTable, children: Children) -> None:
         self._process_table = process_table
         self._children = children
         self._hangs = HangWatch()
-        self._next_at = 0.0  # time.monotonic() of the next look at their clocks
+        self._next_at = 0.0  # time.monotonic() of the next check
 
-    def look(self) -> None:
-        """Look at everybody."""
+    def kill_paused(self) -> None:
+        """Kill the children that have been stopped (SIGSTOP) for too long."""
         self._children.maintenance.end_if_paused(PAUSED_TOO_LONG)
         now = time.monotonic()
-        sees_clocks = now >= self._next_at
-        if sees_clocks:
-            self._next_at = now + CLOCKS_EVERY
         for child in self._children:
-            if child.is_killed:
-                continue  # it takes its time
-            entry = self._process_table.entry(child.entry)
-            if child.is_paused_for(PAUSED_TOO_LONG, now):
+            if not child.is_killed and child.is_paused_for(PAUSED_TOO_LONG, now):
                 logger.error("Worker %s is stopped (SIGSTOP); killing it", child.pid)
                 child.kill()
-            elif not self._is_leased(child, entry):
-                why = "was given up" if entry.lost else "could not be renewed in time"
-                logger.error("Worker %s: its lease %s; killing it", child.pid, why)
-                child.fenced = True
-                child.kill()
-            elif sees_clocks and not child.listens() and child.look() is None:
+
+    def kill_unresponsive(self) -> None:
+        """Kill the workers that hang, or have become another program."""
+        now = time.monotonic()
+        if now < self._next_at:
+            return
+        self._next_at = now + CHECK_EVERY
+        for child in self._children:
+            entry = self._process_table.entry(child.entry)
+            if child.is_killed:
+                continue  # it takes a moment to end
+            if not child.listens() and child.look() is None:
                 logger.error(
                     "Worker %s: a handler closed its pipe to the supervisor, or put "
                     "another program in its place; killing it",
@@ -59,30 +58,23 @@ class Fencing:
                 )
                 child.has_left = True
                 child.kill()
-            elif sees_clocks and entry.held:
-                self._see_clock_for(child, entry)
+            elif entry.held:
+                self._kill_if_hanging(child, entry)
 
     def ended(self, child: Child) -> None:
-        """This one is dead: what it ran then is known."""
+        """This process is dead, so the jobs that it ran at the end are known."""
         self._hangs.forget(child.pid)
         if child.hang is not None:
             child.hang = child.hang.among(
                 self._process_table.attempts(child.entry).running()
             )
 
-    def _is_leased(self, child: Child, entry: ProcessEntry) -> bool:
-        if entry.lost:
-            return False
-        renewed_at = self._process_table.renewed_at
-        cut_off = entry.is_cut_off(renewed_at, lease_time(), conf.lease)
-        return not cut_off
-
-    def _see_clock_for(self, child: Child, entry: ProcessEntry) -> None:
+    def _kill_if_hanging(self, child: Child, entry: ProcessEntry) -> None:
         """Enforce the timeouts of a worker that cannot."""
         if entry.unwanted and is_silent(entry.watched / 1_000):
             logger.error(
-                "Worker %s: a job that was cancelled holds the interpreter's lock, and "
-                "does not hear of it; killing the process",
+                "Worker %s: a cancelled job holds the interpreter's lock, so it does "
+                "not hear of the cancellation; killing the process",
                 child.pid,
             )
             child.hang = Hang()

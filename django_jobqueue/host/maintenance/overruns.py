@@ -1,5 +1,5 @@
-"""Attempts that ran longer than their timeout in a process that was killed for it: each
-has failed as if its own worker had said so."""
+"""Attempts that exceeded their timeout in a process that was killed for it. Each fails
+as if its own worker had recorded it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from django_jobqueue.store.queue.rescue import held
 from django_jobqueue.store.rollup import Count
 
 HELD_THE_LOCK: Final = (
-    "it ran longer than its timeout of {timeout:g} s and let nobody tell it so, by "
-    "holding the interpreter's lock; its worker process was killed"
+    "it ran longer than its timeout of {timeout:g} s and could not be told to stop, "
+    "since it held the interpreter's lock; its worker process was killed"
 )
 
 logger = logging.getLogger("django_jobqueue.rescuer")
@@ -41,9 +41,10 @@ Ended = tuple[Overrun, Finished]
 
 @dataclass(slots=True)
 class Overruns:
-    """Decides as any failed attempt is decided, by the policy of its type, and writes
-    it in the name of the dead worker. Gone on with after an outage, and each is told
-    once, as in a Recovery. What the database refuses is left to be rescued."""
+    """Applies the policy of the job type, as for any failed attempt, and writes the
+    outcome in the name of the dead worker. Like a Recovery, it can go on after an
+    outage, and reports each job once. Jobs that the database refuses to finish are left
+    to be rescued."""
 
     worker: int
     ids: Sequence[UUID]
@@ -82,7 +83,7 @@ class Overruns:
 
 
 def _finished(row: Overrun) -> Finished:
-    """What this attempt came to."""
+    """The outcome of this attempt."""
     declaration = registry.get(row.job_type)
     if declaration is None:  # imported late, by the process that is gone
         policy = Policy(
@@ -112,7 +113,7 @@ def _finished(row: Overrun) -> Finished:
 
 
 def _count(db: Database, ended: Sequence[Ended]) -> None:
-    """In the roll-ups, as the worker would have."""
+    """Count the attempts in the roll-ups, as the worker would have."""
     counts: dict[tuple[str, str], Count] = {}
     failures: list[FailureCount] = []
     for row, finished in ended:

@@ -1,4 +1,4 @@
-"""Sees to it that the server has room for notifications."""
+"""Warns when the server's queue of notifications fills up."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MUCH: Final = 0.5  # of the room; PostgreSQL itself warns from here on, in its o
 AGAIN_AFTER: Final = 600.0  # seconds
 
 
-class NotificationRoom(Loop):
-    """Asks how full the server's queue of notifications is.
+class NotificationQueue(Loop):
+    """Asks how full the queue is.
 
-    The question alone is of use: without it a queue that was full once stays so, for
-    every commit that notifies, also when all have read what it holds (seen on 18).
+    The question itself helps: without it, a queue that was full once stays full for
+    every commit that notifies, even after all have read its content (seen on 18).
     """
 
-    name = "notification room"
+    name = "notification queue"
 
     def __init__(self, connection: OwnConnection) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class NotificationRoom(Loop):
         self._warned_at = -AGAIN_AFTER  # time.monotonic()
 
     def tick(self) -> float:
-        """Ask, and warn in time; 8 GB are full after a long time."""
+        """Ask, and warn in time. The queue holds 8 GB, so it takes long to fill."""
         used = notify.usage(self._connection)
         now = time.monotonic()
         if used >= MUCH and now - self._warned_at >= AGAIN_AFTER:

@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from django_jobqueue import logs, signals
 from django_jobqueue.domain import registry
-from django_jobqueue.host.start_line import log_start
+from django_jobqueue.host.startup_log import log_start
 from django_jobqueue.processes.worker_config import WorkerConfig
 from tests.conftest import HandDriven
 from tests.sample import jobs

@@ -1,4 +1,4 @@
-"""What workers say when they start: what they will do, and where."""
+"""The line that workers log when they start, and warnings about likely mistakes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ DEFAULT_PORT: Final = "5432"
 
 def log_start(config: WorkerConfig, processes: int | None) -> None:
     """Log what is about to start; ``processes`` is None for an embedded worker. Warn of
-    what is probably a slip: no handlers, or modules of handlers that no app has. From
-    here on successes are logged, in forks too, if the level asks for it."""
+    likely mistakes: no handlers, or modules of handlers that no app has. From here on,
+    successes are logged if the level includes them, in forks too."""
     logs.connect_successes()
     count = len(handler_names())
     logger.info(
@@ -53,8 +53,8 @@ def log_start(config: WorkerConfig, processes: int | None) -> None:
 
 
 def _unlikely_queues(config: WorkerConfig) -> Iterator[tuple[str, str]]:
-    """Queues to claim from that only look like one of a handler. Any name is right, as
-    each enqueue may choose another queue; so one like none is not talked about."""
+    """Queues to claim from whose names resemble that of a handler's queue. Any name can
+    be right, since each enqueue may choose a queue; so other names cause no warning."""
     known = {declaration.policy.queue for declaration in registry.registry}
     for queue in config.queues or ():
         if queue not in known and (hint := did_you_mean(queue, known)):
@@ -70,8 +70,8 @@ def _room(config: WorkerConfig, processes: int | None) -> str:
 
 
 def _database() -> str:
-    """The database of the jobs and its server, as far as they are known before a
-    connection is made; no password."""
+    """The database of the jobs and its server, without the password, as far as they are
+    known before the first connection."""
     given = connection_parameters()
     if entry := given.get("service"):  # libpq alone reads its file
         name, place = given.get("dbname"), f"by the service {entry!r}"
@@ -83,7 +83,7 @@ def _database() -> str:
 
 
 def _defaults() -> dict[str, str]:
-    """The environment's PGHOST, PGPORT …, and what was compiled into libpq."""
+    """PGHOST, PGPORT and so on from the environment, and the defaults of libpq."""
     return {
         option.keyword.decode(): option.val.decode()
         for option in Conninfo.get_defaults()

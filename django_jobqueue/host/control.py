@@ -1,0 +1,218 @@
+"""Controls the workers of a host, be they processes or threads: obeys operators,
+fences, replaces and stops."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+from django_jobqueue.conf import conf
+from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
+from django_jobqueue.host.restarts import Quarantine, Restarts
+from django_jobqueue.processes.lease_clock import lease_time
+from django_jobqueue.processes.process_table import DESIRES, ProcessEntry, ProcessTable
+from django_jobqueue.processes.shutdown import Step, Stopping
+from django_jobqueue.processes.worker_config import WorkerConfig
+
+logger = logging.getLogger("django_jobqueue.supervisor")
+
+
+class HostedWorker(Protocol):
+    """A worker of this host: a child process, or threads of this process."""
+
+    how_fenced: ClassVar[str]  # the end of a sentence for the log
+    entry: int  # in the process table
+    quarantined: bool  # it is there for one job that must run alone
+    is_leaving: bool  # it ends, and counts no more: its successor may start
+    is_killed: bool  # its end does not wait for its jobs
+    fenced: str  # the problem with its lease, if that ended it
+
+    @property
+    def name(self) -> str:
+        """As the admin shows it."""
+        ...
+
+    def drain(self) -> None:
+        """Claim nothing more."""
+        ...
+
+    def resume(self) -> None:
+        """Claim again, unless it is leaving."""
+        ...
+
+    def take(self, step: Step) -> None:
+        """Take a step of a stop. After the first one it ends with its last job, however
+        long that takes."""
+        ...
+
+    def fence(self, problem: str) -> None:
+        """Stop running jobs: others may start them any moment."""
+        ...
+
+
+class HostControl:
+    """Decides for the workers of a host; the workers carry it out.
+
+    ``wanted`` is how many ordinary workers should run.
+    """
+
+    def __init__(
+        self,
+        config: WorkerConfig,
+        process_table: ProcessTable,
+        *,
+        wanted: int,
+        grace: float,
+    ) -> None:
+        self.config = config
+        self.process_table = process_table
+        self.wanted = wanted
+        self.stopping = Stopping(grace=grace, cancel_grace=conf.cancel_grace)
+        self.restarts = Restarts()
+        self._quarantine = Quarantine()
+        self._stop_at = math.inf  # time.monotonic() at which the grace is over
+        process_table.renewed_at = lease_time()
+
+    # Starts and ends.
+
+    def missing(self, workers: Sequence[HostedWorker]) -> int:
+        """How many ordinary workers to start now."""
+        if self.stopping or not self.process_table.maintenance_is_ready:
+            return 0
+        present = [w for w in workers if not (w.quarantined or w.is_leaving)]
+        return max(0, self.wanted - len(present))
+
+    def wants_quarantined(self, workers: Sequence[HostedWorker]) -> bool:
+        """Whether to start a worker for one job that must run alone.
+
+        When operators have stopped all workers, there is none for such jobs either.
+        """
+        if self.stopping or not self.process_table.maintenance_is_ready:
+            return False
+        if self.wanted <= 0 and not self.config.drain:
+            return False
+        if any(worker.quarantined for worker in workers):
+            return False
+        seen_at = self.process_table.quarantine_seen_at
+        return self._quarantine.wants_worker(seen_at, time.monotonic())
+
+    def ended(
+        self,
+        worker: HostedWorker,
+        entry: ProcessEntry,
+        *,
+        crashed: bool = False,
+        reason: str = "ended",
+        lived: float = 0.0,
+    ) -> ProcessDeath:
+        """A worker ended. Make room for its successor; returns the facts that
+        maintenance needs. ``lived``: seconds from its start."""
+        self.activity()
+        now = time.monotonic()
+        if worker.fenced:
+            crashed, reason = False, f"its lease {worker.fenced}"
+        if worker.quarantined:
+            self._quarantine.ended(now, has_claimed=bool(entry.claimed))
+        if crashed:
+            self.restarts.died(lived=lived, now=now)
+            # One that had a row may have had jobs, so the log has each such end.
+            if entry.worker or self.restarts.is_news(reason, now):
+                how_often = self.restarts.how_often
+                logger.error("Worker %s: %s%s", worker.name, reason, how_often)
+        else:
+            self.restarts.reset()
+        if self.config.drain and entry.orderly and not worker.is_leaving:
+            # It found nothing to run; but a job that ran alone may have left some.
+            self.wanted = 1 if worker.quarantined else self.wanted - 1
+        stopping = bool(self.stopping)
+        return ProcessDeath(
+            entry.worker, worker.name, crashed, reason, stopping=stopping
+        )
+
+    def is_over(self, workers: Sequence[HostedWorker], *, all_buried: bool) -> bool:
+        """Whether the host has nothing left to do: it was stopped, a drain is done, or
+        operators have stopped every worker. ``all_buried``: maintenance has looked
+        after the jobs of all that died."""
+        if workers:
+            return False
+        if self.stopping:
+            return True
+        if self.wanted > 0 or not all_buried:
+            return False
+        return not (self.config.drain and self.process_table.quarantine_seen_at)
+
+    # Requests and leases.
+
+    def look_after(self, workers: Sequence[HostedWorker]) -> None:
+        """Fence the workers without a lease; do what operators ask of the others."""
+        for worker in workers:
+            entry = self.process_table.entry(worker.entry)
+            if not worker.is_killed:
+                self._fence(worker, entry)
+            self._obey(worker, entry)
+
+    def _fence(self, worker: HostedWorker, entry: ProcessEntry) -> None:
+        """End a worker whose jobs others may start any moment, also while it stops."""
+        renewed_at = self.process_table.renewed_at
+        if entry.lost:
+            problem = "was given up"
+        elif entry.is_cut_off(renewed_at, lease_time(), conf.lease):
+            problem = "could not be renewed in time"
+        else:
+            return
+        logger.error(
+            "Worker %s: its lease %s; %s", worker.name, problem, worker.how_fenced
+        )
+        worker.fence(problem)
+
+    def _obey(self, worker: HostedWorker, entry: ProcessEntry) -> None:
+        desire = DESIRES[entry.desired]
+        if entry.condemned and not worker.is_leaving:
+            worker.is_leaving = True  # its successor starts while it ends
+        if desire == "drain" and not entry.paused:
+            self.process_table.write(worker.entry, paused=1)
+            self.activity()
+            worker.drain()
+        elif desire == "resume" and entry.paused:
+            self.process_table.write(worker.entry, paused=0)
+            self.activity()
+            worker.resume()
+        elif desire in ("stop", "restart") and not worker.is_leaving:
+            if desire == "stop" and not worker.quarantined:
+                self.wanted -= 1
+            self.activity()
+            worker.is_leaving = True
+            worker.take(Step.DRAIN)
+
+    def activity(self) -> None:
+        """Wake whoever rests: there is something to do."""
+        self.process_table.activity(lease_time(), conf.lease)
+
+    # The stop of the host.
+
+    def stop_within(self, grace: float) -> None:
+        """Stop, with so many seconds for running jobs; of several stops, the one that
+        ends first holds."""
+        now = time.monotonic()
+        if now + grace < self._stop_at:
+            self._stop_at = now + grace
+            self.stopping = Stopping(grace=grace, cancel_grace=conf.cancel_grace)
+            self.stopping.signal(now)
+
+    def proceed(self, workers: Sequence[HostedWorker]) -> None:
+        """Take the steps of the stop that are due."""
+        for step in self.stopping.due(time.monotonic()):
+            if step is Step.CANCEL and workers:
+                logger.warning("%s; asking them to stop", _count(len(workers)))
+            for worker in workers:
+                self.activity()
+                worker.take(step)
+
+
+def _count(workers: int) -> str:
+    if workers == 1:
+        return "1 worker still has jobs"
+    return f"{workers} workers still have jobs"

@@ -1,0 +1,200 @@
+"""A dead worker: what is known of its end, and how its jobs are taken from it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+import psycopg
+
+from django_jobqueue.exceptions import StoreUnavailable
+from django_jobqueue.execution.signal_sender import tell_rescued
+from django_jobqueue.host.maintenance.overruns import Overruns
+from django_jobqueue.store import worker_rows
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.errors import is_contended
+from django_jobqueue.store.halving import BRIEF, each_it_can
+from django_jobqueue.store.queue import rescue
+from django_jobqueue.store.queue.rescue import BATCH, Rescued, rescue_some
+
+logger = logging.getLogger("django_jobqueue.rescuer")
+
+SHORTEST: Final = 0.1  # seconds until the next try, after one that failed
+LONGEST: Final = 5.0
+JOBS: Final = ("timed_out", "suspects")  # fields of a ProcessDeath with jobs
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessDeath:
+    """A worker that has ended."""
+
+    worker: int
+    name: str
+    crashed: bool
+    reason: str
+    number: int = 0  # counted by the supervisor; 0: another host's worker
+    stopping: bool = False  # it ended because the whole host stops
+    # If the process was killed because a job held the interpreter's lock:
+    timed_out: tuple[UUID, ...] = ()  # jobs that ran longer than their timeout
+    suspects: tuple[UUID, ...] = ()  # jobs that count a crash
+
+    def to_json(self) -> dict[str, Any]:
+        """In the form in which it is sent to another process."""
+        return asdict(self) | {
+            name: list(map(str, getattr(self, name))) for name in JOBS
+        }
+
+    @classmethod
+    def of_json(cls, fields: Mapping[str, Any]) -> ProcessDeath:
+        """The reverse of ``to_json()``."""
+        jobs = {name: tuple(map(UUID, fields[name])) for name in JOBS}
+        return cls(**{**fields, **jobs})
+
+
+class Recovery:
+    """Takes the jobs of these workers, batch by batch, and reports each job once.
+
+    An outage may interrupt it; call ``go_on()`` again. Each batch is known before it is
+    committed. If the answer to the commit is lost, the jobs are checked again: one that
+    the workers no longer hold was taken, and is reported.
+
+    A job stays where it is if the database refuses to move it, as a trigger may, or if
+    others hold a lock on it. The other jobs are taken without it.
+    """
+
+    def __init__(self, workers: Sequence[int], *, crashed: bool, reason: str) -> None:
+        self.taken: list[Rescued] = []
+        self.refused: dict[UUID, psycopg.Error] = {}
+        self._workers = workers
+        self._crashed = crashed
+        self._reason = reason
+        self._unsure: list[Rescued] = []  # perhaps taken: the answer was lost
+
+    def go_on(self, db: OwnConnection, only: Sequence[UUID] | None = None) -> None:
+        """Take everything, or ``only`` these jobs. Raises StoreUnavailable."""
+        self._settle(db)
+        try:
+            while self._take(db, only) == BATCH:
+                pass
+        except (psycopg.Error, StoreUnavailable) as error:
+            if isinstance(error, StoreUnavailable) and not is_contended(error):
+                raise
+            self._take_what_can_be(db, only)
+
+    def _take_what_can_be(self, db: OwnConnection, only: Sequence[UUID] | None) -> None:
+        ids = rescue.held(db, self._workers, only)
+        take = partial(self._take, db)
+        for start in range(0, len(ids), BATCH):
+            part = ids[start : start + BATCH]
+            for left in each_it_can(db, part, take, brief=True):
+                self.refused |= dict.fromkeys(left.items, left.error)
+
+    def _take(self, db: OwnConnection, only: Sequence[UUID] | None) -> int:
+        """Take one batch; returns how many."""
+        self._unsure = []
+        with db.transaction() as transaction:
+            self._unsure = rescue_some(
+                transaction,
+                self._workers,
+                crashed=self._crashed,
+                reason=self._reason,
+                only=only,
+            )
+        taken, self._unsure = self._unsure, []
+        self._tell(taken)
+        return len(taken)
+
+    def _settle(self, db: OwnConnection) -> None:
+        """Report the last batch if it was committed and only the answer was lost."""
+        if self._unsure:
+            unsure = [job.id for job in self._unsure]
+            held = set(rescue.held(db, self._workers, unsure))
+            taken = [job for job in self._unsure if job.id not in held]
+            self._unsure = []
+            self._tell(taken)
+
+    def _tell(self, taken: list[Rescued]) -> None:
+        self.taken += taken
+        tell_rescued(taken, self._reason)
+
+
+class Burial:
+    """Deals with one death, in as many tries as it takes."""
+
+    def __init__(self, death: ProcessDeath) -> None:
+        self.death = death
+        self.next_at = 0.0  # time.monotonic()
+        of, reason = [death.worker], death.reason
+        self.recovery = Recovery(of, crashed=death.crashed, reason=reason)
+        self._overruns = Overruns(death.worker, death.timed_out)
+        self._suspected = Recovery(of, crashed=True, reason=reason)
+        self._rest = SHORTEST
+
+    def go_on(self, db: OwnConnection) -> None:
+        """Record the end of the worker, and take its jobs, even while another
+        transaction has locked the worker's row.
+
+        Raises StoreUnavailable, and psycopg.Error if the database refuses a statement.
+        Each next try is later, so that other deaths are not kept waiting.
+        """
+        try:
+            self._go_on(db)
+        except (StoreUnavailable, psycopg.Error):
+            self.next_at = time.monotonic() + self._rest
+            self._rest = min(LONGEST, 2 * self._rest)
+            raise
+
+    def _go_on(self, db: OwnConnection) -> None:
+        death = self.death
+        locked = self._write_end(db)
+        if death.timed_out:
+            self._overruns.go_on(db)
+        if death.suspects:
+            self._suspected.go_on(db, death.suspects)
+        self.recovery.go_on(db)
+        if locked is not None:
+            raise locked
+        if taken := self.taken:
+            counts = Counter(job.status for job in taken)
+            worker_rows.record_rescued(db, death.worker, counts)
+            summarize(death.name, death.reason, taken)
+
+    def _write_end(self, db: OwnConnection) -> StoreUnavailable | None:
+        """Write it to the worker's row; returns the error if the row is locked."""
+        end, lost = self.death.reason, self.death.crashed
+        try:
+            with db.patience(BRIEF):
+                worker_rows.stopped(db, [self.death.worker], end=end, lost=lost)
+        except StoreUnavailable as error:
+            if not is_contended(error):
+                raise
+            return error
+        return None
+
+    @property
+    def taken(self) -> list[Rescued]:
+        """The jobs that were taken from it so far."""
+        return [*self._suspected.taken, *self.recovery.taken]
+
+    @property
+    def refused(self) -> dict[UUID, psycopg.Error]:
+        """The jobs that the database refuses to move."""
+        return {**self._suspected.refused, **self.recovery.refused}
+
+
+def summarize(name: str, reason: str, taken: Sequence[Rescued]) -> None:
+    """Log how many jobs were taken from a worker."""
+    again = sum(job.status == "queued" for job in taken)
+    logger.warning(
+        "Worker %s: %s; %d of its jobs are queued again, %d archived",
+        name,
+        reason,
+        again,
+        len(taken) - again,
+    )

@@ -1,0 +1,256 @@
+"""Host control decides the same for workers in processes and in threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Literal
+
+import pytest
+
+from django_jobqueue import operations
+from django_jobqueue.embedded import EmbeddedWorker
+from django_jobqueue.embedded.threaded_worker import HostedThreads
+from django_jobqueue.host.child import Child
+from django_jobqueue.host.control import HostControl, HostedWorker
+from django_jobqueue.models import Worker
+from django_jobqueue.processes.process_table import DESIRES, ProcessTable
+from django_jobqueue.processes.shutdown import Step
+from django_jobqueue.processes.worker_config import WorkerConfig
+from tests.conftest import RunWorkers, archived, eventually
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ALL = [f"stop: {step.value}" for step in Step]
+Kind = Literal["process", "threads"]
+
+
+@pytest.fixture(params=["process", "threads"])
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """Each kind of worker."""
+    return request.param  # type: ignore[no-any-return]
+
+
+class Host:
+    """Host control over one worker that holds a job, and the steps that the worker was
+    asked to take."""
+
+    def __init__(self, kind: Kind, config: WorkerConfig) -> None:
+        self.table = ProcessTable(2)
+        self.table.maintenance_is_ready = True
+        self.control = HostControl(config, self.table, wanted=1, grace=0)
+        self.steps: list[str] = []
+        self.worker = self._process() if kind == "process" else self._threads(config)
+        self.table.write(0, pid=os.getpid(), worker=1, held=1)
+
+    def _process(self) -> HostedWorker:
+        reader, self._control = os.pipe()
+        os.close(reader)
+        return self._watched(Child)(os.getpid(), self._control, 0, 0.0)
+
+    def _threads(self, config: WorkerConfig) -> HostedWorker:
+        self._control = -1
+        return self._watched(HostedThreads)(config, self.table, 0)
+
+    def _watched(self, cls: type[HostedWorker]) -> Callable[..., HostedWorker]:
+        """The class, with steps that are noted and have no effect on this process."""
+
+        def note(step: str) -> Callable[[object], None]:
+            return lambda worker: self.steps.append(step)
+
+        noting = {step: note(step) for step in ("drain", "resume", "kill")}
+        take = {"take": lambda worker, step: self.steps.append(f"stop: {step.value}")}
+        return type(cls.__name__, (cls,), noting | take)
+
+    def ask(self, desire: str) -> None:
+        """Let an operator ask for this, and control look after the worker."""
+        self.table.write(0, desired=DESIRES.index(desire))
+        self.look_after()
+
+    def look_after(self) -> None:
+        """Let control look after the worker."""
+        self.control.look_after([self.worker])
+
+    def close(self) -> None:
+        """Close the pipe of a process."""
+        with suppress(OSError):
+            os.close(self._control)
+
+
+@pytest.fixture
+def host_of(kind: Kind) -> Iterator[Callable[..., Host]]:
+    """Make a host: ``host_of(drain=True)``."""
+    made: list[Host] = []
+
+    def make(**options: bool) -> Host:
+        config = WorkerConfig(threads=1, listen=False, **options)  # type: ignore[arg-type]
+        made.append(Host(kind, config))
+        return made[-1]
+
+    yield make
+    for host in made:
+        host.close()
+
+
+@pytest.fixture
+def host(host_of: Callable[..., Host]) -> Host:
+    """A host of each kind."""
+    return host_of()
+
+
+def test_a_worker_is_drained_and_resumed_once_each(host: Host) -> None:
+    for desire in ("drain", "drain", "resume", "resume", "drain"):
+        host.ask(desire)
+    assert host.steps == ["drain", "resume", "drain"]
+
+
+def test_a_worker_that_operators_stop_has_no_successor(host: Host) -> None:
+    host.ask("stop")
+    host.look_after()
+    assert host.steps == ["stop: drain"]
+    assert host.control.missing([host.worker]) == 0
+    assert host.control.is_over([], all_buried=True)
+
+
+def test_a_worker_that_operators_restart_has_a_successor_while_it_ends(
+    host: Host,
+) -> None:
+    host.ask("restart")
+    host.look_after()
+    assert host.steps == ["stop: drain"]
+    assert host.control.missing([host.worker]) == 1
+
+
+@pytest.mark.parametrize("desire", ["stop", "restart"])
+def test_a_request_to_end_sets_running_jobs_no_time_limit(
+    host: Host, desire: str
+) -> None:
+    host.ask(desire)
+    host.control.proceed([host.worker])
+    assert host.steps == ["stop: drain"]
+
+
+def test_stopping_a_worker_for_a_job_that_runs_alone_stops_no_other(host: Host) -> None:
+    host.worker.quarantined = True
+    host.ask("stop")
+    assert host.steps == ["stop: drain"]
+    assert host.control.missing([host.worker]) == 1
+
+
+def test_no_worker_runs_jobs_alone_where_operators_have_stopped_all(host: Host) -> None:
+    host.table.quarantine_seen_at = 1e9
+    assert host.control.wants_quarantined([host.worker])
+    host.ask("stop")
+    assert not host.control.wants_quarantined([host.worker])
+    assert host.control.is_over([], all_buried=True)
+
+
+@pytest.mark.parametrize("before", ["", "drain", "stop", "restart"])
+def test_a_worker_whose_lease_is_lost_is_fenced_once_whatever_it_was_asked(
+    host: Host, before: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    host.ask(before)
+    host.table.write(0, lost=1)
+    host.look_after()
+    host.worker.is_killed = True  # as a kill that has an effect does
+    host.look_after()
+    assert host.worker.fenced == "was given up"
+    assert caplog.text.count("its lease was given up") == 1
+
+
+def test_a_worker_whose_lease_is_lost_is_fenced_while_its_host_stops(
+    host: Host,
+) -> None:
+    host.control.stop_within(100)
+    host.control.proceed([host.worker])
+    host.table.write(0, lost=1)
+    host.look_after()
+    assert host.worker.fenced == "was given up"
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"lost": 1}, "its lease was given up"),
+        ({"unrenewed": 1}, "its lease could not be renewed in time"),
+    ],
+)
+def test_the_end_of_a_fenced_worker_says_how_it_lost_its_lease_and_is_no_crash(
+    host: Host, entry: dict[str, int], reason: str
+) -> None:
+    host.table.write(0, **entry)
+    host.look_after()
+    death = host.control.ended(
+        host.worker, host.table.entry(0), crashed=True, reason="killed", lived=0.0
+    )
+    assert (death.reason, death.crashed) == (reason, False)
+
+
+def test_a_stop_takes_all_steps_and_a_shorter_one_replaces_it(host: Host) -> None:
+    host.control.stop_within(100)
+    host.control.proceed([host.worker])
+    assert host.steps == ["stop: drain"]
+    host.control.stop_within(200)
+    host.control.proceed([host.worker])
+    assert host.steps == ["stop: drain"]
+    host.control.stop_within(-100)
+    host.control.proceed([host.worker])
+    assert host.steps == ["stop: drain", *ALL]
+
+
+def test_each_step_of_a_stop_reaches_the_worker(host: Host) -> None:
+    host.control.stop_within(-100)
+    host.control.proceed([host.worker])
+    assert host.steps == ALL
+
+
+def test_a_drain_is_over_when_no_job_is_left_that_must_run_alone(
+    host_of: Callable[..., Host],
+) -> None:
+    host = host_of(drain=True)
+    host.table.write(0, orderly=1)
+    host.table.quarantine_seen_at = 1e9
+    host.control.ended(host.worker, host.table.entry(0))
+    assert not host.control.is_over([], all_buried=True)
+    assert host.control.wants_quarantined([])
+    host.table.quarantine_seen_at = 0.0
+    assert not host.control.is_over([], all_buried=False)
+    assert host.control.is_over([], all_buried=True)
+
+
+# With real workers.
+
+
+@pytest.fixture
+def real(kind: Kind, request: pytest.FixtureRequest) -> Iterator[None]:
+    """One worker of this kind, whose jobs have no grace when their host stops."""
+    if kind == "process":
+        run: RunWorkers = request.getfixturevalue("runworkers")(
+            "--processes", "1", "--threads", "1", "--grace", "0"
+        )
+        run.started()
+        yield
+        return
+    worker = EmbeddedWorker(WorkerConfig(threads=1), grace=0)
+    worker.start()
+    eventually(lambda: Worker.objects.filter(state="running"))
+    yield
+    worker.stop()
+
+
+@pytest.mark.processes
+@pytest.mark.usefixtures("real")
+@pytest.mark.parametrize("desire", ["stop", "restart"])
+def test_running_jobs_finish_after_operators_asked_their_worker_to_end(
+    tmp_path: object, desire: str
+) -> None:
+    journal = str(tmp_path) + "/journal"
+    jobs.write.enqueue(journal, "ran", 3.0)
+    eventually(lambda: jobs.notes(journal))
+    row = Worker.objects.get()
+    operations.ask_workers([row.id], desire)
+    (job,) = eventually(archived)
+    assert (job.status, job.worker, job.attempts) == ("succeeded", row.name, 1)
+    eventually(lambda: Worker.objects.get(id=row.id).state == "stopped")
