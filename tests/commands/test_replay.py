@@ -174,11 +174,11 @@ def test_expiry_is_kept_renewed_or_dropped() -> None:
     )
     kept = jobqueue("replay", str(id), "--expires", "keep")
     assert kept.err == (
-        "1 job will expire again at once; say --expires same or --expires none if that "
-        "is not wanted.\n"
+        "1 job will expire again at once; say --expires same or --expires never if "
+        "that is not wanted.\n"
     )
     assert jobqueue("replay", str(id), "--expires", "same").err == ""
-    assert jobqueue("replay", str(id), "--expires", "none").err == ""
+    assert jobqueue("replay", str(id), "--expires", "never").err == ""
     keep, same, none = (job.expires_at for job in queued())
     assert keep == now - timedelta(hours=2)
     assert timedelta(minutes=59) < same - timezone.now() < timedelta(minutes=61)

@@ -82,7 +82,7 @@ def test_what_cannot_be_is_refused() -> None:
         ("cancel", FAILED, {}),
         ("replay", WAITING, {}),
         ("replay", FAILED.none(), {}),
-        ("replay", FAILED, {"expiry": "soon"}),
+        ("replay", FAILED, {"expires": "soon"}),
         ("replay", FAILED, {"skip_replayed": "some"}),
         ("replay", FAILED, {"priority": 101}),
         ("replay", FAILED, {"queue": "a b"}),
@@ -243,7 +243,7 @@ def test_what_a_replay_leaves_out_is_counted_by_reason() -> None:
 def test_everything_can_be_replayed_again() -> None:
     (old,) = failed(1)
     (once,) = failed(1, ONCE)
-    operations.replay_many([old, once])
+    operations.replay_many([old, once], skip_at_most_once=False)
     finished(started("replay", FAILED, skip_replayed="none", skip_at_most_once=False))
     assert sorted(map(str, copies())) == sorted(map(str, [old, once] * 2))
 
@@ -266,15 +266,15 @@ def test_two_replays_of_the_same_jobs_replay_each_once() -> None:
     assert sorted(map(str, copies())) == sorted(map(str, old))
 
 
-@pytest.mark.parametrize(("expiry", "expires"), [("same", True), ("none", False)])
-def test_an_expired_job_gets_time_to_live(expiry: str, expires: bool) -> None:
+@pytest.mark.parametrize(("expires", "expiring"), [("same", True), ("never", False)])
+def test_an_expired_job_gets_time_to_live(expires: str, expiring: bool) -> None:
     begun, late = ago(900), ago(300)
     archive(ADD, "expired", created_at=begun, expires_at=late, finished_at=late)
     expired = Selection(Table.ARCHIVED, (Term("status", "expired"),))
-    finished(started("replay", expired, expiry=expiry))
+    finished(started("replay", expired, expires=expires))
     job = QueuedJob.objects.exclude(replay_of=None).get()
-    assert (job.expires_at is not None) is expires
-    if expires:
+    assert (job.expires_at is not None) is expiring
+    if expiring:
         assert job.expires_at == job.run_after + (late - begun)
 
 
@@ -471,11 +471,11 @@ def test_the_log_says_which_jobs_without_their_secrets() -> None:
 
 def test_options_survive_as_json() -> None:
     operation = started(
-        "replay", FAILED, run_after=LATER, queue="a", expiry="keep", priority=1
+        "replay", FAILED, run_after=LATER, queue="a", expires="keep", priority=1
     )
     options = bulk.get(operation.id).options
     assert options == bulk_operations.Options(
-        run_after=LATER, queue="a", expiry="keep", priority=1
+        run_after=LATER, queue="a", expires="keep", priority=1
     )
 
 

@@ -186,7 +186,7 @@ def how_text(operation: BulkOperation) -> str:
     options = operations.bulk.options_of(operation.options)
     parts = []
     if operation.kind == BulkKind.REPLAY:
-        parts.append(_EXPIRY[options.expiry])
+        parts.append(_EXPIRY[options.expires])
         parts.append(_SKIPS[options.skip_replayed])
         if options.skip_at_most_once:
             parts.append(_("at-most-once types left out"))

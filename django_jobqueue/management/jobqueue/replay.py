@@ -24,10 +24,11 @@ from django_jobqueue.management.jobqueue.batches import BATCH
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.failure_groups import key_of
 from django_jobqueue.management.jobqueue.queues import warn_of_unknown
-from django_jobqueue.management.jobqueue.replaying import EXPIRIES, Replaying
+from django_jobqueue.management.jobqueue.replaying import Replaying
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
 from django_jobqueue.management.jobqueue.times import TIMES, moment
 from django_jobqueue.models import ArchivedJob
+from django_jobqueue.operations.checks import EXPIRIES
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.store.selection import condition
@@ -128,10 +129,10 @@ def _add_filter(group: Group) -> None:
 def _add_how(group: Group) -> None:
     group.add_argument(
         "--expires",
-        choices=list(EXPIRIES),
-        default=ReplayExpiry.KEEP.value,
-        help="keep copies the moment, so that an expired job expires again; same "
-        "gives the same time to live from now; none is never (default: keep).",
+        choices=[str(name) for name in EXPIRIES],
+        default=ReplayExpiry.SAME.value,
+        help="same gives the same time to live from when it is due; keep copies the "
+        "moment, so that an expired job expires again; never (default: same).",
     )
     group.add_argument(
         "--run-after",

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import Delivery, ReplayExpiry
+from django_jobqueue.domain.states import Delivery, ReplayExpiry, SkipReplayed
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
@@ -24,11 +24,6 @@ from django_jobqueue.models import ArchivedJob, JobType
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
 
-EXPIRIES: Final = {
-    ReplayExpiry.KEEP.value: ReplayExpiry.KEEP,
-    ReplayExpiry.SAME.value: ReplayExpiry.SAME,
-    ReplayExpiry.NEVER.value: None,
-}
 COLUMNS: Final = (
     Column("Job"),
     Column("Job type", least=12, cut="start"),
@@ -92,7 +87,9 @@ class Replaying:
                 made = operations.replay_many(
                     ids,
                     run_after=self._run_after,
-                    expires=EXPIRIES[self._options["expires"]],
+                    expires=self._options["expires"],
+                    skip_replayed=SkipReplayed.NONE,
+                    skip_at_most_once=False,
                     queue=self._options["queue"],
                     priority=self._options["priority"],
                     by=by(),
@@ -127,7 +124,7 @@ class Replaying:
             if expired:
                 self._console.warn(
                     f"{counted(expired, 'job')} will expire again at once; say "
-                    "--expires same or --expires none if that is not wanted."
+                    "--expires same or --expires never if that is not wanted."
                 )
 
 

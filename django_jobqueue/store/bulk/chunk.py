@@ -14,25 +14,19 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.domain.states import BulkKind, BulkState, SkipReplayed
+from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.bulk.operation_rows import Operation
-from django_jobqueue.store.bulk.skips import skip_reason, traits_of
+from django_jobqueue.store.bulk.skips import left_out
 from django_jobqueue.store.bulk.window import Values, pin, window
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.control.cancel import cancel
 from django_jobqueue.store.control.prune import prune_ids
-from django_jobqueue.store.control.replay import Replay, replay
+from django_jobqueue.store.control.replay import replay
 from django_jobqueue.store.control.reschedule import reschedule
 from django_jobqueue.store.selection import condition
 
 UNCONFIRMED: Final = "unconfirmed"  # the reason of those beyond the confirmed number
-
-# One replay operation at a time judges and inserts, so that two of them on the same
-# jobs do not each find that nobody replayed them.
-ONE_REPLAY_AT_A_TIME: Final = """
-SELECT pg_advisory_xact_lock(hashtext('jobqueue'), hashtext('bulk replay'))::text
-"""
 
 # Between the look and now a worker may have taken one: what is changed is what is
 # still selected, under a lock.
@@ -98,11 +92,7 @@ def _sifted(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
     if not ids:
         return [], Counter()
     match operation.kind:
-        case BulkKind.REPLAY:
-            if operation.options.skip_replayed != SkipReplayed.NONE:
-                db.fetch(ONE_REPLAY_AT_A_TIME)
-            return _judged(db, operation, ids)
-        case BulkKind.PRUNE:
+        case BulkKind.REPLAY | BulkKind.PRUNE:
             return _judged(db, operation, ids)
         case BulkKind.CANCEL:
             return _held(db, operation, ids, running_too=True)
@@ -114,11 +104,14 @@ def _sifted(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
 def _judged(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
     """Without those that are skipped for what is known of them. No row is locked: the
     archive does not change, and what is gone is told by the verb."""
-    skipped = {
-        job.id: reason
-        for job in traits_of(db, operation, ids)
-        if (reason := skip_reason(operation.kind, job.traits, operation.options))
-    }
+    skipped = left_out(
+        db,
+        operation.kind,
+        ids,
+        operation.options,
+        cutoff=operation.cutoff,
+        horizon=operation.horizon,
+    )
     return [id for id in ids if id not in skipped], Counter(skipped.values())
 
 
@@ -149,7 +142,8 @@ def _changed(db: Database, operation: Operation, ids: list[UUID]) -> int:
     options = operation.options
     match operation.kind:
         case BulkKind.REPLAY:
-            return len(replay(db, ids, _how(operation)))
+            by = operation.created_by
+            return len(replay(db, ids, options, by=by, operation=operation.id))
         case BulkKind.PRUNE:
             return len(prune_ids(db, ids))
         case BulkKind.CANCEL:
@@ -167,18 +161,6 @@ def _changed(db: Database, operation: Operation, ids: list[UUID]) -> int:
             priority=options.priority,
             queue=options.queue,
         )
-    )
-
-
-def _how(operation: Operation) -> Replay:
-    options = operation.options
-    return Replay(
-        run_after=options.run_after,
-        queue=options.queue,
-        priority=options.priority,
-        expiry=options.expiry,
-        by=operation.created_by or None,
-        bulk_operation_id=operation.id,
     )
 
 
