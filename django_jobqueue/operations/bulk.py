@@ -54,6 +54,7 @@ def draft(
     reason: str = "",
     per_minute: int | None = None,
     by: str = "",
+    here: bool = False,
     **options: Any,
 ) -> Operation:
     """Write down what is to be done, and to which jobs: those there are at this moment.
@@ -64,8 +65,8 @@ def draft(
     ``run_after`` for a replay or a reschedule, and for a replay those of
     ``replay_many``: ``max_attempts``, ``expires``, ``skip_replayed`` and
     ``skip_at_most_once``.
-    Nothing happens to the jobs before ``start``. Many jobs are counted by a worker;
-    ``total`` is None until they are. Raises InvalidArguments.
+    Nothing happens to the jobs before ``start``. Many jobs are counted by a worker,
+    unless ``here``; ``total`` is None until they are. Raises InvalidArguments.
     """
     _check_kind(kind, selection)
     check_number("per_minute", per_minute)
@@ -80,7 +81,7 @@ def draft(
         per_minute=per_minute,
         by=by[:WHO_LENGTH],
     )
-    bulk_counting.count_for(id, bulk_counting.AT_ONCE)
+    bulk_counting.count_for(id, math.inf if here else bulk_counting.AT_ONCE)
     if not get(id).counted.over:
         _let_count(db, id)
     return get(id)
@@ -105,18 +106,18 @@ def start(
     reason: str | None = None,
     per_minute: int | None = None,
     by: str = "",
+    here: bool = False,
     **options: Any,
 ) -> bool:
-    """Let workers begin with a draft; False if it is none (any more).
+    """Let workers begin with a draft; False if it is none (any more). With ``here`` the
+    caller works it off instead, with ``bulk_steps.work_here``.
 
-    What is given here replaces what the draft says. No more jobs are changed than were
+    What is given replaces what the draft says. No more jobs are changed than were
     counted; a prune starts only when they are. Raises InvalidArguments, LookupError.
     """
     operation = get(id)
-    check_number("per_minute", per_minute)
-    chosen = checked_options(operation.options, **options)
-    _check_start(operation, chosen)
-    db, job = DjangoDatabase(), new_id()
+    chosen = _chosen(operation, per_minute, options)
+    db, job = DjangoDatabase(), None if here else new_id()
 
     def begin() -> bool:
         started = operation_rows.start(
@@ -128,7 +129,7 @@ def start(
             per_minute=per_minute or operation.per_minute,
             confirmed=allowed(operation, chosen),
         )
-        if started:
+        if started and job:
             enqueue_job(operation.id, job)
         return started
 
@@ -139,6 +140,12 @@ def start(
         begun = get(operation.id)
         tell_of("start", begun, by, _number(begun))
     return started
+
+
+@sync_only()
+def discard(id: Id) -> None:
+    """Delete a draft; what has started stays."""
+    operation_rows.discard(DjangoDatabase(), as_id(id))
 
 
 @sync_only()
@@ -213,10 +220,13 @@ def get(id: Id) -> Operation:
 
 def is_abandoned(operation: Operation) -> bool:
     """Whether it should be at work, or be counted, and the job that does it is gone:
-    cancelled, perhaps."""
+    cancelled, perhaps. Of an operation that a command works off nobody can tell; it
+    does no harm when a worker joins in."""
     active = operation.state in operation_rows.ACTIVE
     counting = operation.state == BulkState.DRAFT and not operation.counted.over
-    if not (active or counting) or operation.job_id is None:
+    if operation.job_id is None:
+        return active
+    if not (active or counting):
         return False
     return not operation_rows.is_queued(DjangoDatabase(), operation.job_id)
 
@@ -240,6 +250,8 @@ def filter_text(selection: Selection) -> str:
         if FIELDS[term.field].kind is Kind.JSON:
             name = ".".join((name, *term.path))
             value = mask_at(term.path, value)
+        elif isinstance(value, tuple):
+            value = ",".join(map(str, value))
         parts.append(f"{name}{term.operator}{value}")
     return f"{selection.table}: {' '.join(parts) or 'all'}"
 
@@ -255,14 +267,19 @@ def _check_kind(kind: str, selection: Selection) -> None:
         raise InvalidArguments(f"There is no {kind} of {selection.table} jobs.")
 
 
-def _check_start(operation: Operation, chosen: Options) -> None:
-    """Raises InvalidArguments for what cannot start so."""
+def _chosen(
+    operation: Operation, per_minute: int | None, given: dict[str, Any]
+) -> Options:
+    """The options it starts with. Raises InvalidArguments for what cannot start so."""
+    check_number("per_minute", per_minute)
+    chosen = checked_options(operation.options, **given)
     if operation.kind == BulkKind.RESCHEDULE and not chosen.moves:
         raise InvalidArguments("A reschedule needs run_after, priority or queue.")
     if operation.kind == BulkKind.PRUNE and not operation.counted.over:
         raise InvalidArguments(
             "A prune starts when its jobs are counted: see total, or call bulk.count."
         )
+    return chosen
 
 
 def _let_count(db: DjangoDatabase, id: UUID) -> None:

@@ -47,6 +47,7 @@ class Chunk:
 
     looked_at: int = 0
     changed: int = 0
+    asked: int = 0  # of the changed ones: running jobs that were asked to stop
     skipped: Mapping[str, int] = field(default_factory=dict)
     over: bool = False  # nothing is left
 
@@ -65,7 +66,7 @@ def chunk(
     found = window(db, operation, operation.cursor, look=look, most=most)
     ids, skipped = _sifted(db, operation, found.wanted)
     ids, beyond = _within(operation.room, ids)
-    changed = _changed(db, operation, ids) if ids else 0
+    changed, asked = _changed(db, operation, ids) if ids else (0, 0)
     skipped = _with(skipped, "changed", len(ids) - changed)
     skipped = _with(skipped, UNCONFIRMED, len(beyond))
     over = found.at_end or bool(beyond)
@@ -77,7 +78,13 @@ def chunk(
         cursor=found.cursor,
         state=BulkState.STOPPED if beyond else BulkState.DONE if over else None,
     )
-    return Chunk(looked_at=found.looked_at, changed=changed, skipped=skipped, over=over)
+    return Chunk(
+        looked_at=found.looked_at,
+        changed=changed,
+        asked=asked,
+        skipped=skipped,
+        over=over,
+    )
 
 
 def _within(room: int | None, ids: list[UUID]) -> tuple[list[UUID], list[UUID]]:
@@ -137,31 +144,31 @@ def _held(
     return held, _with(skipped, "changed", len(ids) - len(rows))
 
 
-def _changed(db: Database, operation: Operation, ids: list[UUID]) -> int:
-    """Do it; returns with how many jobs it was done."""
+def _changed(db: Database, operation: Operation, ids: list[UUID]) -> tuple[int, int]:
+    """Do it; returns with how many jobs it was done, and how many of them are asked to
+    stop."""
     options = operation.options
     match operation.kind:
         case BulkKind.REPLAY:
             by = operation.created_by
-            return len(replay(db, ids, options, by=by, operation=operation.id))
+            return len(replay(db, ids, options, by=by, operation=operation.id)), 0
         case BulkKind.PRUNE:
-            return len(prune_ids(db, ids))
+            return len(prune_ids(db, ids)), 0
         case BulkKind.CANCEL:
             by = operation.created_by
             reason = operation.reason or (f"cancelled by {by}" if by else "cancelled")
             done = cancel(db, ids, reason=reason)
-            return len(done.archived) + len(done.asked)
+            return len(done.archived) + len(done.asked), len(done.asked)
         case BulkKind.RUN_NOW:
-            return len(reschedule(db, ids, now=True))
-    return len(
-        reschedule(
-            db,
-            ids,
-            run_after=options.run_after,
-            priority=options.priority,
-            queue=options.queue,
-        )
+            return len(reschedule(db, ids, now=True)), 0
+    moved = reschedule(
+        db,
+        ids,
+        run_after=options.run_after,
+        priority=options.priority,
+        queue=options.queue,
     )
+    return len(moved), 0
 
 
 def _with(skipped: Counter[str], reason: str, number: int) -> Counter[str]:

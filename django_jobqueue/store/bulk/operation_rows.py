@@ -90,6 +90,9 @@ UPDATE jobqueue_bulkoperation
 SET_JOB: Final = """
 UPDATE jobqueue_bulkoperation SET job_id = %(job)s WHERE id = %(id)s
 """
+DISCARD: Final = """
+DELETE FROM jobqueue_bulkoperation WHERE id = %(id)s AND state = 'draft'
+"""
 IS_QUEUED: Final = "SELECT EXISTS (SELECT FROM jobqueue_queuedjob WHERE id = %(id)s)"
 
 
@@ -161,7 +164,7 @@ def start(
     db: Database,
     id: UUID,
     *,
-    job: UUID,
+    job: UUID | None,
     options: Options,
     reason: str,
     per_minute: int | None,
@@ -229,6 +232,11 @@ def set_counted(db: Database, id: UUID, counted: Counted) -> None:
     total = counted.number if counted.over else None
     params = {"id": id, "counted": counted.to_json(), "total": total}
     db.run(SET_COUNTED, params)
+
+
+def discard(db: Database, id: UUID) -> None:
+    """Delete a draft; what has started stays."""
+    db.run(DISCARD, {"id": id})
 
 
 def set_job(db: Database, id: UUID, job: UUID) -> None:
