@@ -105,7 +105,7 @@ def test_many_go_in_chunks_and_the_bar_shows_how_far_it_is(lines: Path) -> None:
         "enqueue", "tests.sample.add", "--lines", str(lines), stdout=Terminal()
     )
     assert numbers() == list(range(2_500))
-    assert "2,000 / 2,500   80%" in said.out
+    assert "2,000 / 2,500   80 %" in said.out
     assert said.out.endswith("\r\x1b[K2,500 jobs were enqueued.\n")
 
 

@@ -295,7 +295,7 @@ def test_a_filter_is_a_bulk_operation_that_the_command_works_off(
         ("end bulk replay", 2_500),
     ]
     assert {told["by"] for told in operated} == {f"command line ({getpass.getuser()})"}
-    assert "500 / 2,500   20%" in said.out
+    assert "500 / 2,500   20 %" in said.out
     assert said.out.endswith("\r\x1b[K2,500 jobs were replayed.\n")
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 from django.core.management.base import CommandError
 from django.db import OperationalError, connection
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import status
@@ -80,8 +80,8 @@ def test_queues_show_what_waits_and_runs_by_job_type(worker: HandDriven) -> None
     due.filter(queue="mail").update(run_after=_in(hours=-2))
     head, say, add = section("Queues")
     assert head == "Queue Job type Ready Later Retrying Running Oldest"
-    assert say.startswith("default tests.sample.say 1 - - - 3h 3")
-    assert add.startswith("mail tests.sample.add 2 2 1 1 2h")
+    assert say.startswith("default tests.sample.say 1 - - - 3 h 3")
+    assert add.startswith("mail tests.sample.add 2 2 1 1 2 h")
     worker.run()
 
 
@@ -98,6 +98,16 @@ def test_a_depth_above_the_cap_is_not_counted() -> None:
     assert row.startswith("default tests.sample.add 10,000+ - - - ")
     assert notices()[0].startswith("No worker is alive, and 10,000+ jobs wait.")
     assert [depth_text(n) for n in (0, 10_000, 10_001)] == ["0", "10,000", "10,000+"]
+
+
+def test_text_is_english_in_every_project_and_so_are_its_numbers() -> None:
+    jobs.add.enqueue_many([{"a": 1}] * 1_200)
+    with translation.override("de"):
+        text = jobqueue("status").out
+        (notice,) = jobqueue("status", "--format", "json").json["notices"]
+    assert "No worker is alive, and 1,200 jobs wait." in text
+    assert "default  tests.sample.add  1,200" in text
+    assert "1.200 Jobs" in notice["message"]  # as before, in the project's language
 
 
 @pytest.mark.django_db(transaction=True)
@@ -154,7 +164,7 @@ def test_the_last_hour_comes_from_the_roll_ups() -> None:
     assert section("The last hour")[1:] == [
         "Queue Job type Succeeded Failed Retried p95 p50 p95",
         "mail tests.sample.add 7 1 2 1.0 s 40 ms 40 ms",
-        "night tests.sample.say 1,000 0 0 1.0 ms 6.3 s 6.3 s",
+        "night tests.sample.say 1,000 0 0 1 ms 6.3 s 6.3 s",
         "all 1,007 1 2 1.0 s 40 ms 6.3 s",
     ]
 
@@ -167,9 +177,9 @@ def test_failures_are_grouped_by_exception_and_type() -> None:
     title = "Jobs that failed for good in the last hour"
     head, first, second = section(title)
     assert head == "Jobs Exception Job type Last ago Message"
-    assert first.startswith("2 shop.Gone tests.sample.add 5m")
+    assert first.startswith("2 shop.Gone tests.sample.add 5 m")
     assert first.endswith(" no such \\x1b[1morder")
-    assert second.startswith("1 shop.Gone tests.sample.say 5m")
+    assert second.startswith("1 shop.Gone tests.sample.say 5 m")
 
 
 def test_pauses_are_shown_with_who_why_and_how_long() -> None:
@@ -182,7 +192,7 @@ def test_pauses_are_shown_with_who_why_and_how_long() -> None:
     assert section("Paused") == [
         "What Name Ends in By Reason",
         "job type tests.sample.add - anna mail is down",
-        "queue mail 2d ben -",
+        "queue mail 2 d 0 h ben -",
         "job type tests.sample.look - - its concurrency is 0",
         "job type tests.sample.say - - its concurrency is 0",
     ]

@@ -89,8 +89,8 @@ def test_a_bar_grows_on_a_terminal_and_leaves_nothing_behind(
     drawn = stream.getvalue().split("\r\x1b[K")
     assert drawn == [
         "",
-        f"Pruning {'░' * 30} 0 / 4,000    0%",
-        f"Pruning {'█' * 7}{'░' * 23} 1,000 / 4,000   25%",
+        f"Pruning {'░' * 30} 0 / 4,000    0 %",
+        f"Pruning {'█' * 7}{'░' * 23} 1,000 / 4,000   25 %",
         "",
     ]
 
@@ -114,14 +114,14 @@ def test_on_a_very_narrow_terminal_only_the_figures_are_left(
     stream = Terminal()
     with Progress(console(stream), "Pruning", 10):
         pass
-    assert stream.getvalue() == "\r\x1b[K0 / 10    0%\r\x1b[K"
+    assert stream.getvalue() == "\r\x1b[K0 / 10    0 %\r\x1b[K"
 
 
 def test_more_may_be_done_than_was_counted_before() -> None:
     stream = Terminal()
     with Progress(console(stream), "Pruning", 10) as progress:
         progress.advance(25)
-    assert "25 / 25  100%" in stream.getvalue()
+    assert "25 / 25  100 %" in stream.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_line_of_the_audit_log_gets_the_line_of_the_bar() -> None:
     with Progress(console(stream), "Pruning", 10) as progress:
         progress.advance(5)
         audit_log.warning("replay: 5 by anna")
-        assert stream.getvalue().endswith("50%\r\x1b[K")
+        assert stream.getvalue().endswith("50 %\r\x1b[K")
         progress.advance(5)
     before = stream.getvalue()
     audit_log.warning("replay: 5 by anna")

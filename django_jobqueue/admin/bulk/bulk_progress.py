@@ -101,9 +101,8 @@ def percent_of(operation: BulkOperation) -> int | None:
     """How much is done, in percent; None if nobody knows how much there is."""
     if operation.state == BulkState.DONE:
         return 100
-    if not operation.total:
-        return None
-    return min(99, operation.seen * 100 // operation.total)
+    percent = numbers.whole_percent(operation.seen, operation.total)
+    return None if percent is None else min(99, percent)
 
 
 def done_text(operation: BulkOperation) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 from django.core.management.base import OutputWrapper
 from django.core.management.color import Style
 
+from django_jobqueue.text import numbers
+
 CLEAR_LINE = "\r\x1b[K"
 
 
@@ -96,4 +98,5 @@ def _encodable(text: str, stream: OutputWrapper) -> str:
 
 def counted(number: int, singular: str, plural: str = "") -> str:
     """``1 job``, ``2,000 jobs``."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+    name = singular if number == 1 else plural or f"{singular}s"
+    return f"{numbers.number(number)} {name}"

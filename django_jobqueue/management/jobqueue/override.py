@@ -14,9 +14,10 @@ from django_jobqueue.domain.policy import NO_LIMIT
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.facts import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.times import DURATIONS, duration, span
+from django_jobqueue.management.jobqueue.times import DURATIONS, duration
 from django_jobqueue.management.jobqueue.verbs import add_format
 from django_jobqueue.store.job_types import Change
+from django_jobqueue.text import numbers
 
 CODE: Final = "code"  # the value that lets the code decide again
 UNLIMITED: Final = "unlimited"
@@ -99,9 +100,9 @@ def override_text(option: str, value: Any) -> str:
         return CODE
     if option in SPANS:
         is_none = option == "timeout" and not value
-        return UNLIMITED if is_none else span(value.total_seconds())
+        return UNLIMITED if is_none else numbers.length(value)
     is_none = option != "priority" and value == NO_LIMIT
-    return UNLIMITED if is_none else f"{value:,}"
+    return UNLIMITED if is_none else numbers.number(value)
 
 
 def _value(option: str, text: str) -> Any:

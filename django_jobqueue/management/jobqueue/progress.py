@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final
 
 from django_jobqueue.management.jobqueue.console import CLEAR_LINE, Console
-from django_jobqueue.management.jobqueue.times import span
+from django_jobqueue.text import numbers
 
 audit_log = logging.getLogger("django_jobqueue.operations")
 
@@ -62,7 +62,9 @@ class Progress:
         # There may be more to do than was counted before.
         total = max(self._total, self._done)
         share = self._done / total
-        figures = f"{self._done:,} / {total:,}  {share:4.0%}{self._left(share)}"
+        counts = f"{numbers.number(self._done)} / {numbers.number(total)}"
+        percent = numbers.whole_percent(self._done, total)
+        figures = f"{counts}  {percent:3} %{self._left(share)}"
         room = (self._console.width or 80) - len(self._title) - len(figures) - 4
         length = min(LONGEST, room)
         if length < SHORTEST:
@@ -74,7 +76,9 @@ class Progress:
     def _left(self, share: float) -> str:
         elapsed = time.monotonic() - self._began
         left = elapsed / share * (1 - share) if share else 0
-        return f"  {span(round(left))} left" if elapsed > 1 and left >= 1 else ""
+        return (
+            f"  {numbers.span(round(left))} left" if elapsed > 1 and left >= 1 else ""
+        )
 
     def _write(self, text: str) -> None:
         self._console.print(text, ending="")

@@ -20,12 +20,13 @@ from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.progress import Progress
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.table import Column, Row, table
-from django_jobqueue.management.jobqueue.times import DURATIONS, duration, span
+from django_jobqueue.management.jobqueue.times import DURATIONS, duration
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import prune as store_prune
 from django_jobqueue.store.control.prune import Rule
+from django_jobqueue.text import numbers
 
 
 class Prune(Subcommand):
@@ -170,8 +171,8 @@ def _listed(console: Console, counts: dict[Rule, int], title: str) -> list[str]:
             [
                 rule.status,
                 rule.job_type or ("every other" if rule.but_for else "every"),
-                span(rule.keep),
-                f"{number:,}",
+                numbers.length(timedelta(seconds=rule.keep)),
+                numbers.number(number),
             ]
         )
         for rule, number in counts.items()

@@ -10,9 +10,9 @@ from typing import Any, Final
 from django_jobqueue.domain.histogram import added, percentile
 from django_jobqueue.management.jobqueue.figures import Figures
 from django_jobqueue.management.jobqueue.table import Column, Row
-from django_jobqueue.management.jobqueue.times import span
 from django_jobqueue.stats.notices import depth_text
 from django_jobqueue.store.reading.stats import Recent
+from django_jobqueue.text import numbers
 
 NONE: Final = "-"
 LEAST_TEXT: Final = 20  # columns
@@ -44,7 +44,7 @@ def queues(figures: Figures) -> Section:
                 depth.queue,
                 depth.job_type,
                 *map(_count, (depth.ready, depth.later, depth.retrying, depth.running)),
-                NONE if depth.oldest is None else span(depth.oldest),
+                NONE if depth.oldest is None else numbers.span(depth.oldest),
             ]
         )
         for depth in figures.present.depths
@@ -86,7 +86,7 @@ def failures(figures: Figures) -> Section:
                 _count(failure.count),
                 failure.error_class or NONE,
                 failure.job_type,
-                span((figures.present.time - failure.last).total_seconds()),
+                numbers.span((figures.present.time - failure.last).total_seconds()),
                 " ".join(failure.message.split()),
             ]
         )
@@ -128,16 +128,19 @@ def _throughput(recent: Sequence[Recent], queue: str, name: str) -> Row:
         [
             queue,
             name,
-            f"{sum(r.succeeded for r in recent):,}",
-            f"{sum(r.failed for r in recent):,}",
-            f"{sum(r.retried for r in recent):,}",
-            *(NONE if seconds is None else span(seconds) for seconds in times),
+            numbers.number(sum(r.succeeded for r in recent)),
+            numbers.number(sum(r.failed for r in recent)),
+            numbers.number(sum(r.retried for r in recent)),
+            *(
+                NONE if seconds is None else numbers.run_time(seconds)
+                for seconds in times
+            ),
         ]
     )
 
 
 def _left(now: datetime, until: datetime | None) -> str:
-    return NONE if until is None else span((until - now).total_seconds())
+    return NONE if until is None else numbers.span((until - now).total_seconds())
 
 
 def _count(count: int) -> str:

@@ -9,9 +9,9 @@ from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.management.jobqueue.figures import Figures
 from django_jobqueue.management.jobqueue.status_tables import LEAST_TEXT, NONE, Section
 from django_jobqueue.management.jobqueue.table import Column, Row
-from django_jobqueue.management.jobqueue.times import span
 from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.store.reading.stats import WorkerRow
+from django_jobqueue.text import numbers
 
 MOST_ENDED: Final = 10
 WORKER: Final = Column("Worker", least=16, cut="middle")
@@ -31,11 +31,11 @@ def workers(figures: Figures, style: Any) -> Section:
             [
                 worker.name,
                 worker.state if is_alive(worker) else "lapsed",
-                f"{worker.running:,}",
-                f"{worker.threads + worker.async_slots:,}",
-                span(worker.lease) if is_alive(worker) else NONE,
-                f"{worker.rss / 2**20:,.0f} MB" if worker.rss else NONE,
-                span(worker.age),
+                numbers.number(worker.running),
+                numbers.number(worker.threads + worker.async_slots),
+                numbers.span(worker.lease) if is_alive(worker) else NONE,
+                numbers.megabytes(worker.rss) if worker.rss else NONE,
+                numbers.span(worker.age),
                 "every" if worker.queues is None else ", ".join(worker.queues),
             ],
             _colour(worker, style),
@@ -57,7 +57,7 @@ def ended(figures: Figures, style: Any) -> Section:
     ]
     title = "Workers that ended in the last 10 minutes"
     if len(all_ended) > MOST_ENDED:
-        title += f" (the newest {MOST_ENDED} of {len(all_ended):,})"
+        title += f" (the newest {MOST_ENDED} of {numbers.number(len(all_ended))})"
     return Section(title, columns, rows)
 
 

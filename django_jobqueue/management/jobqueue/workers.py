@@ -15,11 +15,12 @@ from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.facts import as_json
 from django_jobqueue.management.jobqueue.subcommand import by
 from django_jobqueue.management.jobqueue.table import Column, Row, table
-from django_jobqueue.management.jobqueue.times import duration, span
+from django_jobqueue.management.jobqueue.times import duration
 from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs
 from django_jobqueue.models import Worker
 from django_jobqueue.stats import current_state
 from django_jobqueue.stats.current_state import is_alive
+from django_jobqueue.text import numbers
 from django_jobqueue.text.suggestions import did_you_mean
 
 ASKED: Final = ("drain", "resume", "stop", "restart")
@@ -183,10 +184,10 @@ def _cells(one: dict[str, Any]) -> list[str]:
         one["name"],
         one["state"],
         one["asked_to"] or "-",
-        f"{one['running']:,}",
-        f"{one['threads'] + one['async_slots']:,}",
-        f"{memory / 2**20:,.0f} MB" if memory else "-",
-        span(one["age"]),
+        numbers.number(one["running"]),
+        numbers.number(one["threads"] + one["async_slots"]),
+        numbers.megabytes(memory) if memory else "-",
+        numbers.span(one["age"]),
         one["release"] or "-",
         "every" if one["queues"] is None else ", ".join(one["queues"]),
     ]
