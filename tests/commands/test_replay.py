@@ -20,7 +20,7 @@ from django_jobqueue.management.jobqueue import batches, by_filter
 from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
 from django_jobqueue.operations import bulk_steps
 from django_jobqueue.store.bulk.chunk import Chunk
-from tests.commands.conftest import Terminal, jobqueue, make_archived
+from tests.commands.conftest import Terminal, jobqueue, make_archived, needs_rich
 from tests.conftest import queued
 from tests.sample import jobs
 
@@ -295,8 +295,15 @@ def test_a_filter_is_a_bulk_operation_that_the_command_works_off(
         ("end bulk replay", 2_500),
     ]
     assert {told["by"] for told in operated} == {f"command line ({getpass.getuser()})"}
-    assert "500 / 2,500   20 %" in said.out
-    assert said.out.endswith("\r\x1b[K2,500 jobs were replayed.\n")
+    assert said.out.endswith("2,500 jobs were replayed.\n")
+
+
+@needs_rich
+def test_a_bar_shows_how_far_it_is() -> None:
+    make_archived(2_500)
+    said = jobqueue("replay", "--status", "failed", "--yes", stdout=Terminal())
+    assert "500 / 2,500  20.0 %" in said.out
+    assert said.out.endswith("\x1b[2K2,500 jobs were replayed.\n")
 
 
 @pytest.mark.parametrize(

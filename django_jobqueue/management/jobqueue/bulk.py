@@ -14,7 +14,7 @@ from django_jobqueue.domain.ids import as_id
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.table import Column, Row, table
+from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
 
@@ -92,8 +92,8 @@ def show_examples(
     """Show the first few of these jobs."""
     shown = [Row(row) for row in islice(rows, EXAMPLES)]
     if shown:
-        lines = table(columns, shown, width=console.width)
-        console.print("\n".join(["For example:", *lines]))
+        console.print("For example:")
+        console.table(columns, shown)
 
 
 def refuse(problems: Iterable[str]) -> None:

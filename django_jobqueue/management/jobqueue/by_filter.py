@@ -16,7 +16,6 @@ from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.progress import Progress
 from django_jobqueue.management.jobqueue.subcommand import by
 from django_jobqueue.operations.bulk_steps import work_here
 from django_jobqueue.search.selection import Selection
@@ -74,9 +73,9 @@ class ByFilter:
 
     def _work_off(self) -> None:
         operations.bulk.start(self.draft.id, by=by(), here=True)
-        progress = Progress(self._console, self._title, self.total)
+        bar = (self._title, self.total)
         try:
-            run_batches(self._steps(), progress, self._console, self._summary)
+            run_batches(self._steps(), self._console, bar, self._summary)
         except CommandError:  # interrupted
             operations.bulk.stop(self.draft.id, by=by())
             raise

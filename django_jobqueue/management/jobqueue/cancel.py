@@ -24,8 +24,8 @@ from django_jobqueue.search.selection import Selection, Table, Term
 FILTERS: Final = ("--queue", "--type", "--status")
 COLUMNS: Final = (
     Column("Job"),
-    Column("Job type", least=10, cut="start"),
-    Column("Queue", least=7, cut="middle"),
+    Column("Job type", breaks=True),
+    Column("Queue", breaks=True),
     Column("Status"),
 )
 

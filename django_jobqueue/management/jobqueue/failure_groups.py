@@ -20,7 +20,7 @@ from django_jobqueue.management.jobqueue.facts import (
 from django_jobqueue.management.jobqueue.facts import (
     listed as in_one_line,
 )
-from django_jobqueue.management.jobqueue.table import Column, Row, table
+from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.models import Failure, FailureGroup
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.stats.group_states import state_now
@@ -39,9 +39,9 @@ COLUMNS: Final = (
     Column("Jobs", right=True),
     Column("Waiting", right=True),
     Column("Last ago", right=True),
-    Column("Exception", least=12, cut="start"),
-    Column("Message", least=16),
-    Column("Job types", least=12, cut="start"),
+    Column("Exception", breaks=True),
+    Column("Message", cut=True),
+    Column("Job types", breaks=True),
 )
 
 
@@ -84,9 +84,7 @@ def listed(
     for one in found:
         ago = numbers.span((now - one["last_seen"]).total_seconds())
         rows.append(Row(_cells(one, ago)))
-    bold = console.style.MIGRATE_LABEL
-    lines = table(COLUMNS, rows, width=console.width, heading=bold)
-    console.print("\n".join(lines))
+    console.table(COLUMNS, rows)
 
 
 def show(console: Console, options: dict[str, Any], keys: Sequence[UUID]) -> None:

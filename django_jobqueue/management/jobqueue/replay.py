@@ -43,9 +43,9 @@ from django_jobqueue.text import numbers
 FILTERS: Final = ("--status", "--type", "--since", "--until", "--error", "--group")
 COLUMNS: Final = (
     Column("Job"),
-    Column("Job type", least=12, cut="start"),
+    Column("Job type", breaks=True),
     Column("Ended ago", right=True),
-    Column("Outcome", least=10, cut="start"),
+    Column("Outcome", breaks=True),
 )
 
 

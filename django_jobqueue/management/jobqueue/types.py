@@ -22,7 +22,7 @@ from django_jobqueue.management.jobqueue.facts import (
 )
 from django_jobqueue.management.jobqueue.override import HELP as OVERRIDES
 from django_jobqueue.management.jobqueue.override import UNLIMITED, override_text
-from django_jobqueue.management.jobqueue.table import Column, Row, table
+from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs, no_words
 from django_jobqueue.models import JobType
 from django_jobqueue.stats.clock import database_now
@@ -31,10 +31,10 @@ from django_jobqueue.store.reading import stats
 from django_jobqueue.text import numbers
 
 COLUMNS: Final = (
-    Column("Job type", least=18, cut="start"),
-    Column("Queue", least=8, cut="middle"),
+    Column("Job type", breaks=True),
+    Column("Queue", breaks=True),
     *(Column(t, right=True) for t in ("Attempts", "Limit", "Waiting", "Running")),
-    Column("Note", least=10),
+    Column("Note", cut=True),
 )
 
 
@@ -148,9 +148,7 @@ def _list(console: Console, options: dict[str, Any]) -> None:
     if not found:
         console.print("No job types: run manage.py migrate where handlers are.")
         return
-    bold = console.style.MIGRATE_LABEL
-    rows = [Row(_cells(one)) for one in found]
-    console.print("\n".join(table(COLUMNS, rows, width=console.width, heading=bold)))
+    console.table(COLUMNS, [Row(_cells(one)) for one in found])
 
 
 def _cells(one: dict[str, Any]) -> list[str]:

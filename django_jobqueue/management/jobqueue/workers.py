@@ -14,7 +14,7 @@ from django_jobqueue.management.jobqueue import worker_stacks
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.facts import as_json
 from django_jobqueue.management.jobqueue.subcommand import by
-from django_jobqueue.management.jobqueue.table import Column, Row, table
+from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.management.jobqueue.times import duration
 from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs
 from django_jobqueue.models import Worker
@@ -27,12 +27,12 @@ ASKED: Final = ("drain", "resume", "stop", "restart")
 CHOICES: Final = "--host, --release or --all"
 COLUMNS: Final = (
     Column("Id", right=True),
-    Column("Worker", least=16, cut="middle"),
+    Column("Worker", breaks=True),
     Column("State"),
     Column("Asked to"),
     *(Column(title, right=True) for title in ("Running", "Slots", "Memory", "Age")),
-    Column("Release", least=8),
-    Column("Queues", least=10),
+    Column("Release", cut=True),
+    Column("Queues", cut=True),
 )
 
 
@@ -135,9 +135,7 @@ def _show(console: Console, options: dict[str, Any], ids: Iterable[int]) -> None
         console.print("No worker is alive.")
     else:
         rows = [Row(_cells(one)) for one in found]
-        bold = console.style.MIGRATE_LABEL
-        lines = table(COLUMNS, rows, width=console.width, heading=bold)
-        console.print("\n".join(lines))
+        console.table(COLUMNS, rows)
 
 
 def _ask(verb: str, console: Console, options: dict[str, Any], ids: list[int]) -> None:
