@@ -69,7 +69,7 @@ def progress(
         yield lambda number: None
         return
     bar = drawing.bar(console.rich)
-    task = bar.add_task(title, total=total, counts="")
+    line = bar.add_task(title, total=total, counts="")
 
     def advance(number: int) -> None:
         done = int(bar.tasks[0].completed) + number
@@ -77,7 +77,7 @@ def progress(
         share = numbers.percent(done / most if most else None)
         counts = f"{numbers.number(done)} / {numbers.number(most)}  {share}"
         bar.start()
-        bar.update(task, completed=done, total=most, counts=counts, refresh=True)
+        bar.update(line, completed=done, total=most, counts=counts, refresh=True)
 
     def make_room(record: logging.LogRecord) -> bool:
         """The log may be on the same terminal; the bar is back after the next step."""
