@@ -37,8 +37,8 @@ class ReplayExpiry(StrEnum):
 
     SAME = "same"  # the same time to live, from when the new job is due
     KEEP = "keep"  # the old moment: a job that expired expires again
-    NEVER = "none"
-    NEW = "new"  # a moment that is given; not in a bulk operation
+    NEVER = "never"
+    NEW = "new"  # at a moment that is given
 
 
 class SkipReplayed(StrEnum):

@@ -9,25 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id, new_id
 from django_jobqueue.domain.policy import WHO_LENGTH
-from django_jobqueue.domain.states import (
-    BulkKind,
-    BulkState,
-    ReplayExpiry,
-    SkipReplayed,
-)
+from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations import bulk_counting, groups
 from django_jobqueue.operations.audit_log import tell
-from django_jobqueue.operations.checks import check, checked_moment
+from django_jobqueue.operations.checks import check_number, checked_options
 from django_jobqueue.search.selection import FIELDS, Kind, Selection, Table, Term
 from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.bulk.operation_rows import Operation, Options
@@ -44,7 +37,6 @@ TABLES: Final = {
     BulkKind.RUN_NOW: Table.QUEUED,
     BulkKind.RESCHEDULE: Table.QUEUED,
 }
-EXPIRIES: Final = (ReplayExpiry.SAME, ReplayExpiry.KEEP, ReplayExpiry.NEVER)
 COUNTING_PRIORITY: Final = 50
 UNDOABLE: Final = (
     BulkState.PAUSED,
@@ -62,20 +54,23 @@ def draft(
     reason: str = "",
     per_minute: int | None = None,
     by: str = "",
+    here: bool = False,
     **options: Any,
 ) -> Operation:
     """Write down what is to be done, and to which jobs: those there are at this moment.
 
     ``kind`` is ``replay``, ``cancel``, ``run_now``, ``reschedule`` or ``prune``;
-    ``per_minute`` bounds how many jobs are changed in a minute. The other options are
-    ``queue``, ``priority`` and ``run_after`` for a replay or a reschedule, and for a
-    replay ``expiry`` (``same``: the time to live counted from now; ``keep``, ``none``),
-    ``skip_replayed`` (``any``, ``succeeded``, ``none``) and ``skip_at_most_once``.
-    Nothing happens to the jobs before ``start``. Many jobs are counted by a worker;
-    ``total`` is None until they are. Raises InvalidArguments.
+    ``per_minute`` bounds how many jobs are changed in a minute, and ``limit`` how many
+    in all, the oldest first. The other options are ``queue``, ``priority`` and
+    ``run_after`` for a replay or a reschedule, and for a replay those of
+    ``replay_many``: ``max_attempts``, ``expires``, ``skip_replayed`` and
+    ``skip_at_most_once``.
+    Nothing happens to the jobs before ``start``. Many jobs are counted by a worker,
+    unless ``here``; ``total`` is None until they are. Raises InvalidArguments.
     """
     _check_kind(kind, selection)
-    chosen = _checked(_with(Options(), options), per_minute)
+    check_number("per_minute", per_minute)
+    chosen = checked_options(Options(), **options)
     db = DjangoDatabase()
     id = operation_rows.draft(
         db,
@@ -86,7 +81,7 @@ def draft(
         per_minute=per_minute,
         by=by[:WHO_LENGTH],
     )
-    bulk_counting.count_for(id, bulk_counting.AT_ONCE)
+    bulk_counting.count_for(id, math.inf if here else bulk_counting.AT_ONCE)
     if not get(id).counted.over:
         _let_count(db, id)
     return get(id)
@@ -111,18 +106,18 @@ def start(
     reason: str | None = None,
     per_minute: int | None = None,
     by: str = "",
+    here: bool = False,
     **options: Any,
 ) -> bool:
-    """Let workers begin with a draft; False if it is none (any more).
+    """Let workers begin with a draft; False if it is none (any more). With ``here`` the
+    caller works it off instead, with ``bulk_steps.work_here``.
 
-    What is given here replaces what the draft says. An operation whose jobs are counted
-    changes no more of them; a prune starts only when they are. Raises InvalidArguments,
-    LookupError.
+    What is given replaces what the draft says. No more jobs are changed than were
+    counted; a prune starts only when they are. Raises InvalidArguments, LookupError.
     """
     operation = get(id)
-    chosen = _checked(_with(operation.options, options), per_minute)
-    _check_start(operation, chosen)
-    db, job = DjangoDatabase(), new_id()
+    chosen = _chosen(operation, per_minute, options)
+    db, job = DjangoDatabase(), None if here else new_id()
 
     def begin() -> bool:
         started = operation_rows.start(
@@ -134,7 +129,7 @@ def start(
             per_minute=per_minute or operation.per_minute,
             confirmed=allowed(operation, chosen),
         )
-        if started:
+        if started and job:
             enqueue_job(operation.id, job)
         return started
 
@@ -145,6 +140,12 @@ def start(
         begun = get(operation.id)
         tell_of("start", begun, by, _number(begun))
     return started
+
+
+@sync_only()
+def discard(id: Id) -> None:
+    """Delete a draft; what has started stays."""
+    operation_rows.discard(DjangoDatabase(), as_id(id))
 
 
 @sync_only()
@@ -219,10 +220,13 @@ def get(id: Id) -> Operation:
 
 def is_abandoned(operation: Operation) -> bool:
     """Whether it should be at work, or be counted, and the job that does it is gone:
-    cancelled, perhaps."""
+    cancelled, perhaps. Of an operation that a command works off nobody can tell; it
+    does no harm when a worker joins in."""
     active = operation.state in operation_rows.ACTIVE
     counting = operation.state == BulkState.DRAFT and not operation.counted.over
-    if not (active or counting) or operation.job_id is None:
+    if operation.job_id is None:
+        return active
+    if not (active or counting):
         return False
     return not operation_rows.is_queued(DjangoDatabase(), operation.job_id)
 
@@ -246,6 +250,8 @@ def filter_text(selection: Selection) -> str:
         if FIELDS[term.field].kind is Kind.JSON:
             name = ".".join((name, *term.path))
             value = mask_at(term.path, value)
+        elif isinstance(value, tuple):
+            value = ",".join(map(str, value))
         parts.append(f"{name}{term.operator}{value}")
     return f"{selection.table}: {' '.join(parts) or 'all'}"
 
@@ -261,14 +267,19 @@ def _check_kind(kind: str, selection: Selection) -> None:
         raise InvalidArguments(f"There is no {kind} of {selection.table} jobs.")
 
 
-def _check_start(operation: Operation, chosen: Options) -> None:
-    """Raises InvalidArguments for what cannot start so."""
+def _chosen(
+    operation: Operation, per_minute: int | None, given: dict[str, Any]
+) -> Options:
+    """The options it starts with. Raises InvalidArguments for what cannot start so."""
+    check_number("per_minute", per_minute)
+    chosen = checked_options(operation.options, **given)
     if operation.kind == BulkKind.RESCHEDULE and not chosen.moves:
         raise InvalidArguments("A reschedule needs run_after, priority or queue.")
     if operation.kind == BulkKind.PRUNE and not operation.counted.over:
         raise InvalidArguments(
             "A prune starts when its jobs are counted: see total, or call bulk.count."
         )
+    return chosen
 
 
 def _let_count(db: DjangoDatabase, id: UUID) -> None:
@@ -288,31 +299,6 @@ def _number(operation: Operation) -> int:
     if not operation.counted.over:
         return operation.total or 0
     return planned(operation.kind, operation.counted, operation.options)[0]
-
-
-def _with(options: Options, given: dict[str, Any]) -> Options:
-    try:
-        return replace(options, **given)
-    except TypeError as error:
-        raise InvalidArguments(
-            f"A bulk operation has no such option: {error}"
-        ) from None
-
-
-def _checked(options: Options, per_minute: int | None) -> Options:
-    """Raises InvalidArguments for what cannot be."""
-    check(priority=options.priority, queue=options.queue)
-    run_after = checked_moment("run_after", options.run_after)
-    options = replace(options, run_after=run_after)
-    if options.expiry not in EXPIRIES:
-        raise InvalidArguments(f"expiry must be one of {', '.join(EXPIRIES)}.")
-    if options.skip_replayed not in tuple(SkipReplayed):
-        raise InvalidArguments(
-            f"skip_replayed must be one of {', '.join(SkipReplayed)}."
-        )
-    if per_minute is not None and not 1 <= per_minute <= GREATEST:
-        raise InvalidArguments("per_minute must be a whole number of at least 1.")
-    return options
 
 
 def _move(id: Id, states: Any, to: str, verb: str, by: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from uuid import UUID
 
@@ -61,6 +61,29 @@ def run_here(
             break
     tell_of("run a step of", operation, by, changed)
     return changed
+
+
+def work_here(
+    id: UUID,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    rest: Callable[[float], None] = time.sleep,
+) -> Iterator[Chunk]:
+    """Do chunk after chunk here, and yield each, until the end, or until somebody
+    pauses or stops the operation."""
+    throttle = Throttle(get(id).per_minute, clock())
+    while True:
+        began = clock()
+        done = step(id, look=throttle.size, most=throttle.most)
+        if done is None:
+            return
+        now = clock()
+        if done.over:
+            ended(id)
+        yield done
+        if done.over:
+            return
+        rest(throttle.did(changed=done.changed, seconds=now - began, now=now))
 
 
 def ended(id: UUID) -> None:

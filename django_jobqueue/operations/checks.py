@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from django_jobqueue.conf import conf
+from django_jobqueue.conf import GREATEST, conf
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.ids import several
+from django_jobqueue.domain.operation_options import Options
 from django_jobqueue.domain.option_checks import time_problem
 from django_jobqueue.domain.policy import (
     attempts_problem,
@@ -17,7 +19,8 @@ from django_jobqueue.domain.policy import (
     queue_problem,
 )
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.enqueueing.options import Declared
+from django_jobqueue.domain.states import ReplayExpiry, SkipReplayed
+from django_jobqueue.enqueueing.options import Declared, expires_first
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import Database
@@ -25,6 +28,9 @@ from django_jobqueue.text import timezones
 
 Name = str | Declared
 Names = Name | Iterable[Name]
+Expires = ReplayExpiry | str | datetime
+
+EXPIRIES: Final = (ReplayExpiry.SAME, ReplayExpiry.KEEP, ReplayExpiry.NEVER)
 
 
 def names_of(names: Names) -> list[str]:
@@ -54,6 +60,47 @@ def check(*, priority: int | None = None, queue: str | None = None) -> None:
         raise InvalidArguments(f"priority {problem}")
     if queue is not None and (problem := queue_problem(queue)):
         raise InvalidArguments(f"queue {problem}")
+
+
+def checked_options(options: Options, **given: Any) -> Options:
+    """These options, with those that are given. Raises InvalidArguments."""
+    if "expires" in given:
+        given["expires"], given["expires_at"] = _expires(given["expires"])
+    if "skip_replayed" in given:
+        given["skip_replayed"] = _skip_replayed(given["skip_replayed"])
+    try:
+        options = replace(options, **given)
+    except TypeError as error:
+        raise InvalidArguments(f"An operation has no such option: {error}") from None
+    check(priority=options.priority, queue=options.queue)
+    check_attempts(options.max_attempts)
+    check_number("limit", options.limit)
+    run_after = checked_moment("run_after", options.run_after)
+    if run_after and options.expires_at and options.expires_at <= run_after:
+        raise InvalidArguments(expires_first(run_after, options.expires_at))
+    return replace(options, run_after=run_after)
+
+
+def check_number(name: str, number: int | None) -> None:
+    """Raises InvalidArguments for what is no number of jobs."""
+    if number is not None and not 1 <= number <= GREATEST:
+        raise InvalidArguments(f"{name} must be a whole number of at least 1.")
+
+
+def _expires(value: Expires) -> tuple[ReplayExpiry, datetime | None]:
+    if isinstance(value, datetime):
+        return ReplayExpiry.NEW, checked_moment("expires", value)
+    if value in EXPIRIES:
+        return ReplayExpiry(value), None
+    names = ", ".join(repr(str(name)) for name in EXPIRIES)
+    raise InvalidArguments(f"expires must be {names} or a datetime, not {value!r}.")
+
+
+def _skip_replayed(value: str) -> SkipReplayed:
+    if value in tuple(SkipReplayed):
+        return SkipReplayed(value)
+    names = ", ".join(repr(str(name)) for name in SkipReplayed)
+    raise InvalidArguments(f"skip_replayed must be one of {names}, not {value!r}.")
 
 
 def must_exist(db: Database, names: Iterable[str], found: Collection[str]) -> None:

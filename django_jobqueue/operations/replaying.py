@@ -9,29 +9,28 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
+from django_jobqueue.domain.operation_options import Options
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.domain.states import ReplayExpiry
-from django_jobqueue.enqueueing.options import expires_first
-from django_jobqueue.exceptions import (
-    InvalidArguments,
-    JobNotFound,
-    NotReplayable,
-    UnknownJobType,
-)
+from django_jobqueue.domain.states import BulkKind, ReplayExpiry, SkipReplayed
+from django_jobqueue.exceptions import JobNotFound, NotReplayable, UnknownJobType
 from django_jobqueue.operations.audit_log import tell
-from django_jobqueue.operations.checks import (
-    check,
-    check_attempts,
-    checked_data,
-    checked_moment,
-)
+from django_jobqueue.operations.checks import Expires, checked_data, checked_options
 from django_jobqueue.operations.finding import get_job
 from django_jobqueue.store import find as store_find
+from django_jobqueue.store.bulk.skips import left_out
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import replay as store_replay
-from django_jobqueue.store.control.replay import Replay
 from django_jobqueue.store.rows import Job
+
+
+class Replayed(dict[UUID, UUID]):
+    """The new id of each job that was replayed, by its old one."""
+
+    def __init__(self, made: Mapping[UUID, UUID], left_out: Mapping[UUID, str]) -> None:
+        super().__init__(made)
+        # Why others were not: "replayed", "at_most_once" or "type_gone".
+        self.left_out = left_out
 
 
 @sync_only()
@@ -39,7 +38,7 @@ def replay(
     id: UUID | str,
     *,
     run_after: datetime | None = None,
-    expires: str | datetime | None = ReplayExpiry.KEEP,
+    expires: Expires = ReplayExpiry.SAME,
     queue: str | None = None,
     priority: int | None = None,
     max_attempts: int | None = None,
@@ -49,8 +48,10 @@ def replay(
 ) -> Job:
     """Enqueue an archived job again, as a new job that remembers the old one.
 
-    ``expires``: "keep" copies the old moment, so that a job that expired expires again;
-    "same" gives it the same time to live from now; None is never; or a new moment.
+    ``expires``: "same" gives it the same time to live, from when it is due; "keep"
+    copies the old moment, so that a job that expired expires again; "never"; or a new
+    moment. The default is "same", here and wherever else jobs are replayed: a replay is
+    made so that the job runs, and a moment that is past would end it unseen.
     ``max_attempts`` is for the new job alone; None is what the old one had. ``data``
     replaces the old data, and must fit the handler. Raises JobNotFound, NotReplayable,
     UnknownJobType, InvalidArguments.
@@ -59,8 +60,16 @@ def replay(
     if not job.is_over:
         raise NotReplayable(job.id, job.status)
     text = None if data is None else checked_data(job.job_type, data)
-    how = _how(expires, by, run_after, queue, priority, max_attempts, text)
-    made = store_replay.replay(DjangoDatabase(using), [job.id], how)
+    options = checked_options(
+        Options(),
+        run_after=run_after,
+        expires=expires,
+        queue=queue,
+        priority=priority,
+        max_attempts=max_attempts,
+    )
+    db = DjangoDatabase(using)
+    made = store_replay.replay(db, [job.id], options, data=text, by=by[:WHO_LENGTH])
     if not made:
         raise _why_not_replayed(job, using)
     tell("replay", by, 1, {"id": str(job.id), "job_type": job.job_type})
@@ -72,61 +81,47 @@ def replay_many(
     ids: Ids,
     *,
     run_after: datetime | None = None,
-    expires: str | datetime | None = ReplayExpiry.KEEP,
+    expires: Expires = ReplayExpiry.SAME,
     queue: str | None = None,
     priority: int | None = None,
     max_attempts: int | None = None,
+    skip_replayed: SkipReplayed | str = SkipReplayed.ANY,
+    skip_at_most_once: bool = True,
     using: str | None = None,
     by: str = "",
-) -> dict[UUID, UUID]:
-    """Replay these archived jobs; returns the new id of each that could be.
+) -> Replayed:
+    """Replay these archived jobs; returns the new id of each that was.
 
-    Ids that are not archived, or whose job type is gone, are left out.
+    ``skip_replayed`` leaves out jobs that were replayed before ("any"), only those
+    whose replay succeeded ("succeeded"), or none; ``skip_at_most_once`` those of types
+    that promise one attempt, which may have run. ``left_out`` of the answer says why.
+    The other options are those of ``replay``. Raises InvalidArguments.
     """
     keys = keys_of(ids)
-    how = _how(expires, by, run_after, queue, priority, max_attempts)
-    made = store_replay.replay(DjangoDatabase(using), keys, how)
-    tell("replay", by, len(made), {"asked": len(keys)})
-    return made
-
-
-def _how(
-    expires: str | datetime | None,
-    by: str,
-    run_after: datetime | None,
-    queue: str | None,
-    priority: int | None,
-    max_attempts: int | None,
-    data: str | None = None,
-) -> Replay:
-    check(priority=priority, queue=queue)
-    check_attempts(max_attempts)
-    run_after = checked_moment("run_after", run_after)
-    expiry, expires_at = _expiry(expires)
-    if run_after and expires_at and expires_at <= run_after:
-        raise InvalidArguments(expires_first(run_after, expires_at))
-    return Replay(
+    options = checked_options(
+        Options(),
         run_after=run_after,
+        expires=expires,
         queue=queue,
         priority=priority,
         max_attempts=max_attempts,
-        data=data,
-        expiry=expiry,
-        expires_at=expires_at,
-        by=by[:WHO_LENGTH] or None,
+        skip_replayed=skip_replayed,
+        skip_at_most_once=skip_at_most_once,
     )
+    db = DjangoDatabase(using)
+
+    replayed = db.in_transaction(lambda: _replayed(db, keys, options, by))
+    tell("replay", by, len(replayed), {"asked": len(keys)})
+    return replayed
 
 
-def _expiry(expires: str | datetime | None) -> tuple[ReplayExpiry, datetime | None]:
-    if isinstance(expires, datetime):
-        return ReplayExpiry.NEW, checked_moment("expires", expires)
-    if expires is None:
-        return ReplayExpiry.NEVER, None
-    if expires in (ReplayExpiry.KEEP, ReplayExpiry.SAME):
-        return ReplayExpiry(expires), None
-    raise InvalidArguments(
-        f"expires must be 'keep', 'same', None or a datetime, not {expires!r}."
-    )
+def _replayed(
+    db: DjangoDatabase, ids: list[UUID], options: Options, by: str
+) -> Replayed:
+    others = left_out(db, BulkKind.REPLAY, ids, options)
+    chosen = [id for id in ids if id not in others]
+    made = store_replay.replay(db, chosen, options, by=by[:WHO_LENGTH])
+    return Replayed(made, others)
 
 
 def _why_not_replayed(job: Job, using: str | None) -> Exception:

@@ -31,10 +31,12 @@ class Kind(StrEnum):
     MILLISECONDS = "milliseconds"
     ID = "id"
     IDS = "ids"  # a tuple
+    TEXTS = "texts"  # a tuple
     FLAG = "flag"
     JSON = "json"
 
 
+SEVERAL: Final = (Kind.IDS, Kind.TEXTS)  # any of these; nobody types them in a search
 EQUAL: Final = ("=",)
 ORDERED: Final = ("=", "<", "<=", ">", ">=")
 
@@ -83,6 +85,7 @@ FIELDS: Final = {
         Field("groups", Kind.IDS, BOTH),  # any of these
         Field("state", Kind.TEXT, QUEUED),  # as a person sees it
         Field("status", Kind.TEXT, ARCHIVED),
+        Field("statuses", Kind.TEXTS, BOTH),  # any of these, as the column has them
         Field("finished", Kind.MOMENT, ARCHIVED),
         Field("ran", Kind.MILLISECONDS, ARCHIVED),
         Field("waited", Kind.MILLISECONDS, ARCHIVED),
@@ -185,6 +188,8 @@ def _fits(kind: Kind, value: Any) -> bool:
         return isinstance(value, int) and not isinstance(value, bool)
     if kind is Kind.IDS:
         return isinstance(value, tuple) and all(isinstance(id, UUID) for id in value)
+    if kind is Kind.TEXTS:
+        return isinstance(value, tuple) and all(isinstance(v, str) for v in value)
     if kind is Kind.TEXT:
         return isinstance(value, str) and "\x00" not in value
     types: dict[Kind, type] = {Kind.ID: UUID, Kind.FLAG: bool}
@@ -195,7 +200,7 @@ def _written(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, tuple):
-        return [str(id) for id in value]
+        return [str(one) for one in value]
     return str(value) if isinstance(value, UUID) else value
 
 
@@ -207,4 +212,6 @@ def _term(name: str, operator: str, value: Any, path: Iterable[str]) -> Term:
         value = UUID(value)
     elif kind is Kind.IDS:
         value = tuple(map(UUID, value))
+    elif kind is Kind.TEXTS:
+        value = tuple(value)
     return Term(name, value, operator, tuple(path))

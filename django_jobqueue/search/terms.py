@@ -13,7 +13,15 @@ from django.utils.translation import gettext as _
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.search.errors import SearchError
 from django_jobqueue.search.ids import SHORTEST, IdSearch, id_search
-from django_jobqueue.search.selection import FIELDS, STATES, Field, Kind, Table, Term
+from django_jobqueue.search.selection import (
+    FIELDS,
+    SEVERAL,
+    STATES,
+    Field,
+    Kind,
+    Table,
+    Term,
+)
 from django_jobqueue.search.tokens import Token, tokens
 from django_jobqueue.search.values import comparisons
 
@@ -58,7 +66,7 @@ def qualifiers(table: Table) -> list[str]:
     return [
         f"{field.name}.key" if field.kind is Kind.JSON else field.name
         for field in FIELDS.values()
-        if table in field.tables and field.kind is not Kind.IDS
+        if table in field.tables and field.kind not in SEVERAL
     ]
 
 
@@ -101,7 +109,7 @@ def _field(token: Token, table: Table) -> Field:
     if name in STATE_OF.values():
         name = STATE_OF[table]
     field = FIELDS.get(name)
-    if field is None or field.kind is Kind.IDS:
+    if field is None or field.kind in SEVERAL:
         raise SearchError(_unknown(token, table))
     if table not in field.tables:
         raise SearchError(_elsewhere(name, table))

@@ -83,6 +83,10 @@ def _id(term: Term, table: Table) -> Part:
     return "{table}.id = ANY ({}::uuid[])", [list(term.value)]
 
 
+def _statuses(term: Term, table: Table) -> Part:
+    return "{table}.status = ANY ({}::text[])", [list(term.value)]
+
+
 def _state(term: Term, table: Table) -> Part:
     return _STATES[term.value], []
 
@@ -171,6 +175,7 @@ def _replayed(term: Term, table: Table) -> Part:
 _SPECIAL: Final[dict[str, Callable[[Term, Table], Part]]] = {
     "id": _id,
     "state": _state,
+    "statuses": _statuses,
     "error": _error,
     "group": _group,
     "groups": _group,

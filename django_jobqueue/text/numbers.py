@@ -7,6 +7,7 @@ is not zero never reads as zero.
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import Final
 
@@ -16,6 +17,7 @@ from django.utils.translation import gettext as _
 NOTHING: Final = "–"
 THOUSAND: Final = 1_000
 MILLION: Final = 1_000_000
+DECIMALS: Final = 2
 
 
 def number(value: int) -> str:
@@ -60,9 +62,48 @@ def percent(share: float | None) -> str:
     return _("%(percent)s %%") % {"percent": decimal(100 * share)}
 
 
+def fraction(done: float | None, total: float | None) -> float | None:
+    """The share that is done, 0 to 1; None if nobody knows how much there is."""
+    if done is None or not total or total < 0:
+        return None
+    return min(1.0, max(0.0, done / total))
+
+
+def whole_percent(done: float | None, total: float | None) -> int | None:
+    """The same in whole percent, and 100 only when all is done."""
+    if done is None or not total or total < 0:
+        return None
+    return min(100, max(0, math.floor(done * 100 / total)))
+
+
+def done_text(done: float | None, total: float | None) -> str:
+    """ "30 of 120 (25 %)", or "30" if the total is not known; empty for nothing."""
+    if done is None:
+        return ""
+    share = whole_percent(done, total)
+    if total is None or share is None:
+        return rounded(done)
+    text = _("%(done)s of %(total)s (%(percent)d %%)")
+    return text % {"done": rounded(done), "total": rounded(total), "percent": share}
+
+
+def rounded(value: float) -> str:
+    """A number with two decimals at most: "30", "0.25"."""
+    short = round(value, DECIMALS)
+    whole = int(short)
+    if whole == short:
+        return number(whole)
+    return decimal(short, DECIMALS).rstrip("0")
+
+
+def megabytes(count: int) -> str:
+    """A size in memory, given in bytes: "1,204 MB"."""
+    return f"{number(round(count / 2**20))} MB"
+
+
 def span(seconds: float) -> str:
     """A time span in one or two units: "40 s", "12 m", "2 h 10 m", "3 d 4 h"."""
-    whole = int(seconds)
+    whole = max(0, int(seconds))
     if whole < 60:
         return _("%(s)d s") % {"s": whole}
     if whole < 3_600:
@@ -71,6 +112,11 @@ def span(seconds: float) -> str:
         return _("%(h)d h %(m)02d m") % {"h": whole // 3_600, "m": whole // 60 % 60}
     days, hours = number(whole // 86_400), whole // 3_600 % 24
     return _("%(d)s d %(h)d h") % {"d": days, "h": hours}
+
+
+def run_time(seconds: float | None) -> str:
+    """How long something took, given in seconds."""
+    return duration(None if seconds is None else round(seconds * 1_000))
 
 
 def duration(milliseconds: int | None) -> str:

@@ -110,7 +110,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
         "assignee": "mallory",
         "confirmed": "1",
         "data": '{"a": 7}',
-        "expiry": "same",
+        "expires": "same",
         "index": "0",
         "key": key,
         "keys": key,

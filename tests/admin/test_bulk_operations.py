@@ -76,7 +76,7 @@ def start(client: Client, id: UUID, status: int = 200, **said: Any) -> Page:
     """Press the button of the draft's page, which shows a number of jobs."""
     page = Page(client.get(page_of(MODEL, id)).content.decode())
     shown = {box["name"]: box["value"] for box in page.all("input", name="shown")}
-    data = {"expiry": "same", "skip_replayed": "any", **shown, **said}
+    data = {"expires": "same", "skip_replayed": "any", **shown, **said}
     return post(client, act("start", id), data, status)
 
 
@@ -122,11 +122,11 @@ def test_looking_at_a_draft_writes_nothing(anna: Client) -> None:
 def test_starting_a_draft(anna: Client, operated: list[dict[str, Any]]) -> None:
     many(3)
     id = drafted()
-    start(anna, id, reason="fixed in 7", expiry="none", queue="default", priority="5")
+    start(anna, id, reason="fixed in 7", expires="never", queue="default", priority="5")
     row = BulkOperation.objects.get()
     assert (row.state, row.reason) == ("queued", "fixed in 7")
     options = bulk.get(id).options
-    assert (options.expiry, options.queue, options.priority) == ("none", "default", 5)
+    assert (options.expires, options.queue, options.priority) == ("never", "default", 5)
     assert options.skip_at_most_once is False  # an unchecked box
     (entry,) = LogEntry.objects.all()
     assert entry.object_id == str(id)
@@ -741,7 +741,7 @@ def test_another_choice_means_another_number_which_is_asked_for(anna: Client) ->
 def test_a_form_that_never_showed_a_number_starts_nothing(anna: Client) -> None:
     many(2)
     id = drafted()
-    page = post(anna, act("start", id), {"expiry": "same", "skip_replayed": "any"})
+    page = post(anna, act("start", id), {"expires": "same", "skip_replayed": "any"})
     assert "With these choices it is 2 jobs." in page.text
     assert state(id) == "draft"
 

@@ -297,7 +297,7 @@ def test_a_job_is_replayed_with_other_data(
         "queue": "",
         "attempts": "1",
         "priority": "7",
-        "expiry": "none",
+        "expires": "never",
         "reason": "OPS-12",
     }
     page = save(anna, replay(old), '{"a": 5, "b": 2}', **said)
@@ -331,9 +331,9 @@ def test_an_expired_job_gets_a_new_time_to_live(anna: Client, db: None) -> None:
         expires_at=now - 60 * MINUTE,
     )
     asked = get(anna, replay(old))
-    (chosen,) = [box for box in asked.all("input", name="expiry") if "checked" in box]
+    (chosen,) = [box for box in asked.all("input", name="expires") if "checked" in box]
     assert chosen["value"] == "same"
-    save(anna, replay(old), '{"a": 2}', expiry="same")
+    save(anna, replay(old), '{"a": 2}', expires="same")
     new = QueuedJob.objects.get()
     assert new.expires_at is not None
     assert new.expires_at - new.run_after == 60 * MINUTE
@@ -341,14 +341,14 @@ def test_an_expired_job_gets_a_new_time_to_live(anna: Client, db: None) -> None:
 
 def test_a_new_moment_of_expiry_must_be_given_and_later(anna: Client, db: None) -> None:
     old = rows.archived(data={"a": 1})
-    page = save(anna, replay(old), '{"a": 2}', expiry="new")
+    page = save(anna, replay(old), '{"a": 2}', expires="new")
     assert "Say when." in page.text
     moments = {"run_after": "2031-01-02T00:00", "expires_at": "2031-01-01T00:00"}
-    page = save(anna, replay(old), '{"a": 2}', expiry="new", **moments)
+    page = save(anna, replay(old), '{"a": 2}', expires="new", **moments)
     assert "This is before the job would run." in page.text
     assert not QueuedJob.objects.exists()
     moments["expires_at"] = "2031-01-03T00:00"
-    save(anna, replay(old), '{"a": 2}', expiry="new", **moments)
+    save(anna, replay(old), '{"a": 2}', expires="new", **moments)
     new = QueuedJob.objects.get()
     assert new.expires_at is not None
     assert (new.run_after.isoformat(), new.expires_at.isoformat()) == (

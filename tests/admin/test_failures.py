@@ -548,7 +548,7 @@ def start(client: Client) -> Page:
     id = BulkOperation.objects.get().pk
     page = get(client, page_of("bulkoperation", id))
     (shown,) = (box["value"] for box in page.all("input", name="shown"))
-    said = {"shown": shown, "expiry": "same", "skip_replayed": "any"}
+    said = {"shown": shown, "expires": "same", "skip_replayed": "any"}
     address = page_of("bulkoperation", id).replace("/change/", "/start/")
     return post(client, address, said)
 

@@ -159,8 +159,7 @@ def test_the_check_notices_what_is_wrong() -> None:
 # Where numbers are written.
 
 OWN = {
-    "formatting.py": "it is the place",
-    "measure.py": "a whole percent, up to 100",
+    "management/commands/runworkers.py": "a format of logging",
     "admin/parts/charts.py": "coordinates, which no locale writes otherwise",
 }
 NUMBERS = re.compile(r"%\((\w+)\)[-\d.]*[dfeg]")
@@ -174,10 +173,15 @@ MAY = {
 }
 
 
+SHOWN = ("admin/", "management/", "search/", "stats/")
+CONSTANT = re.compile(r"([a-z_]+\.)?[A-Z_]+")  # in a command's help, which is English
+
+
 def places() -> Iterator[tuple[str, str]]:
-    """Each place of the pages that writes a number by itself: file, and what."""
+    """Each place of pages and commands that writes a number by itself: file, and
+    what."""
     for module in modules():
-        if not module.is_in("admin/", "figures/", "search/") or module.path in OWN:
+        if not module.is_in(*SHOWN) or module.path in OWN:
             continue
         for node in ast.walk(module.tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -186,8 +190,15 @@ def places() -> Iterator[tuple[str, str]]:
                         yield module.path, node.value
             if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
                 spec = ast.unparse(node.format_spec)
-                if re.search(r"[,_]|\.\d+[feg%]", spec):
+                if CONSTANT.fullmatch(ast.unparse(node.value)):
+                    continue
+                if re.search(r"[,_]|\d*[feg%]'?$", spec):
                     yield module.path, ast.unparse(node)
+
+
+@pytest.mark.parametrize("folder", SHOWN)
+def test_each_folder_that_shows_numbers_is_looked_at(folder: str) -> None:
+    assert any(module.is_in(folder) for module in modules())
 
 
 def test_numbers_are_written_in_one_place() -> None:
@@ -253,6 +264,18 @@ def test_a_share_that_is_not_zero_never_reads_as_zero(
         (lambda: numbers.about(4_720_000), "≈ 4.7 M", "≈ 4,7 Mio."),
         (lambda: numbers.duration(20_250), "20.2 s", "20,2 s"),
         (lambda: numbers.duration(59_990), "1 m 00 s", "1 min 00 s"),
+        (lambda: numbers.run_time(0.00158), "2 ms", "2 ms"),
+        (lambda: numbers.run_time(None), "–", "–"),
+        (lambda: numbers.span(-3), "0 s", "0 s"),
+        (lambda: numbers.megabytes(1_204 * 2**20), "1,204 MB", "1.204 MB"),
+        (lambda: numbers.rounded(0.25), "0.25", "0,25"),
+        (lambda: numbers.rounded(30.0), "30", "30"),
+        (
+            lambda: numbers.done_text(30, 1_200),
+            "30 of 1,200 (2 %)",
+            "30 von 1.200 (2 %)",
+        ),
+        (lambda: numbers.done_text(30, None), "30", "30"),
         (lambda: numbers.span(12_345 * 86_400), "12,345 d 0 h", "12.345 d 0 h"),
     ],
 )

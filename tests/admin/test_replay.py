@@ -227,18 +227,18 @@ def test_a_replay_of_a_replay_remembers_the_first(anna: Client, scene: Scene) ->
 
 
 @pytest.mark.parametrize(
-    ("expiry", "is_kept"), [("same", False), ("keep", True), ("none", False)]
+    ("expires", "is_kept"), [("same", False), ("keep", True), ("never", False)]
 )
 def test_an_expired_job_expires_as_the_operator_says(
-    anna: Client, scene: Scene, expiry: str, is_kept: bool
+    anna: Client, scene: Scene, expires: str, is_kept: bool
 ) -> None:
     old = ArchivedJob.objects.get(pk=scene.archived["expired"])
     ArchivedJob.objects.filter(pk=old.pk).update(
         created_at=old.expires_at - timedelta(hours=2)
     )
-    confirm(anna, "archivedjob", "replay", old.pk, expiry=expiry)
+    confirm(anna, "archivedjob", "replay", old.pk, expires=expires)
     (new,) = replays()
-    if expiry == "none":
+    if expires == "never":
         assert new.expires_at is None
         return
     assert new.expires_at is not None
@@ -249,12 +249,14 @@ def test_an_expired_job_expires_as_the_operator_says(
 
 def test_the_same_time_to_live_is_chosen_before(anna: Client, scene: Scene) -> None:
     page = select(anna, "archivedjob", "replay", scene.archived["expired"])
-    (chosen,) = [box for box in page.all("input", name="expiry") if "checked" in box]
+    (chosen,) = [box for box in page.all("input", name="expires") if "checked" in box]
     assert chosen["value"] == "same"
 
 
 def test_a_choice_that_there_is_not_is_asked_again(anna: Client, scene: Scene) -> None:
-    page = confirm(anna, "archivedjob", "replay", scene.archived["expired"], expiry="x")
+    page = confirm(
+        anna, "archivedjob", "replay", scene.archived["expired"], expires="x"
+    )
     assert "Select a valid choice" in page.text
     page = confirm(anna, "archivedjob", "replay", scene.archived["failed"], queue="x")
     assert "Select a valid choice" in page.text
@@ -294,7 +296,7 @@ def test_what_was_pruned_meanwhile_is_not_replayed(anna: Client, scene: Scene) -
 
 def test_a_replay_is_written_down_once_for_each_job(anna: Client, scene: Scene) -> None:
     ids = scene.archived["failed"], scene.archived["gone"], scene.archived["expired"]
-    confirm(anna, "archivedjob", "replay", *ids, expiry="keep")
+    confirm(anna, "archivedjob", "replay", *ids, expires="keep")
     entries = LogEntry.objects.order_by("object_id")
     assert [entry.object_id for entry in entries] == sorted([str(ids[0]), str(ids[2])])
     assert {entry.get_change_message() for entry in entries} == {"Replayed."}
@@ -325,7 +327,7 @@ def test_a_replay_can_wait_be_urgent_and_be_tried_once(anna: Client, db: None) -
         "run_after": "2031-01-02T03:04",
         "priority": "-5",
         "attempts": "1",
-        "expiry": "new",
+        "expires": "new",
         "expires_at": "2031-01-03T00:00",
         "reason": "<b>OPS-12</b>",
     }

@@ -139,6 +139,6 @@ def started(client: Client, address: str) -> bool:
     shown, _skipped = planned("replay", bulk.get(id).counted, everything)
     answer = client.post(
         address.replace("/change/", "/start/"),
-        {"shown": shown, "expiry": "same", "skip_replayed": "none"},
+        {"shown": shown, "expires": "same", "skip_replayed": "none"},
     )
     return answer.status_code == 302 and bulk.get(id).state == "queued"

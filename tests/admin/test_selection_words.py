@@ -21,6 +21,7 @@ VALUES: dict[Kind, Any] = {
     Kind.MILLISECONDS: 20_200,
     Kind.ID: ID,
     Kind.IDS: (ID,),
+    Kind.TEXTS: ("failed", "expired"),
     Kind.FLAG: True,
     Kind.JSON: 7,
 }
@@ -43,6 +44,7 @@ def _english() -> Any:
         (Term("ran", 20_200, ">"), "ran above 20.2 s"),
         (Term("replayed", False), "not replayed"),
         (Term("id", (ID,)), f"id: {ID}"),
+        (Term("statuses", ("failed", "expired")), "status: failed / status: expired"),
         (Term("id", (ID,) * 5), "5 jobs by their ids"),
         (Term("data", "x", path=("order", "note")), 'data.order.note: "x"'),
         (Term("data", "x", path=("user", "password")), 'data.user.password: "••••"'),

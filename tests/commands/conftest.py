@@ -17,6 +17,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from django_jobqueue.domain.ids import new_ids
+from django_jobqueue.management.jobqueue import drawing
 from django_jobqueue.models import ArchivedJob
 from tests.conftest import worker_environment
 
@@ -25,6 +26,20 @@ from tests.conftest import worker_environment
 def any_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test runner may have said how wide its own output is."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+needs_rich = pytest.mark.skipif(not drawing.IS_INSTALLED, reason="draws with rich")
+
+
+@pytest.fixture(params=[True, False], ids=["rich", "plain"])
+def installed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Once with rich, and once as if it were not installed."""
+    there: bool = request.param
+    if there:
+        pytest.importorskip("rich")
+    else:
+        monkeypatch.setattr(drawing, "IS_INSTALLED", False)
+    return there
 
 
 class Terminal(io.StringIO):

@@ -15,7 +15,6 @@ from django.db import DatabaseError, OperationalError
 
 from django_jobqueue.management.jobqueue.batches import run_batches, unbroken
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.progress import Progress
 
 
 class Work:
@@ -38,8 +37,8 @@ class Work:
     def run(self) -> None:
         streams = (OutputWrapper(io.StringIO()), OutputWrapper(self.errors))
         console = Console(*streams, no_style(), 1)
-        progress = Progress(console, "Working", 50)
-        run_batches(self.steps(), progress, console, lambda: f"{self.done} done.")
+        bar = ("Working", 50)
+        run_batches(self.steps(), console, bar, lambda: f"{self.done} done.")
 
 
 def interrupt() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -10,7 +11,7 @@ from django.core.management.base import CommandError
 from django.db.models import F
 
 from django_jobqueue import signals
-from django_jobqueue.models import ArchivedJob, QueuedJob
+from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
 from tests.commands.conftest import Terminal, jobqueue, make_archived
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
@@ -156,22 +157,23 @@ def test_more_than_a_hundred_need_a_confirmation(
     assert len(cancelled()) == 101
 
 
-def test_many_jobs_go_in_chunks() -> None:
-    counts: list[int] = []
-
-    def receive(*, count: int, **arguments: object) -> None:
-        counts.append(count)
-
+def test_a_filter_is_a_bulk_operation_that_the_command_works_off(
+    operated: list[dict[str, Any]],
+) -> None:
     ids = jobs.add.enqueue_many([{"a": 1}] * 2_100)
-    signals.operated.connect(receive)
-    try:
-        said = jobqueue("cancel", "--queue", "default", "--yes", stdout=Terminal())
-    finally:
-        signals.operated.disconnect(receive)
-    assert counts == [1_000, 1_000, 100]
+    said = jobqueue(
+        *("cancel", "--queue", "default", "--yes", "--reason", "no stock"),
+        stdout=Terminal(),
+    )
     assert cancelled() == set(ids)
-    assert "1,000 / 2,100   48%" in said.out
-    assert said.out.endswith("\r\x1b[K2,100 jobs were cancelled.\n")
+    row = BulkOperation.objects.get()
+    assert (row.kind, row.state, row.changed) == ("cancel", "done", 2_100)
+    assert row.reason == "no stock"
+    assert [(told["verb"], told["count"]) for told in operated] == [
+        ("start bulk cancel", 2_100),
+        ("end bulk cancel", 2_100),
+    ]
+    assert said.out.endswith("2,100 jobs were cancelled.\n")
 
 
 def test_jobs_enqueued_meanwhile_are_left_alone() -> None:

@@ -63,7 +63,7 @@ def test_groups_are_listed_the_latest_first() -> None:
     heading, first, second = jobqueue("failures", "list").out.splitlines()
     assert heading.split()[:4] == ["Group", "State", "Jobs", "Waiting"]
     assert first.split()[:4] == ["abcd0000", "open", "0", "0"]
-    assert second.split()[:5] == ["5f1c9a04", "open", "3", "0", "3h"]
+    assert second.split()[:6] == ["5f1c9a04", "open", "3", "0", "3", "h"]
     assert "no stock of <n>" in second
 
 

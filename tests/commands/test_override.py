@@ -42,12 +42,12 @@ def refusal(*arguments: str) -> str:
         ("--max-attempts", "9", 9, "code → 9"),
         ("--max-attempts", "unlimited", -1, "code → unlimited"),
         ("--max-attempts", "-1", -1, "code → unlimited"),
-        ("--timeout", "5m", MINUTES, "code → 5m"),
+        ("--timeout", "5m", MINUTES, "code → 5 m"),
         ("--timeout", "unlimited", timedelta(0), "code → unlimited"),
         ("--concurrency", "0", 0, "code → 0"),
         ("--concurrency", "unlimited", -1, "code → unlimited"),
-        ("--keep-succeeded", "30d", timedelta(days=30), "code → 30d"),
-        ("--keep-unsuccessful", "1h30m", timedelta(hours=1.5), "code → 1h 30m"),
+        ("--keep-succeeded", "30d", timedelta(days=30), "code → 30 d"),
+        ("--keep-unsuccessful", "1h30m", timedelta(hours=1.5), "code → 1 h 30 m"),
     ],
 )
 def test_an_override_is_written_and_told(
@@ -69,8 +69,8 @@ def test_several_of_several_types_are_changed_at_once(operated: list[Any]) -> No
     assert {one["by"] for one in operated} == {f"command line ({getpass.getuser()})"}
     out = jobqueue("override", ADD, KEEP, "--clear").out
     assert out == (
-        f"{ADD}: timeout 5m → code, concurrency 2 → code.\n"
-        f"{KEEP}: timeout 5m → code, concurrency 2 → code.\n"
+        f"{ADD}: timeout 5 m → code, concurrency 2 → code.\n"
+        f"{KEEP}: timeout 5 m → code, concurrency 2 → code.\n"
     )
     assert overrides() == overrides(KEEP) == {}
 

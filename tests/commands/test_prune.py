@@ -45,9 +45,9 @@ def test_without_options_the_retention_in_force_decides() -> None:
     assert left() == {*young, *kept}
     assert [line.split() for line in said.out.splitlines()] == [
         ["Status", "Job", "type", "Older", "than", "Pruned"],
-        ["succeeded", "every", "3d", "2"],
-        ["expired", "every", "30d", "1"],
-        ["cancelled", "every", "30d", "0"],
+        ["succeeded", "every", "3", "d", "2"],
+        ["expired", "every", "30", "d", "1"],
+        ["cancelled", "every", "30", "d", "0"],
         ["3", "archived", "jobs", "were", "pruned."],
     ]
 
@@ -61,8 +61,8 @@ def test_a_job_type_s_own_retention_is_a_rule_of_its_own() -> None:
     said = jobqueue("prune", "--status", "succeeded")
     assert left() == set(other)
     assert [line.split() for line in said.out.splitlines()[1:]] == [
-        ["succeeded", "tests.sample.add", "1d", "1"],
-        ["succeeded", "every", "other", "7d", "0"],
+        ["succeeded", "tests.sample.add", "1", "d", "1"],
+        ["succeeded", "every", "other", "7", "d", "0"],
         ["1", "archived", "job", "was", "pruned."],
     ]
 
@@ -114,10 +114,10 @@ def test_a_dry_run_counts_by_rule_and_changes_nothing() -> None:
     said = jobqueue("prune", "--dry-run")
     assert [line.split() for line in said.out.splitlines()] == [
         ["Status", "Job", "type", "Older", "than", "Would", "be", "pruned"],
-        ["succeeded", "every", "7d", "3"],
-        ["failed", "every", "90d", "2"],
-        ["expired", "every", "30d", "0"],
-        ["cancelled", "every", "30d", "0"],
+        ["succeeded", "every", "7", "d", "3"],
+        ["failed", "every", "90", "d", "2"],
+        ["expired", "every", "30", "d", "0"],
+        ["cancelled", "every", "30", "d", "0"],
         ["5", "archived", "jobs", "would", "be", "pruned."],
     ]
     assert len(left()) == 5
@@ -137,7 +137,6 @@ def test_several_batches_are_pruned_beside_what_is_kept() -> None:
     stream = Terminal()
     said = jobqueue("prune", "--status", "failed", stdout=stream)
     assert left() == set(kept)
-    assert "2,000 / 2,300   87%" in said.out
     assert said.out.splitlines()[-1] == "2,300 archived jobs were pruned."
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import getpass
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -13,10 +15,12 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from django_jobqueue import signals
-from django_jobqueue.management.jobqueue import batches
-from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
-from tests.commands.conftest import Terminal, jobqueue, make_archived
+from django_jobqueue import InvalidArguments, operations
+from django_jobqueue.management.jobqueue import batches, by_filter
+from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
+from django_jobqueue.operations import bulk_steps
+from django_jobqueue.store.bulk.chunk import Chunk
+from tests.commands.conftest import Terminal, jobqueue, make_archived, needs_rich
 from tests.conftest import queued
 from tests.sample import jobs
 
@@ -52,11 +56,34 @@ def test_an_id_may_have_its_prefix_and_is_replayed_once() -> None:
     assert replayed() == [id]
 
 
-def test_by_id_a_job_is_replayed_whatever_its_status_and_as_often_as_asked() -> None:
+def test_by_id_a_job_is_replayed_whatever_its_status() -> None:
     (id,) = make_archived(status="succeeded")
     jobqueue("replay", str(id))
+    assert replayed() == [id]
+
+
+def test_by_id_a_job_is_replayed_again_only_when_that_is_said() -> None:
+    (id,) = make_archived()
     jobqueue("replay", str(id))
+    for more in ([], ["--dry-run"]):
+        with pytest.raises(CommandError) as refused:
+            jobqueue("replay", str(id), *more)
+        assert str(refused.value) == (
+            f"Job {id} was replayed before; --again replays it again."
+        )
+    jobqueue("replay", str(id), "--again")
     assert replayed() == [id, id]
+
+
+@pytest.mark.parametrize("arguments", [["--status", "failed"], ["ids"]])
+def test_jobs_whose_replay_failed_can_be_taken_again(arguments: list[str]) -> None:
+    well, badly = make_archived(2, ago=timedelta(hours=1))
+    make_archived(replay_of=well, status="succeeded")
+    make_archived(replay_of=badly, status="cancelled", attempts=1)
+    if arguments == ["ids"]:
+        arguments = [str(badly)]
+    jobqueue("replay", *arguments, "--skip-replayed", "succeeded")
+    assert replayed() == [badly]
 
 
 def test_the_others_are_replayed_when_one_id_cannot_be() -> None:
@@ -76,7 +103,7 @@ def test_the_others_are_replayed_when_one_id_cannot_be() -> None:
 def test_of_many_wrong_ids_only_the_first_are_explained() -> None:
     lines = refusal(*(str(uuid4()) for _ in range(15))).splitlines()
     assert len(lines) == 11
-    assert lines[-1] == "So it is with 5 other ids."
+    assert lines[-1] == "… and 5 other ids."
 
 
 def test_a_job_whose_type_is_gone_cannot_be_replayed() -> None:
@@ -167,22 +194,24 @@ def test_new_jobs_can_wait_and_go_to_another_queue_with_another_priority() -> No
     assert timedelta(minutes=59) < waits < timedelta(minutes=61)
 
 
-def test_expiry_is_kept_renewed_or_dropped() -> None:
+def test_a_replay_has_the_same_time_to_live_unless_another_one_is_chosen() -> None:
     now = timezone.now()
     (id,) = make_archived(
         created_at=now - timedelta(hours=3), expires_at=now - timedelta(hours=2)
     )
     kept = jobqueue("replay", str(id), "--expires", "keep")
     assert kept.err == (
-        "1 job will expire again at once; say --expires same or --expires none if that "
-        "is not wanted.\n"
+        "1 job will expire again at once; say --expires same or --expires never if "
+        "that is not wanted.\n"
     )
-    assert jobqueue("replay", str(id), "--expires", "same").err == ""
-    assert jobqueue("replay", str(id), "--expires", "none").err == ""
-    keep, same, none = (job.expires_at for job in queued())
+    assert jobqueue("replay", str(id), "--again").err == ""
+    assert jobqueue("replay", str(id), "--again", "--expires", "same").err == ""
+    assert jobqueue("replay", str(id), "--again", "--expires", "never").err == ""
+    keep, same, chosen, never = (job.expires_at for job in queued())
     assert keep == now - timedelta(hours=2)
-    assert timedelta(minutes=59) < same - timezone.now() < timedelta(minutes=61)
-    assert none is None
+    for moment in (same, chosen):
+        assert timedelta(minutes=59) < moment - timezone.now() < timedelta(minutes=61)
+    assert never is None
 
 
 def test_a_dry_run_counts_shows_examples_and_changes_nothing() -> None:
@@ -195,6 +224,16 @@ def test_a_dry_run_counts_shows_examples_and_changes_nothing() -> None:
     assert [line.split()[0] for line in lines[3:]] == [str(id) for id in ids[:5]]
     assert lines[3].split()[-1] == "shop.errors.Gone"
     assert not QueuedJob.objects.exists()
+
+
+def test_the_examples_are_jobs_that_would_be_replayed() -> None:
+    before = make_archived(7, ago=timedelta(hours=1))
+    fresh = make_archived(2)
+    jobqueue("replay", *map(str, before))
+    said = jobqueue("replay", "--status", "failed", "--dry-run")
+    lines = said.out.splitlines()
+    assert lines[0] == "2 jobs would be replayed."
+    assert [line.split()[0] for line in lines[3:]] == [str(id) for id in fresh]
 
 
 def test_a_dry_run_minds_the_limit_and_wrong_ids() -> None:
@@ -241,17 +280,64 @@ def test_somebody_at_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(queued()) == 101
 
 
-def test_many_jobs_go_in_chunks_each_of_which_is_told(
+def test_a_filter_is_a_bulk_operation_that_the_command_works_off(
     operated: list[dict[str, Any]],
 ) -> None:
     ids = make_archived(2_500)
     stream = Terminal()
     said = jobqueue("replay", "--status", "failed", "--yes", stdout=stream)
     assert sorted(replayed()) == sorted(ids)
-    assert [told["count"] for told in operated] == [1_000, 1_000, 500]
+    row = BulkOperation.objects.get()
+    assert (row.state, row.changed, row.job_id) == ("done", 2_500, None)
+    assert {job.bulk_operation_id for job in queued()} == {row.id}
+    assert [(told["verb"], told["count"]) for told in operated] == [
+        ("start bulk replay", 2_500),
+        ("end bulk replay", 2_500),
+    ]
     assert {told["by"] for told in operated} == {f"command line ({getpass.getuser()})"}
-    assert "2,000 / 2,500   80%" in said.out
-    assert said.out.endswith("\r\x1b[K2,500 jobs were replayed.\n")
+    assert said.out.endswith("2,500 jobs were replayed.\n")
+
+
+@needs_rich
+def test_a_bar_shows_how_far_it_is() -> None:
+    make_archived(2_500)
+    said = jobqueue("replay", "--status", "failed", "--yes", stdout=Terminal())
+    assert "500 / 2,500  20.0 %" in said.out
+    assert said.out.endswith("\x1b[2K2,500 jobs were replayed.\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--dry-run"], ["--status", "expired"], ["--priority", "101"], ["--until", "1h"]],
+)
+def test_a_draft_that_is_not_started_leaves_nothing_behind(
+    arguments: list[str],
+) -> None:
+    make_archived(101)
+    with suppress(CommandError, InvalidArguments):
+        jobqueue("replay", "--status", "failed", *arguments)
+    assert not BulkOperation.objects.exists()
+
+
+def test_an_operation_that_an_operator_stops_meanwhile_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_archived(600)
+
+    def stop_after_a_chunk(id: UUID) -> Iterator[Chunk]:
+        steps = bulk_steps.work_here(id)
+        yield next(steps)
+        operations.bulk.stop(id)
+        yield from steps
+
+    monkeypatch.setattr(by_filter, "work_here", stop_after_a_chunk)
+    with pytest.raises(CommandError) as refused:
+        jobqueue("replay", "--status", "failed", "--yes")
+    row = BulkOperation.objects.get()
+    assert str(refused.value) == (
+        f"Bulk operation {row.id} is stopped by now. 500 jobs were replayed."
+    )
+    assert len(queued()) == 500
 
 
 def test_jobs_that_ended_in_the_same_moment_are_all_replayed() -> None:
@@ -261,21 +347,24 @@ def test_jobs_that_ended_in_the_same_moment_are_all_replayed() -> None:
     assert sorted(replayed()) == sorted(ids)
 
 
-def test_a_run_that_was_interrupted_says_how_far_it_came_and_can_go_on() -> None:
+def test_a_run_that_was_interrupted_says_how_far_it_came_and_can_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ids = make_archived(2_500)
 
-    def interrupt(*, sender: str, **arguments: Any) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
+    def interrupt(id: UUID) -> Iterator[Chunk]:
+        for chunk in bulk_steps.work_here(id):
+            os.kill(os.getpid(), signal.SIGINT)
+            yield chunk
 
-    signals.operated.connect(interrupt)
-    try:
+    with monkeypatch.context() as patched:
+        patched.setattr(by_filter, "work_here", interrupt)
         with pytest.raises(CommandError) as refused:
             jobqueue("replay", "--status", "failed", "--yes")
-    finally:
-        signals.operated.disconnect(interrupt)
-    assert str(refused.value) == "Interrupted. 1,000 jobs were replayed."
+    assert str(refused.value) == "Interrupted. 500 jobs were replayed."
     assert refused.value.returncode == batches.INTERRUPTED == 130
-    assert len(queued()) == 1_000
+    assert len(queued()) == 500
+    assert BulkOperation.objects.get().state == "stopped"
     jobqueue("replay", "--status", "failed", "--yes")
     assert sorted(replayed()) == sorted(ids)
 
@@ -303,9 +392,13 @@ def test_a_filter_leaves_out_jobs_of_at_most_once_types_unless_they_are_wanted()
     assert replayed() == [other, once]
 
 
-def test_by_id_a_job_of_an_at_most_once_type_is_replayed() -> None:
+def test_by_id_a_job_of_an_at_most_once_type_is_left_out_unless_it_is_wanted() -> None:
     (once,) = make_archived(job_type_id="tests.sample.write_once")
-    jobqueue("replay", str(once))
+    assert refusal(str(once)) == (
+        f"Job {once} is of an at-most-once type, and may have run; --at-most-once "
+        "replays it."
+    )
+    jobqueue("replay", str(once), "--at-most-once")
     assert replayed() == [once]
 
 
@@ -318,7 +411,7 @@ def test_with_verbosity_0_only_what_was_asked_for_is_printed() -> None:
     said = jobqueue("replay", "--status", "failed", verbosity=0)
     assert (said.out, said.err) == ("", "")
     (job,) = queued()
-    said = jobqueue("replay", str(id), verbosity=0)
+    said = jobqueue("replay", str(id), "--again", verbosity=0)
     assert said.out.startswith(f"{id} was replayed as ")
 
 
@@ -344,7 +437,7 @@ def test_a_job_type_s_own_row_is_enough() -> None:
         ),
         (
             [str(uuid4()), "--limit", "3"],
-            "--limit, --again and --at-most-once go with a filter, not with ids.",
+            "--limit goes with a filter, not with ids.",
         ),
         (["7"], "'7' is no job id; it must be a UUID."),
         (["--status", "fialed"], "argument --status: invalid choice: 'fialed'"),

@@ -1,77 +1,30 @@
-"""Tables that fit the terminal, and the bar above them."""
+"""Tables and bars: drawn with rich on a terminal, plain text elsewhere."""
 
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 
 import pytest
 from django.core.management.base import OutputWrapper
-from django.core.management.color import no_style
+from django.core.management.color import make_style, no_style
 
-from django_jobqueue.management.jobqueue.console import Console, columns_of
-from django_jobqueue.management.jobqueue.progress import Progress, audit_log
-from django_jobqueue.management.jobqueue.table import Column, Row, cut, table
-from tests.commands.conftest import Terminal
+from django_jobqueue.management.jobqueue import drawing
+from django_jobqueue.management.jobqueue.batches import audit_log, progress
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.table import Column, Row, plain_table
+from tests.commands.conftest import Terminal, needs_rich
 
-COLUMNS = [Column("Name", least=6, cut="middle"), Column("Jobs", right=True)]
-
-
-def test_columns_are_as_wide_as_their_longest_text() -> None:
-    rows = [Row(["shop.send_receipt", "7"]), Row(["mail", "10,000+"])]
-    assert table(COLUMNS, rows, width=None) == [
-        "Name                  Jobs",
-        "shop.send_receipt        7",
-        "mail               10,000+",
-    ]
-
-
-def test_a_name_is_cut_in_the_middle_where_there_is_no_room() -> None:
-    rows = [Row(["shop.send_receipt", "7"])]
-    assert table(COLUMNS, rows, width=16)[1] == "shop.…eipt     7"
-
-
-def test_the_start_or_the_end_of_a_text_can_be_cut_instead() -> None:
-    name = "shop.jobs.send_receipt"
-    assert cut(name, 13, "start") == "…send_receipt"
-    assert cut(name, 13, "end") == "shop.jobs.se…"
-    assert cut(name, 13, "middle") == "shop.j…eceipt"
-    assert cut(name, 22, "start") == name
-
-
-def test_no_line_is_longer_than_the_terminal_even_if_something_is_lost() -> None:
-    rows = [Row(["shop.send_receipt", "1,234,567"])]
-    lines = table(COLUMNS, rows, width=9)
-    assert [columns_of(line) for line in lines] == [9, 9]
-    assert lines[1].endswith("…")
-
-
-def test_a_title_may_have_two_lines() -> None:
-    columns = [Column("Queue"), Column("Run\np95", right=True)]
-    assert table(columns, [Row(["mail", "40 ms"])], width=None) == [
-        "         Run",
-        "Queue    p95",
-        "mail   40 ms",
-    ]
-
-
-def test_wide_characters_take_two_columns_and_marks_none() -> None:
-    assert columns_of("注文") == 4
-    assert columns_of("e\u0301") == 1
-    assert cut("注文の確認", 5) == "注文…"
-    assert cut("abc", 0) == ""
-
-
-def test_control_characters_of_a_text_do_not_reach_the_terminal() -> None:
-    (_, line) = table([Column("Message")], [Row(["a\x1b[31mb\nc"])], width=None)
-    assert line == "a\\x1b[31mb\\nc"
-
-
-def test_the_colour_of_a_row_does_not_count_as_width() -> None:
-    rows = [Row(["mail", "7"], lambda text: f"<{text}>"), Row(["documents", "1"])]
-    assert table(COLUMNS, rows, width=None)[1:] == [
-        "<mail          7>",
-        "documents     1",
-    ]
+COLUMNS = [
+    Column("Name", breaks=True),
+    Column("Jobs", right=True),
+    Column("Message", cut=True),
+]
+ROWS = [
+    Row(["shop.send_receipt", "7", "no stock of " * 9]),
+    Row(["mail", "10,000+", "-"]),
+]
 
 
 def console(stream: io.StringIO, verbosity: int = 1) -> Console:
@@ -79,49 +32,88 @@ def console(stream: io.StringIO, verbosity: int = 1) -> Console:
     return Console(wrapped, wrapped, no_style(), verbosity)
 
 
-def test_a_bar_grows_on_a_terminal_and_leaves_nothing_behind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    stream = Terminal()
-    with Progress(console(stream), "Pruning", 4_000) as progress:
-        progress.advance(1_000)
-    drawn = stream.getvalue().split("\r\x1b[K")
-    assert drawn == [
-        "",
-        f"Pruning {'░' * 30} 0 / 4,000    0%",
-        f"Pruning {'█' * 7}{'░' * 23} 1,000 / 4,000   25%",
-        "",
+def drawn(columns: list[Column], rows: list[Row], stream: io.StringIO) -> list[str]:
+    """The lines of a table on this stream, without the spaces at their ends."""
+    console(stream).table(columns, rows)
+    return [line.rstrip() for line in stream.getvalue().splitlines()]
+
+
+def test_columns_are_as_wide_as_their_longest_text() -> None:
+    rows = [Row(["shop.send_receipt", "7"]), Row(["mail", "10,000+"])]
+    assert plain_table(COLUMNS[:2], rows) == [
+        "Name                  Jobs",
+        "shop.send_receipt        7",
+        "mail               10,000+",
     ]
 
 
-def test_a_bar_is_as_wide_as_the_terminal_allows(
+def test_a_terminal_shows_the_same_rows(
+    monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert drawn(COLUMNS, ROWS, Terminal()) == [
+        line.rstrip() for line in drawn(COLUMNS, ROWS, io.StringIO())
+    ]
+
+
+@needs_rich
+def test_with_rich_a_table_fits_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "36")
-    stream = Terminal()
-    with Progress(console(stream), "Pruning", 10):
-        pass
-    (_, line, _) = stream.getvalue().split("\r\x1b[K")
-    assert "░" in line
-    assert columns_of(line) < 36
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = drawn(COLUMNS, ROWS, Terminal())
+    assert max(map(len, lines)) <= 40
+    assert any("…" in line for line in lines)  # a message is cut
+    names = "".join(line.split(" ")[0] for line in lines[1:-1])
+    assert names == "shop.send_receipt"  # a name is not
 
 
-def test_on_a_very_narrow_terminal_only_the_figures_are_left(
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_control_characters_and_markup_of_a_text_are_only_text(
+    stream: type[io.StringIO], installed: bool
+) -> None:
+    columns, rows = [Column("Message")], [Row(["a\x1b[31mb\nc [red]d[/red] :smile:"])]
+    (_, line) = drawn(columns, rows, stream())
+    assert line == "a\\x1b[31mb\\nc [red]d[/red] :smile:"
+
+
+@needs_rich
+def test_a_row_has_its_colour_unless_there_is_to_be_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    shown = []
+    for style in (make_style("dark"), no_style()):
+        stream = Terminal()
+        wrapped = OutputWrapper(stream)
+        on = Console(wrapped, wrapped, style, 1)
+        on.table([Column("Name")], [Row(["mail"], "red")])
+        shown.append(stream.getvalue())
+    assert "\x1b[31mmail" in shown[0]
+    assert "\x1b" not in shown[1]
+
+
+@needs_rich
+def test_a_bar_grows_on_a_terminal_and_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     stream = Terminal()
-    with Progress(console(stream), "Pruning", 10):
-        pass
-    assert stream.getvalue() == "\r\x1b[K0 / 10    0%\r\x1b[K"
+    with progress(console(stream), "Pruning", 4_000) as advance:
+        advance(1_000)
+    text = stream.getvalue()
+    assert "0 / 4,000  0 %" in text
+    assert "1,000 / 4,000  25.0 %" in text
+    assert text.endswith("\x1b[2K")  # the line is cleared
 
 
+@needs_rich
 def test_more_may_be_done_than_was_counted_before() -> None:
     stream = Terminal()
-    with Progress(console(stream), "Pruning", 10) as progress:
-        progress.advance(25)
-    assert "25 / 25  100%" in stream.getvalue()
+    with progress(console(stream), "Pruning", 10) as advance:
+        advance(25)
+    assert "25 / 25  100 %" in stream.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -130,12 +122,20 @@ def test_more_may_be_done_than_was_counted_before() -> None:
 def test_nothing_is_drawn_into_a_file_or_when_it_is_to_be_quiet(
     stream: io.StringIO, verbosity: int
 ) -> None:
-    with Progress(console(stream, verbosity), "Pruning", 10) as progress:
-        progress.advance(10)
-    assert "Pruning" not in stream.getvalue()
+    with progress(console(stream, verbosity), "Pruning", 10) as advance:
+        advance(10)
+    assert stream.getvalue() == ""
 
 
-def test_a_terminal_without_these_characters_gets_others() -> None:
+def test_without_rich_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "IS_INSTALLED", False)
+    stream = Terminal()
+    with progress(console(stream), "Pruning", 10) as advance:
+        advance(10)
+    assert stream.getvalue() == ""
+
+
+def test_a_terminal_without_all_characters_gets_plain_text() -> None:
     class Latin(io.TextIOWrapper):
         def isatty(self) -> bool:
             return True
@@ -144,21 +144,32 @@ def test_a_terminal_without_these_characters_gets_others() -> None:
     stream = Latin(raw, encoding="latin-1")
     wrapped = OutputWrapper(stream)  # type: ignore[arg-type]
     latin = Console(wrapped, wrapped, no_style(), 1)
-    with Progress(latin, "Pruning", 10) as progress:
-        progress.advance(10)
-    latin.print("注文 was pruned")
+    with progress(latin, "Pruning", 10) as advance:
+        advance(10)
+    latin.table([Column("Name")], [Row(["注文"])])
     latin.stdout.flush()
-    assert b"Pruning ####" in raw.getvalue()
-    assert b"?? was pruned" in raw.getvalue()
+    assert raw.getvalue() == b"Name\n??\n"
 
 
+@needs_rich
 def test_a_line_of_the_audit_log_gets_the_line_of_the_bar() -> None:
     stream = Terminal()
-    with Progress(console(stream), "Pruning", 10) as progress:
-        progress.advance(5)
+    with progress(console(stream), "Pruning", 10) as advance:
+        advance(5)
         audit_log.warning("replay: 5 by anna")
-        assert stream.getvalue().endswith("50%\r\x1b[K")
-        progress.advance(5)
+        assert stream.getvalue().endswith("\x1b[2K")
+        advance(5)
+    assert "10 / 10  100 %" in stream.getvalue()
     before = stream.getvalue()
     audit_log.warning("replay: 5 by anna")
     assert stream.getvalue() == before
+
+
+def test_where_rich_is_not_installed_commands_can_be_imported() -> None:
+    code = (
+        "import sys; sys.modules['rich.console'] = None\n"
+        "from django_jobqueue.management.jobqueue import drawing\n"
+        "assert not drawing.IS_INSTALLED\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

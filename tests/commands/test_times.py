@@ -8,7 +8,7 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from django_jobqueue.management.jobqueue.times import duration, local, moment, span
+from django_jobqueue.management.jobqueue.times import duration, local, moment
 from django_jobqueue.models import JobType
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.text import timezones
@@ -86,33 +86,6 @@ def test_what_is_no_time_is_refused_with_what_is_accepted(text: str) -> None:
         "a plain number of seconds) or an ISO time such as 2026-11-20T14:30; without "
         "an offset it is in the time zone Europe/Vienna."
     )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-3, "0 s"),
-        (0, "0 s"),
-        (0.00158, "1.6 ms"),
-        (0.00999, "10 ms"),
-        (0.25, "250 ms"),
-        (0.9996, "1.0 s"),
-        (9.94, "9.9 s"),
-        (9.96, "10 s"),
-        (59.4, "59 s"),
-        (59.6, "1m"),
-        (61, "1m 01s"),
-        (3_599.4, "59m 59s"),
-        (3_599.6, "1h"),
-        (11_520, "3h 12m"),
-        (86_399, "1d"),
-        (604_800, "7d"),
-        (180_000, "2d 02h"),
-        (864_000_000, "10,000d"),
-    ],
-)
-def test_a_span_is_shown_in_two_units_at_most(seconds: float, text: str) -> None:
-    assert span(seconds) == text
 
 
 def test_a_time_is_shown_in_the_current_time_zone() -> None:

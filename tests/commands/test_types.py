@@ -66,9 +66,9 @@ def test_one_job_type_is_shown_with_where_each_value_comes_from() -> None:
     assert found["Job type"] == ADD
     assert found["Handler"] == "tests.sample.jobs:add"
     assert found["Max attempts"] == "9 (overridden; otherwise 5)"
-    assert found["Timeout"] == "1h"
+    assert found["Timeout"] == "1 h"
     assert found["Concurrency"] == "unlimited"
-    assert found["Keep succeeded"] == "30d (overridden; otherwise as the settings say)"
+    assert found["Keep succeeded"] == "30 d (overridden; otherwise as the settings say)"
     assert found["Keep unsuccessful"] == "as the settings say"
     assert found["Paused"] == "until it is resumed, anna, the bank is closed"
 

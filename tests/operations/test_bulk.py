@@ -82,7 +82,7 @@ def test_what_cannot_be_is_refused() -> None:
         ("cancel", FAILED, {}),
         ("replay", WAITING, {}),
         ("replay", FAILED.none(), {}),
-        ("replay", FAILED, {"expiry": "soon"}),
+        ("replay", FAILED, {"expires": "soon"}),
         ("replay", FAILED, {"skip_replayed": "some"}),
         ("replay", FAILED, {"priority": 101}),
         ("replay", FAILED, {"queue": "a b"}),
@@ -200,14 +200,76 @@ def test_a_rare_value_is_looked_for_in_windows() -> None:
     failed(5)
     (rare,) = failed(1, data={"order": 7})
     archive(ADD, "failed", data={"order": 7}, finished_at=ago(2_000))
-    selection = FAILED.also(
-        Term("data", 7, path=("order",)), Term("finished", ago(1_500), ">")
-    )
+    selection = FAILED.also(Term("data", 7, path=("order",)), Term("attempts", 1, ">="))
+    ArchivedJob.objects.filter(id=rare).update(attempts=1)
     operation = started("replay", selection)
     looks = [step(operation, look=2) for _ in range(4)]
     assert [done.looked_at for done in looks] == [2, 2, 2, 1]
     assert sum(done.changed for done in looks) == 1
     assert copies() == [rare]
+
+
+def test_a_moment_bounds_the_rows_that_are_looked_at() -> None:
+    """Who replays the failures of the last hour does not read the whole archive."""
+    for _ in range(9):
+        archive(ADD, "failed", finished_at=ago(9_000))
+    late = failed(2)
+    archive(ADD, "failed", finished_at=ago(10))
+    selection = FAILED.also(
+        Term("finished", ago(3_600), ">="), Term("finished", ago(60), "<")
+    )
+    operation = started("replay", selection)
+    assert operation.counted.looked_at == 2
+    assert step(operation, look=9).looked_at == 2
+    assert copies() == late
+
+
+def test_no_more_jobs_are_changed_than_the_limit() -> None:
+    old = failed(5)
+    operations.replay_many(old[:1])
+    row = finished(started("replay", FAILED, limit=2), look=2)
+    assert (row.state, row.changed) == ("stopped", 2)
+    assert sorted(map(str, copies())) == sorted(map(str, old[:3]))
+    with pytest.raises(InvalidArguments, match="limit must be a whole number"):
+        bulk.draft("replay", FAILED, limit=0)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "count"), [(("failed",), 1), (("failed", "expired"), 2), ((), 0)]
+)
+def test_jobs_of_any_of_some_statuses(statuses: tuple[str, ...], count: int) -> None:
+    for status in ("failed", "expired", "succeeded"):
+        archive(ADD, status)
+    selection = Selection(Table.ARCHIVED, (Term("statuses", statuses),))
+    assert Selection.from_json(selection.to_json()) == selection
+    assert bulk.draft("replay", selection).total == count
+
+
+def test_an_operation_that_its_caller_works_off_has_no_job() -> None:
+    old = failed(3)
+    made = bulk.draft("replay", FAILED, here=True)
+    assert bulk.start(made.id, here=True)
+    assert QueuedJob.objects.count() == 0
+    assert [done.changed for done in bulk_steps.work_here(made.id)] == [3]
+    assert copies() == old
+    assert BulkOperation.objects.get().state == "done"
+
+
+def test_an_operation_whose_caller_died_can_be_resumed() -> None:
+    failed(3)
+    made = bulk.draft("replay", FAILED, here=True)
+    bulk.start(made.id, here=True)
+    bulk_steps.step(made.id, look=1)
+    assert bulk.is_abandoned(bulk.get(made.id))
+    assert bulk.resume(made.id)
+    assert finished(made).changed == 3
+
+
+def test_only_a_draft_is_discarded() -> None:
+    failed(1)
+    draft, begun = bulk.draft("replay", FAILED), started("replay", FAILED)
+    bulk.discard(draft.id), bulk.discard(begun.id)
+    assert BulkOperation.objects.get().id == begun.id
 
 
 def test_what_ends_after_the_draft_is_not_included() -> None:
@@ -243,7 +305,7 @@ def test_what_a_replay_leaves_out_is_counted_by_reason() -> None:
 def test_everything_can_be_replayed_again() -> None:
     (old,) = failed(1)
     (once,) = failed(1, ONCE)
-    operations.replay_many([old, once])
+    operations.replay_many([old, once], skip_at_most_once=False)
     finished(started("replay", FAILED, skip_replayed="none", skip_at_most_once=False))
     assert sorted(map(str, copies())) == sorted(map(str, [old, once] * 2))
 
@@ -266,15 +328,15 @@ def test_two_replays_of_the_same_jobs_replay_each_once() -> None:
     assert sorted(map(str, copies())) == sorted(map(str, old))
 
 
-@pytest.mark.parametrize(("expiry", "expires"), [("same", True), ("none", False)])
-def test_an_expired_job_gets_time_to_live(expiry: str, expires: bool) -> None:
+@pytest.mark.parametrize(("expires", "expiring"), [("same", True), ("never", False)])
+def test_an_expired_job_gets_time_to_live(expires: str, expiring: bool) -> None:
     begun, late = ago(900), ago(300)
     archive(ADD, "expired", created_at=begun, expires_at=late, finished_at=late)
     expired = Selection(Table.ARCHIVED, (Term("status", "expired"),))
-    finished(started("replay", expired, expiry=expiry))
+    finished(started("replay", expired, expires=expires))
     job = QueuedJob.objects.exclude(replay_of=None).get()
-    assert (job.expires_at is not None) is expires
-    if expires:
+    assert (job.expires_at is not None) is expiring
+    if expiring:
         assert job.expires_at == job.run_after + (late - begun)
 
 
@@ -471,11 +533,11 @@ def test_the_log_says_which_jobs_without_their_secrets() -> None:
 
 def test_options_survive_as_json() -> None:
     operation = started(
-        "replay", FAILED, run_after=LATER, queue="a", expiry="keep", priority=1
+        "replay", FAILED, run_after=LATER, queue="a", expires="keep", priority=1
     )
     options = bulk.get(operation.id).options
     assert options == bulk_operations.Options(
-        run_after=LATER, queue="a", expiry="keep", priority=1
+        run_after=LATER, queue="a", expires="keep", priority=1
     )
 
 

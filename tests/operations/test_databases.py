@@ -152,7 +152,7 @@ VERBS: list[Callable[[Any], Any]] = [
     lambda id: operations.edit_data(id, {"a": 2}, using=SECOND),
     lambda id: operations.cancel([id], using=SECOND).archived,
     lambda id: operations.replay(id, using=SECOND),
-    lambda id: operations.replay_many([id], using=SECOND),
+    lambda id: operations.replay_many([id], skip_replayed="none", using=SECOND),
     lambda id: operations.prune_jobs([id], using=SECOND),
 ]
 

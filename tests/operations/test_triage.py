@@ -88,7 +88,8 @@ def test_replay_with_other_data_another_queue_and_time(worker: HandDriven) -> No
     [
         ({"data": {"kin": "x"}}, "no parameter 'kin'. Did you mean 'kind'?"),
         ({"data": {"kind": object()}}, "data.'kind'. is an object"),
-        ({"expires": "never"}, "expires must be 'keep', 'same', None or a datetime"),
+        ({"expires": None}, "expires must be 'same', 'keep', 'never' or a datetime"),
+        ({"expires": "new"}, "expires must be 'same', 'keep', 'never' or a datetime"),
         ({"expires": datetime(2030, 1, 1)}, "must be aware of its time zone"),
         ({"run_after": datetime(2030, 1, 1)}, "must be aware of its time zone"),
         ({"priority": 101}, "priority .*100"),
@@ -128,14 +129,16 @@ def test_replay_many_says_what_became_of_which(worker: HandDriven, told: Told) -
     assert (told[-1]["count"], told[-1]["details"]) == (3, {"asked": 4})
 
 
-def test_an_expired_job_expires_again_unless_it_is_told_otherwise(
+def test_an_expired_job_runs_when_it_is_replayed_unless_the_moment_is_kept(
     worker: HandDriven,
 ) -> None:
     past = timezone.now() - timedelta(minutes=1)
     jobs.add.using(run_after=past - timedelta(minutes=1), expires_at=past).enqueue(1)
     expire(DjangoDatabase())
     (old,) = archived(status="expired")
-    again, fresh = operations.replay(old.id), operations.replay(old.id, expires=None)
+    ArchivedJob.objects.update(created_at=past - timedelta(minutes=1))
+    again = operations.replay(old.id, expires="keep")
+    fresh = operations.replay(old.id)
     worker.work()
     assert operations.get_job(fresh.id).status == "succeeded"
     expire(DjangoDatabase())

@@ -9,10 +9,10 @@ from functools import partial
 import pytest
 from django.utils import timezone
 
+from django_jobqueue.domain.operation_options import Options
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import replay as store_replay
-from django_jobqueue.store.control.replay import Replay
 from django_jobqueue.store.queue import claim, expire
 from django_jobqueue.store.worker_rows import set_listening
 from tests.store.meanwhile import Hearing, together
@@ -44,9 +44,18 @@ OLD = {
 }
 
 
-def again(own: OwnConnection, id: uuid.UUID, **how: object) -> QueuedJob:
+def again(
+    own: OwnConnection,
+    id: uuid.UUID,
+    *,
+    data: str | None = None,
+    by: str = "",
+    operation: uuid.UUID | None = None,
+    **options: object,
+) -> QueuedJob:
     """Replay one job, which must be possible; return the new one."""
-    made = store_replay.replay(own, [id], Replay(**how))  # type: ignore[arg-type]
+    chosen = Options(**options)  # type: ignore[arg-type]
+    made = store_replay.replay(own, [id], chosen, data=data, by=by, operation=operation)
     job = queued_job(made[id])
     assert job is not None
     return job
@@ -102,7 +111,7 @@ def test_what_is_asked_for_replaces_what_the_old_job_had(own: OwnConnection) -> 
         priority=0,
         data='{"a": 2}',
         by="bert",
-        bulk_operation_id=operation,
+        operation=operation,
     )
 
     assert (job.run_after, job.queue, job.priority) == (moment, "other", 0)
@@ -111,15 +120,15 @@ def test_what_is_asked_for_replaces_what_the_old_job_had(own: OwnConnection) -> 
 
 
 @pytest.mark.parametrize(
-    ("expiry", "seconds"),
-    [("keep", -400), ("same", 600), ("none", None), ("new", 7_200)],
+    ("expires", "seconds"),
+    [("keep", -400), ("same", 600), ("never", None), ("new", 7_200)],
 )
 def test_a_replay_expires_as_it_was_asked_to(
-    own: OwnConnection, expiry: str, seconds: int | None
+    own: OwnConnection, expires: str, seconds: int | None
 ) -> None:
     old = {**OLD, "expires_at": ago(400), "created_at": ago(1_000)}
 
-    job = again(own, archive(**old), expiry=expiry, expires_at=ago(-7_200))
+    job = again(own, archive(**old), expires=expires, expires_at=ago(-7_200))
 
     if seconds is None:
         assert job.expires_at is None
@@ -134,14 +143,14 @@ def test_a_job_that_never_expired_has_the_same_time_to_live_again(
 ) -> None:
     id = archive()
 
-    assert again(own, id, expiry="same").expires_at is None
-    assert again(own, id, expiry="keep").expires_at is None
+    assert again(own, id, expires="same").expires_at is None
+    assert again(own, id, expires="keep").expires_at is None
 
 
 def test_a_replayed_job_that_had_expired_expires_again_and_is_never_claimed(
     own: OwnConnection, holder: int
 ) -> None:
-    job = again(own, archive(status="expired", **OLD))
+    job = again(own, archive(status="expired", **OLD), expires="keep")
 
     assert claim.claim(own, holder, [lane(queue="q", priority=7)], 10) == []
     expire.expire(own)
@@ -157,7 +166,7 @@ def test_only_archived_jobs_of_job_types_that_exist_are_replayed(
     orphan = archive("gone.type")
 
     made = store_replay.replay(
-        own, [over, waiting, orphan, uuid.uuid4(), over], Replay()
+        own, [over, waiting, orphan, uuid.uuid4(), over], Options()
     )
 
     assert list(made) == [over]
@@ -179,7 +188,7 @@ def test_two_replays_at_once_make_two_jobs(
     ids = [archive() for _ in range(20)]
 
     made = together(
-        [partial(store_replay.replay, db, ids, Replay()) for db in (own, other)]
+        [partial(store_replay.replay, db, ids, Options()) for db in (own, other)]
     )
 
     assert [set(one) for one in made] == [set(ids), set(ids)]
@@ -192,13 +201,13 @@ def test_idle_workers_are_told_of_each_queue_once(
     gone = archive("gone.type", queue="b")
     ids = [gone, *(archive(queue=queue) for queue in ("a", "a", "b"))]
 
-    store_replay.replay(own, ids, Replay())
+    store_replay.replay(own, ids, Options())
     assert ear.heard() == []  # nobody waits
     worker = register(own)
     set_listening(own, worker, True)
-    store_replay.replay(own, ids, Replay())
+    store_replay.replay(own, ids, Options())
 
     assert sorted(ear.heard()) == ["q:a", "q:b"]
     assert QueuedJob.objects.filter(announce=True).count() == 4
-    store_replay.replay(own, [], Replay())
+    store_replay.replay(own, [], Options())
     assert ear.heard() == []

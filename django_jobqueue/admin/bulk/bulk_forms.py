@@ -163,7 +163,7 @@ class BulkForm(forms.Form):
 
     def _options(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         said = {name: cleaned[name] for name in self.options}
-        for name in ("expiry", "skip_replayed"):  # without an answer as drafted
+        for name in ("expires", "skip_replayed"):  # without an answer as drafted
             if not said.get(name, True):
                 del said[name]
         return {name: None if value == "" else value for name, value in said.items()}
@@ -173,14 +173,14 @@ class ReplayAllForm(BulkForm):
     """How to replay, and what to leave out."""
 
     options = (
-        "expiry",
+        "expires",
         "queue",
         "priority",
         "run_after",
         "skip_replayed",
         "skip_at_most_once",
     )
-    expiry = forms.ChoiceField(
+    expires = forms.ChoiceField(
         label=_("Expiry"),
         required=False,
         widget=forms.RadioSelect,

@@ -101,9 +101,8 @@ def percent_of(operation: BulkOperation) -> int | None:
     """The percentage that is done; None if the total is not known."""
     if operation.state == BulkState.DONE:
         return 100
-    if not operation.total:
-        return None
-    return min(99, operation.seen * 100 // operation.total)
+    percent = numbers.whole_percent(operation.seen, operation.total)
+    return None if percent is None else min(99, percent)
 
 
 def done_text(operation: BulkOperation) -> str:
@@ -186,7 +185,7 @@ def how_text(operation: BulkOperation) -> str:
     options = operations.bulk.options_of(operation.options)
     parts = []
     if operation.kind == BulkKind.REPLAY:
-        parts.append(_EXPIRY[options.expiry])
+        parts.append(_EXPIRY[options.expires])
         parts.append(_SKIPS[options.skip_replayed])
         if options.skip_at_most_once:
             parts.append(_("at-most-once types left out"))

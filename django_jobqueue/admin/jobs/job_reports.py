@@ -15,12 +15,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from django_jobqueue.admin.parts import display
-from django_jobqueue.domain import runtime_average
 from django_jobqueue.domain.report import LEVELS
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
 from django_jobqueue.models import ArchivedJob, QueuedJob, Report
-from django_jobqueue.text import numbers as formatting
-from django_jobqueue.text import timezones
+from django_jobqueue.text import numbers, timezones
 
 MOST: Final = 40  # reports that a page reads
 MOST_LINES: Final = 1_000  # of one attempt
@@ -115,11 +113,11 @@ class Reports:
                 "%(count)s earlier lines were not kept.",
                 row.dropped,
             )
-            remarks.append(text % {"count": runtime_average.number(row.dropped)})
+            remarks.append(text % {"count": numbers.rounded(row.dropped)})
         lines = list(self._lines(row.lines_text, remarks))
         return Told(
-            percent=runtime_average.percent(row.done, row.total),
-            text=runtime_average.text(row.done, row.total),
+            percent=numbers.whole_percent(row.done, row.total),
+            text=numbers.done_text(row.done, row.total),
             note=self._text(row.note),
             at=display.moment(row.updated_at),
             left=left,
@@ -148,7 +146,7 @@ def _time_left(row: Any) -> str:
     ran = (row.updated_at - row.started_at).total_seconds()
     since = (timezones.now() - row.updated_at).total_seconds()
     left = max(0.0, ran * (total - done) / done - since)
-    return _("about %(span)s left") % {"span": formatting.span(left)}
+    return _("about %(span)s left") % {"span": numbers.span(left)}
 
 
 def _parsed(text: str) -> list[Any]:
@@ -180,7 +178,7 @@ def _queries(row: Any) -> str:
     if row.queries is None:
         return ""
     text = ngettext("%(count)s query", "%(count)s queries", row.queries)
-    parts = [text % {"count": runtime_average.number(row.queries)}]
+    parts = [text % {"count": numbers.rounded(row.queries)}]
     if row.query_ms is not None:
-        parts.append(formatting.duration(round(row.query_ms)))
+        parts.append(numbers.duration(round(row.query_ms)))
     return ", ".join(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django import forms
@@ -29,10 +29,13 @@ from django_jobqueue.admin.jobs.replay_options import (
 from django_jobqueue.admin.lists.selected import matching
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.display import names
-from django_jobqueue.domain.states import ArchivedStatus, BulkKind
+from django_jobqueue.domain.states import ArchivedStatus, BulkKind, SkipReplayed
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.text import numbers
+
+# By whether the box is ticked.
+SKIPS: Final = {True: SkipReplayed.ANY, False: SkipReplayed.NONE}
 
 
 class ReplayForm(ActionForm, ReplayOptions):
@@ -87,27 +90,26 @@ class ReplayJobs(ConfirmedAction):
         """Replay what was not left out."""
         _lock(rows)
         meanwhile = _replayed_since(rows, said["newest"])
-        before = replayed(rows) - meanwhile if said.get("skip_replayed") else set()
-        once: set[Any] = set()
-        if said.get("skip_at_most_once"):
-            once = catalogue.at_most_once(request, rows) - meanwhile - before
-        chosen = [row for row in rows if row.pk not in before | once | meanwhile]
         made = operations.replay_many(
-            [row.pk for row in chosen],
+            [row.pk for row in rows if row.pk not in meanwhile],
+            skip_replayed=SKIPS[bool(said.get("skip_replayed"))],
+            skip_at_most_once=bool(said.get("skip_at_most_once")),
             by=request.user.get_username(),
             **options_of(said),
         )
+        why = Counter(made.left_out.values())
+        skipped = why["replayed"] + why["at_most_once"] + len(meanwhile)
         text = ngettext(
             "%(count)s job was replayed.", "%(count)s jobs were replayed.", len(made)
         )
         return Done(
             text % {"count": numbers.number(len(made))} if made else "",
             [
-                *_skipped(len(before), len(once)),
+                *_skipped(why["replayed"], why["at_most_once"]),
                 *_meanwhile(len(meanwhile)),
-                *left_out(len(chosen), len(made)),
+                *left_out(len(rows) - skipped, len(made)),
             ],
-            [row for row in chosen if row.pk in made],
+            [row for row in rows if row.pk in made],
             with_reason(gettext("Replayed."), said["reason"]),
         )
 

@@ -42,7 +42,7 @@ class ReplayOptions(MomentsForm):
             ("1", _("exactly one: a failure is final")),
         ],
     )
-    expiry = forms.ChoiceField(
+    expires = forms.ChoiceField(
         label=_("Expiry"),
         required=False,
         initial=ReplayExpiry.SAME,
@@ -67,22 +67,22 @@ class ReplayOptions(MomentsForm):
 
     def offer_expiry(self, had_one: bool) -> None:
         """Without an old expiry there is nothing to keep, and nothing to repeat."""
-        expiry = self.fields["expiry"]
-        assert isinstance(expiry, forms.ChoiceField)
+        expires = self.fields["expires"]
+        assert isinstance(expires, forms.ChoiceField)
         if not had_one:
-            expiry.choices = [
+            expires.choices = [
                 choice
                 for choice in EXPIRIES
                 if choice[0] in (ReplayExpiry.NEVER, ReplayExpiry.NEW)
             ]
-            expiry.initial = ReplayExpiry.NEVER
+            expires.initial = ReplayExpiry.NEVER
 
     def clean(self) -> dict[str, Any]:
         """The choice of a new moment needs one."""
         said = super().clean()
         expires_at = said.get("expires_at")
         if (
-            said.get("expiry") == ReplayExpiry.NEW
+            said.get("expires") == ReplayExpiry.NEW
             and "expires_at" in said
             and expires_at is None
         ):
@@ -92,11 +92,9 @@ class ReplayOptions(MomentsForm):
 
 def options_of(said: dict[str, Any]) -> dict[str, Any]:
     """What ``operations.replay`` is called with for these choices."""
-    expiry = said.get("expiry") or ReplayExpiry.SAME
-    expires = {
-        ReplayExpiry.NEVER: None,
-        ReplayExpiry.NEW: said.get("expires_at"),
-    }.get(expiry, expiry)
+    expires = said.get("expires") or ReplayExpiry.SAME
+    if expires == ReplayExpiry.NEW:
+        expires = said["expires_at"]
     return {
         "run_after": said.get("run_after"),
         "expires": expires,

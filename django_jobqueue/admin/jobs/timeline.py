@@ -80,9 +80,7 @@ def _step(run: Run, earlier: Run | None) -> Step:
     if earlier is not None and earlier.newest.finished_at is not None:
         waited = (at - earlier.newest.finished_at).total_seconds()
         if waited > 0:
-            parts.append(_("%(span)s after the one before") % {"span": _span(waited)})
+            parts.append(
+                _("%(span)s after the one before") % {"span": numbers.run_time(waited)}
+            )
     return Step(text % {"numbers": run.numbers}, at, " · ".join(parts), run.newest.kind)
-
-
-def _span(seconds: float) -> str:
-    return numbers.duration(round(seconds * 1_000))

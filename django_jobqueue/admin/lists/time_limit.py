@@ -19,6 +19,7 @@ from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.conf import conf
 from django_jobqueue.store.budget import is_too_long, lower_limit
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.text import numbers
 
 View = Callable[..., HttpResponse]
 
@@ -66,7 +67,7 @@ def _too_long(request: HttpRequest, site: AdminSite) -> HttpResponse:
     context = {
         **site.each_context(request),
         "title": _("This took too long"),
-        "seconds": f"{conf.admin_statement_timeout:g}",
+        "seconds": numbers.rounded(conf.admin_statement_timeout),
         "conditions": _conditions(request),
     }
     request.current_app = site.name

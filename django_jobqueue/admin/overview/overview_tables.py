@@ -13,10 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from django_jobqueue.admin.base import may
+from django_jobqueue.admin.bulk.bulk_progress import percent_of
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.charts import Spark, spark
 from django_jobqueue.admin.parts.depths import age_text
-from django_jobqueue.admin.parts.history_charts import HALF, MOST, time_text
+from django_jobqueue.admin.parts.history_charts import HALF, MOST
 from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import WorkerState
@@ -147,7 +148,7 @@ def operations(request: HttpRequest, overview: Overview) -> list[OperationRow]:
             url=display.url_of("bulkoperation", one.pk) if follow else "",
             state=display.pill(one.state, one.get_state_display()),
             progress=_progress(one),
-            share=min(100, 100 * one.seen // one.total) if one.total else None,
+            share=percent_of(one),
             by=display.visible(one.created_by) or display.NOTHING,
             created=display.moment(one.created_at),
         )
@@ -260,9 +261,9 @@ def _row(line: Line, addresses: Addresses, overview: Overview, is_paused: bool) 
             failed if line.failed else "",
             is_bad=share is not None and 100 * share > conf.alert_failed,
         ),
-        wait=time_text(line.wait_time(MOST)),
-        run_half=time_text(line.run_time(HALF)),
-        run=time_text(line.run_time(MOST)),
+        wait=numbers.run_time(line.wait_time(MOST)),
+        run_half=numbers.run_time(line.run_time(HALF)),
+        run=numbers.run_time(line.run_time(MOST)),
         trend=spark(line.trend, _trend_text(line, overview)),
     )
 

@@ -40,7 +40,7 @@ def count_text(count: int) -> str:
 
 def age_text(seconds: float | None) -> str:
     """How long the oldest ready job has waited."""
-    return display.NOTHING if seconds is None else numbers.span(max(0.0, seconds))
+    return display.NOTHING if seconds is None else numbers.span(seconds)
 
 
 def ready_cell(depth: Depth) -> Any:

@@ -65,11 +65,6 @@ def history(overview: Overview) -> History:
     )
 
 
-def time_text(seconds: float | None) -> str:
-    """A percentile as text."""
-    return numbers.duration(None if seconds is None else round(seconds * 1_000))
-
-
 def _finished(
     window: Window,
     starts: Sequence[datetime],
@@ -117,14 +112,14 @@ def _times(spans: Sequence[Span | None], labels: Sequence[str]) -> Chart:
     return Chart(
         width=charts.width_of(len(spans)),
         summary=summary.format(**values),
-        y_labels=[time_text(mark) for mark in scale.marks],
+        y_labels=[numbers.run_time(mark) for mark in scale.marks],
         x_labels=labels,
         lines=[charts.line("wait", waits, scale), charts.line("run", runs, scale)],
     )
 
 
 def _greatest(values: Sequence[float | None]) -> str:
-    return time_text(
+    return numbers.run_time(
         max((value for value in values if value is not None), default=None)
     )
 
@@ -142,9 +137,9 @@ def _row(window: Window, start: datetime, span: Span) -> Row:
         failed=numbers.number(span.failed),
         other=numbers.number(span.other),
         retried=numbers.number(span.retried),
-        wait=time_text(span.wait_time(MOST)),
-        run_half=time_text(span.run_time(HALF)),
-        run=time_text(span.run_time(MOST)),
+        wait=numbers.run_time(span.wait_time(MOST)),
+        run_half=numbers.run_time(span.run_time(HALF)),
+        run=numbers.run_time(span.run_time(MOST)),
     )
 
 

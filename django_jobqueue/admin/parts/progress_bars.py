@@ -10,9 +10,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from django_jobqueue.admin.parts import display
-from django_jobqueue.domain import runtime_average
 from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.models import Report
+from django_jobqueue.text import numbers
 
 
 def told_by(jobs: Iterable[Any]) -> dict[UUID, Report]:
@@ -30,8 +30,8 @@ def bar_cell(told: Report | None) -> list[SafeString]:
     """A small bar and the note, if there are any."""
     if told is None:
         return []
-    percent = runtime_average.percent(told.done, told.total)
-    text = runtime_average.text(told.done, told.total)
+    percent = numbers.whole_percent(told.done, told.total)
+    text = numbers.done_text(told.done, told.total)
     note = display.shown_text(told.note, display.CELL)
     cells = []
     if percent is not None:

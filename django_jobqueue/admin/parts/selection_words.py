@@ -90,6 +90,8 @@ def phrase(term: Term, *, data: bool = True) -> str:
         return _groups(len(term.value))
     if kind is Kind.IDS:
         return _ids(term.value)
+    if kind is Kind.TEXTS:
+        return " / ".join(phrase(Term("status", value)) for value in term.value)
     if kind is Kind.FLAG:
         return gettext("replayed") if term.value else gettext("not replayed")
     patterns = _MOMENTS if kind is Kind.MOMENT else _PATTERNS

@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseError
 from django.db import InterfaceError, OperationalError
+from django.utils import translation
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import JobQueueError
@@ -92,7 +93,10 @@ class Command(BaseCommand):
         """Do what was asked for. Raises CommandError."""
         console = Console(self.stdout, self.stderr, self.style, options["verbosity"])
         chosen = SUBCOMMANDS[subcommand]
-        with using(options["database"]):
+        # Text is English, numbers in it too: "1.000 jobs" would be read as one.
+        is_text = options.get("format") != "json"
+        language = "en" if is_text else translation.get_language()
+        with using(options["database"]), translation.override(language):
             if chosen.reads_jobs:
                 check(conf.database)
             try:

@@ -3,26 +3,24 @@ and a question when they are many."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, Final
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import Model, QuerySet
 
 from django_jobqueue.domain.ids import as_id
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.table import Column, Row, table
+from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
 
 MANY: Final = 100  # jobs above which somebody has to confirm
 EXAMPLES: Final = 5
 SHOWN_PROBLEMS: Final = 10
-
-J = TypeVar("J", bound=Model)
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -71,8 +69,13 @@ def check_job_type(name: str | None) -> None:
         raise UnknownJobType(name, registry.near(name, known))
 
 
-def make_sure(console: Console, options: dict[str, Any], jobs: str, verb: str) -> None:
-    """Ask. Raises CommandError if the answer is no, or if nobody is there."""
+def make_sure(
+    console: Console, options: dict[str, Any], number: int, jobs: str, verb: str
+) -> None:
+    """Ask where it is many. Raises CommandError if the answer is no, or if nobody is
+    there."""
+    if number <= MANY:
+        return
     answer = options["yes"] or console.confirm(f"{jobs} will be {verb}. Go on?")
     if answer is None:
         raise CommandError(
@@ -84,16 +87,13 @@ def make_sure(console: Console, options: dict[str, Any], jobs: str, verb: str) -
 
 
 def show_examples(
-    console: Console,
-    jobs: QuerySet[J],
-    columns: Sequence[Column],
-    row: Callable[[J], Sequence[str]],
+    console: Console, columns: Sequence[Column], rows: Iterable[Sequence[str]]
 ) -> None:
     """Show the first few of these jobs."""
-    rows = [Row(row(job)) for job in jobs[:EXAMPLES]]
-    if rows:
-        lines = table(columns, rows, width=console.width)
-        console.print("\n".join(["For example:", *lines]))
+    shown = [Row(row) for row in islice(rows, EXAMPLES)]
+    if shown:
+        console.print("For example:")
+        console.table(columns, shown)
 
 
 def refuse(problems: Iterable[str]) -> None:
@@ -101,7 +101,7 @@ def refuse(problems: Iterable[str]) -> None:
     found = list(problems)
     shown = found[:SHOWN_PROBLEMS]
     if len(found) > len(shown):
-        shown.append(f"So it is with {counted(len(found) - len(shown), 'other id')}.")
+        shown.append(f"… and {counted(len(found) - len(shown), 'other id')}.")
     if shown:
         raise CommandError("\n".join(shown))
 
@@ -109,3 +109,12 @@ def refuse(problems: Iterable[str]) -> None:
 def were(number: int, verb: str) -> str:
     """``1 job was cancelled``, ``3 jobs were cancelled``."""
     return f"{counted(number, 'job')} {'was' if number == 1 else 'were'} {verb}"
+
+
+def summary(done: int, verb: str, asked: int = 0) -> str:
+    """``3 jobs were cancelled, 1 running one was asked to stop.``"""
+    text = were(done, verb)
+    if asked:
+        was = "was" if asked == 1 else "were"
+        text += f", {counted(asked, 'running one')} {was} asked to stop"
+    return f"{text}."

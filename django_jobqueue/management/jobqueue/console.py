@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
-import unicodedata
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from django.core.management.base import OutputWrapper
 from django.core.management.color import Style
 
-CLEAR_LINE = "\r\x1b[K"
+from django_jobqueue.management.jobqueue import drawing
+from django_jobqueue.management.jobqueue.table import (
+    Column,
+    Part,
+    Row,
+    plain,
+    plain_table,
+)
+from django_jobqueue.text import numbers
 
 
 class Console:
@@ -44,21 +51,30 @@ class Console:
         """Whether somebody sees the output as it is written."""
         return self.stdout.isatty()
 
-    @property
-    def width(self) -> int | None:
-        """Columns that a line may have; None is any number, as in a file."""
-        if not self.is_terminal and not os.environ.get("COLUMNS"):
+    @cached_property
+    def rich(self) -> Any:
+        """A console of rich to draw on; None in a file, on a terminal that has not all
+        characters, or where rich is not installed."""
+        encoding = getattr(self.stdout, "encoding", None) or "utf-8"
+        is_able = self.is_terminal and encoding.lower().startswith("utf")
+        if not is_able or not drawing.IS_INSTALLED:
             return None
-        return shutil.get_terminal_size().columns
+        has_colour: bool = self.style.ERROR("") != ""
+        return drawing.console(self.stdout, has_colour=has_colour)
 
-    @property
-    def height(self) -> int:
-        """Lines that can be seen at once."""
-        return shutil.get_terminal_size().lines
+    def table(self, columns: Sequence[Column], rows: Sequence[Row]) -> None:
+        """Print a table."""
+        if self.rich is not None:
+            self.rich.print(drawing.table(columns, rows))
+        else:
+            self.print("\n".join(plain_table(columns, rows)))
 
-    def can_write(self, text: str) -> bool:
-        """Whether the terminal's encoding has these characters."""
-        return _encodable(text, self.stdout) == text
+    def show(self, parts: Sequence[Part]) -> None:
+        """Print several of them, with their titles."""
+        if self.rich is not None:
+            self.rich.print(drawing.group(parts))
+        else:
+            self.print("\n".join(plain(parts)))
 
     @property
     def can_ask(self) -> bool:
@@ -76,19 +92,6 @@ class Console:
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def columns_of(text: str) -> int:
-    """How many columns of a terminal this text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_columns, text))
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
 def _encodable(text: str, stream: OutputWrapper) -> str:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "replace").decode(encoding)
@@ -96,4 +99,5 @@ def _encodable(text: str, stream: OutputWrapper) -> str:
 
 def counted(number: int, singular: str, plural: str = "") -> str:
     """``1 job``, ``2,000 jobs``."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+    name = singular if number == 1 else plural or f"{singular}s"
+    return f"{numbers.number(number)} {name}"

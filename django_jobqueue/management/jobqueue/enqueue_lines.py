@@ -21,7 +21,6 @@ from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import BATCH, run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.data import object_of
-from django_jobqueue.management.jobqueue.progress import Progress
 
 Data = dict[str, Any]
 
@@ -43,10 +42,10 @@ class EnqueueingLines:
 
     def go(self) -> None:
         """Enqueue a job for each line."""
-        progress = Progress(self._console, "Enqueueing", len(self._data))
+        bar = ("Enqueueing", len(self._data))
         signals.jobs_enqueued.connect(self._count)
         try:
-            run_batches(self._steps(), progress, self._console, self._summary)
+            run_batches(self._steps(), self._console, bar, self._summary)
         finally:
             signals.jobs_enqueued.disconnect(self._count)
         self._console.say(self._summary())

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django_jobqueue.logs import one_line
-from django_jobqueue.management.jobqueue.console import Console, columns_of
+from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.times import local
 
 GAP: Final = "  "
@@ -17,7 +17,7 @@ GAP: Final = "  "
 def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
     """Print a line for each fact; one without a value is left out."""
     found = [(name, text) for name, text in facts if text]
-    width = max((columns_of(name) for name, _ in found), default=0)
+    width = max((len(name) for name, _ in found), default=0)
     for name, text in found:
         console.print(f"{name:{width}}{GAP}{one_line(text)}")
 

@@ -20,14 +20,14 @@ from django_jobqueue.management.jobqueue.facts import (
 from django_jobqueue.management.jobqueue.facts import (
     listed as in_one_line,
 )
-from django_jobqueue.management.jobqueue.table import Column, Row, table
-from django_jobqueue.management.jobqueue.times import span
+from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.models import Failure, FailureGroup
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.stats.group_states import state_now
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import failure_stats
 from django_jobqueue.store.reading.failure_stats import MOST_COUNTED, Figures
+from django_jobqueue.text import numbers
 from django_jobqueue.text.redaction import mask_text
 
 SHORT: Final = 8  # digits of a fingerprint that a list shows
@@ -39,9 +39,9 @@ COLUMNS: Final = (
     Column("Jobs", right=True),
     Column("Waiting", right=True),
     Column("Last ago", right=True),
-    Column("Exception", least=12, cut="start"),
-    Column("Message", least=16),
-    Column("Job types", least=12, cut="start"),
+    Column("Exception", breaks=True),
+    Column("Message", cut=True),
+    Column("Job types", breaks=True),
 )
 
 
@@ -82,11 +82,9 @@ def listed(
     now = database_now()
     rows = []
     for one in found:
-        ago = span((now - one["last_seen"]).total_seconds())
+        ago = numbers.span((now - one["last_seen"]).total_seconds())
         rows.append(Row(_cells(one, ago)))
-    bold = console.style.MIGRATE_LABEL
-    lines = table(COLUMNS, rows, width=console.width, heading=bold)
-    console.print("\n".join(lines))
+    console.table(COLUMNS, rows)
 
 
 def show(console: Console, options: dict[str, Any], keys: Sequence[UUID]) -> None:
@@ -167,7 +165,7 @@ def _facts(one: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Message", one["message"]
     yield "Place", one["place"]
     yield "Archived jobs", _archived(one["archived"])
-    yield "Waiting jobs", f"{one['waiting']:,}"
+    yield "Waiting jobs", numbers.number(one["waiting"])
     yield "Job types", in_one_line(one["job_types"])
     yield "Releases", in_one_line(one["releases"])
     yield "First seen", moment_text(one["first_seen"])
@@ -194,7 +192,7 @@ def _cells(one: dict[str, Any], ago: str) -> list[str]:
         one["fingerprint"].hex[:SHORT],
         one["state"],
         _archived(one["archived"]),
-        f"{one['waiting']:,}",
+        numbers.number(one["waiting"]),
         ago,
         one["error_class"],
         one["message"] or "-",
@@ -203,7 +201,7 @@ def _cells(one: dict[str, Any], ago: str) -> list[str]:
 
 
 def _archived(count: int) -> str:
-    return f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
+    return numbers.at_least(count, MOST_COUNTED)
 
 
 def _share(share: dict[str, Any]) -> list[str]:

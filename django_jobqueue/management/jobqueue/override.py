@@ -14,9 +14,10 @@ from django_jobqueue.domain.job_options import OVERRIDES
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.facts import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.times import DURATIONS, duration, span
+from django_jobqueue.management.jobqueue.times import DURATIONS, duration
 from django_jobqueue.management.jobqueue.verbs import add_format
 from django_jobqueue.store.job_types import Change
+from django_jobqueue.text import numbers
 
 CODE: Final = "code"  # the value that lets the code decide again
 UNLIMITED: Final = "unlimited"
@@ -91,7 +92,7 @@ def override_text(option: str, value: Any) -> str:
     if value == OVERRIDES[option].unlimited:
         return UNLIMITED
     is_duration = OVERRIDES[option].is_duration
-    return span(value.total_seconds()) if is_duration else f"{value:,}"
+    return numbers.length(value) if is_duration else numbers.number(value)
 
 
 def _help(option: str) -> str:

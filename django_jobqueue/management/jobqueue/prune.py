@@ -17,15 +17,15 @@ from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.progress import Progress
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.table import Column, Row, table
-from django_jobqueue.management.jobqueue.times import DURATIONS, duration, span
+from django_jobqueue.management.jobqueue.table import Column, Row
+from django_jobqueue.management.jobqueue.times import DURATIONS, duration
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import prune as store_prune
 from django_jobqueue.store.control.prune import Rule
+from django_jobqueue.text import numbers
 
 
 class Prune(Subcommand):
@@ -84,8 +84,8 @@ own. Ctrl-C ends it between two of them."""
             db = DjangoDatabase()
             counts = {rule: store_prune.count(db, rule) for rule in rules}
             jobs = counted(sum(counts.values()), "archived job")
-            lines = _listed(console, counts, "Would be pruned")
-            console.print("\n".join([*lines, f"{jobs} would be pruned."]))
+            _list(console, counts, "Would be pruned")
+            console.print(f"{jobs} would be pruned.")
         else:
             Pruning(console, rules).go(pause, is_sure=options["yes"])
 
@@ -108,12 +108,12 @@ class Pruning:
             total = sum(store_prune.count(self._db, rule) for rule in self._pruned)
         if asks and total > bulk.MANY:
             self._ask(total)
-        progress = Progress(self._console, "Pruning", total)
+        bar = ("Pruning", total)
         with closing(self._steps()) as steps:  # closed, what was done is told at once
-            run_batches(steps, progress, self._console, self._summary, pause=pause)
+            run_batches(steps, self._console, bar, self._summary, pause=pause)
         if self._console.verbosity:
-            lines = _listed(self._console, self._pruned, "Pruned")
-            self._console.print("\n".join([*lines, self._summary()]))
+            _list(self._console, self._pruned, "Pruned")
+            self._console.print(self._summary())
 
     def _ask(self, total: int) -> None:
         jobs = counted(total, "archived job")
@@ -158,10 +158,10 @@ def _check_job_type(name: str | None) -> None:
         raise UnknownJobType(name, registry.near(name, known))
 
 
-def _listed(console: Console, counts: dict[Rule, int], title: str) -> list[str]:
+def _list(console: Console, counts: dict[Rule, int], title: str) -> None:
     columns = [
         Column("Status"),
-        Column("Job type", least=18, cut="start"),
+        Column("Job type", breaks=True),
         Column("Older than", right=True),
         Column(title, right=True),
     ]
@@ -170,14 +170,10 @@ def _listed(console: Console, counts: dict[Rule, int], title: str) -> list[str]:
             [
                 rule.status,
                 rule.job_type or ("every other" if rule.but_for else "every"),
-                span(rule.keep),
-                f"{number:,}",
+                numbers.length(timedelta(seconds=rule.keep)),
+                numbers.number(number),
             ]
         )
         for rule, number in counts.items()
     ]
-    return table(columns, rows, width=console.width, heading=_bold(console))
-
-
-def _bold(console: Console) -> Any:
-    return console.style.MIGRATE_LABEL
+    console.table(columns, rows)

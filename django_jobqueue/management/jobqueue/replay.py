@@ -3,36 +3,50 @@
 from __future__ import annotations
 
 from argparse import _ArgumentGroup as Group
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
-from django.db.models import BooleanField, Q, QuerySet
-from django.db.models.expressions import RawSQL
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.states import ArchivedStatus, ReplayExpiry
+from django_jobqueue.domain.operation_options import Options
+from django_jobqueue.domain.states import (
+    ArchivedStatus,
+    BulkKind,
+    ReplayExpiry,
+    SkipReplayed,
+)
 from django_jobqueue.exceptions import (
     JobNotFound,
     NotReplayable,
     UnknownJobType,
 )
 from django_jobqueue.management.jobqueue import bulk
-from django_jobqueue.management.jobqueue.batches import BATCH
-from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.by_filter import ByFilter
+from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.failure_groups import key_of
 from django_jobqueue.management.jobqueue.queues import warn_of_unknown
-from django_jobqueue.management.jobqueue.replaying import EXPIRIES, Replaying
-from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
+from django_jobqueue.management.jobqueue.subcommand import Subcommand, by, positive
+from django_jobqueue.management.jobqueue.table import Column
 from django_jobqueue.management.jobqueue.times import TIMES, moment
 from django_jobqueue.models import ArchivedJob
+from django_jobqueue.operations.checks import EXPIRIES, checked_options
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.stats.clock import database_now
-from django_jobqueue.store.selection import condition
+from django_jobqueue.store.bulk.skips import left_out, skip_reason
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.text import numbers
 
 FILTERS: Final = ("--status", "--type", "--since", "--until", "--error", "--group")
+COLUMNS: Final = (
+    Column("Job"),
+    Column("Job type", breaks=True),
+    Column("Ended ago", right=True),
+    Column("Outcome", breaks=True),
+)
 
 
 class Replay(Subcommand):
@@ -41,7 +55,7 @@ class Replay(Subcommand):
     name = "replay"
     summary = "Enqueue archived jobs again, by id or by filter."
     rest = "ids"
-    description = f"""\
+    description = """\
 Enqueue archived jobs again. Each becomes a new job, with a new id and all its
 attempts, that remembers the old one; the archive is not changed.
 
@@ -50,40 +64,32 @@ attempts, that remembers the old one; the archive is not changed.
   jobqueue replay --error ConnectionError --since 2026-11-20T14:00 --yes
 
 By id, it prints which job became which. By filter, it takes the failed jobs
-that match, the oldest first, and not those that were replayed before (see
---status and --again), nor those of at-most-once types (see --at-most-once); so
-it can be interrupted and started again. It goes in chunks of {BATCH:,}, each a
-transaction of its own."""
+that match (see --status), the oldest first: a bulk operation, as in the admin,
+that this command works off chunk by chunk, each a transaction of its own.
+
+Jobs that were replayed before are left out (see --again), and so are those of
+at-most-once types (see --at-most-once). So it can be interrupted, and started
+again."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add what is to be replayed, and how."""
         bulk.add_arguments(parser)
         _add_filter(parser.add_argument_group("filter"))
+        _add_skips(parser.add_argument_group("what is left out"))
         _add_how(parser.add_argument_group("the new jobs"))
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Replay them, or show what it would be."""
         ids, filters = bulk.ids_or_filter(options, FILTERS)
-        if ids and (options["limit"] or options["again"] or options["at_most_once"]):
-            raise CommandError(
-                "--limit, --again and --at-most-once go with a filter, not with ids."
-            )
+        if ids and options["limit"]:
+            raise CommandError("--limit goes with a filter, not with ids.")
         if options["queue"] is not None:
             warn_of_unknown(console, [options["queue"]])
         now = database_now()
         if ids:
-            jobs = ArchivedJob.objects.using(conf.database).filter(pk__in=ids)
+            _by_id(console, options, ids, now)
         else:
-            jobs = _matching(filters, options["again"], now)
-        replaying = Replaying(console, options, jobs, now)
-        if options["dry_run"]:
-            replaying.show()
-        else:
-            replaying.go()
-        if filters and not replaying.total and not options["again"]:
-            fresh = _matching(filters, False, now).count()
-            _say_of_earlier(console, _matching(filters, True, now).count() - fresh)
-        bulk.refuse(_why_not(id) for id in ids if id not in replaying.named)
+            _by_filter(console, options, filters, now)
 
 
 def _add_filter(group: Group) -> None:
@@ -115,8 +121,22 @@ def _add_filter(group: Group) -> None:
         help="Jobs of this failure group: its fingerprint, or the beginning of it.",
     )
     group.add_argument("--limit", type=positive, metavar="N", help="At most so many.")
+
+
+def _add_skips(group: Group) -> None:
     group.add_argument(
-        "--again", action="store_true", help="Also jobs that were replayed before."
+        "--skip-replayed",
+        choices=[str(name) for name in SkipReplayed],
+        default=SkipReplayed.ANY.value,
+        help="Of the jobs that were replayed before, leave out any, or only those "
+        "whose replay succeeded, or none (default: any).",
+    )
+    group.add_argument(
+        "--again",
+        dest="skip_replayed",
+        action="store_const",
+        const=SkipReplayed.NONE.value,
+        help="Also jobs that were replayed before: --skip-replayed none.",
     )
     group.add_argument(
         "--at-most-once",
@@ -128,10 +148,10 @@ def _add_filter(group: Group) -> None:
 def _add_how(group: Group) -> None:
     group.add_argument(
         "--expires",
-        choices=list(EXPIRIES),
-        default=ReplayExpiry.KEEP.value,
-        help="keep copies the moment, so that an expired job expires again; same "
-        "gives the same time to live from now; none is never (default: keep).",
+        choices=[str(name) for name in EXPIRIES],
+        default=ReplayExpiry.SAME.value,
+        help="same gives the same time to live from when it is due; keep copies the "
+        "moment, so that an expired job expires again; never (default: same).",
     )
     group.add_argument(
         "--run-after",
@@ -146,40 +166,132 @@ def _add_how(group: Group) -> None:
     )
 
 
-def _matching(
-    filters: dict[str, Any], again: bool, now: datetime
-) -> QuerySet[ArchivedJob]:
+def _by_id(
+    console: Console, options: dict[str, Any], ids: list[UUID], now: datetime
+) -> None:
+    how = _how(options, now)
+    chosen = checked_options(Options(), **how)
+    why = left_out(DjangoDatabase(), BulkKind.REPLAY, ids, chosen)
+    archive = ArchivedJob.objects.using(conf.database).filter(pk__in=ids)
+    found = list(archive.exclude(pk__in=why).order_by("finished_at", "pk"))
+    done: Collection[UUID]
+    if options["dry_run"]:
+        _show(console, len(found), found, now)
+        done = {job.pk for job in found}
+    else:
+        past = sum(
+            job.expires_at is not None and job.expires_at <= now for job in found
+        )
+        _warn_of_expiry(console, options, past)
+        jobs = counted(len(found), "job")
+        bulk.make_sure(console, options, len(found), jobs, "replayed")
+        made = operations.replay_many(ids, by=by(), **how)
+        for old, new in made.items():
+            console.print(f"{old} was replayed as {new}")
+        done, why = made, dict(made.left_out)
+    bulk.refuse(_why_not(id, why.get(id)) for id in ids if id not in done)
+
+
+def _by_filter(
+    console: Console, options: dict[str, Any], filters: dict[str, Any], now: datetime
+) -> None:
+    selection = _selection(filters, now)
+    how = {**_how(options, now), "limit": options["limit"]}
+    with ByFilter(console, BulkKind.REPLAY, selection, **how) as chosen:
+        if options["dry_run"]:
+            archive = ArchivedJob.objects.using(conf.database)
+            jobs = archive.filter(pk__in=chosen.examples).order_by("finished_at", "pk")
+            _show(console, chosen.total, jobs, now)
+        _warn(console, options, chosen)
+        if not options["dry_run"]:
+            chosen.go(options)
+        if not chosen.total and (before := chosen.skipped["replayed"]):
+            text = f"Of those that match, {bulk.were(before, 'replayed')} before"
+            console.warn(f"{text}; --again takes them, too.")
+
+
+def _how(options: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """The options of the replay, as the operations have them."""
+    when = options["run_after"]
+    return {
+        "run_after": when and moment("--run-after", when, now=now),
+        "expires": options["expires"],
+        "queue": options["queue"],
+        "priority": options["priority"],
+        "skip_replayed": options["skip_replayed"],
+        "skip_at_most_once": not options["at_most_once"],
+    }
+
+
+def _selection(filters: dict[str, Any], now: datetime) -> Selection:
     bulk.check_job_type(filters.get("type"))
-    statuses = filters.get("status") or [ArchivedStatus.FAILED]
-    # What ends from now on stays out: a replayed job may fail again meanwhile.
-    until = now
-    if "until" in filters:
-        until = min(now, moment("--until", filters["until"], now=now, ago=True))
-    chosen = Q(status__in=statuses, finished_at__lt=until)
-    if "since" in filters:
-        since = moment("--since", filters["since"], now=now, ago=True)
-        chosen &= Q(finished_at__gte=since)
-    if "type" in filters:
-        chosen &= Q(job_type=filters["type"])
-    if error := filters.get("error"):
-        chosen &= Q(error_class=error) | Q(error_class__endswith=f".{error}")
-    if group := filters.get("group"):
-        chosen &= Q(fingerprint=key_of(group))
-    jobs = ArchivedJob.objects.using(conf.database).filter(chosen)
-    if again:
-        return jobs
-    replayed = condition(Selection(Table.ARCHIVED, (Term("replayed", False),)), str)
-    return jobs.filter(RawSQL(replayed, [], output_field=BooleanField()))
+    statuses = tuple(dict.fromkeys(filters.get("status") or [ArchivedStatus.FAILED]))
+    one = len(statuses) == 1  # an index serves that
+    terms = [Term("status", statuses[0]) if one else Term("statuses", statuses)]
+    terms += [
+        Term(name, filters[name]) for name in ("type", "error") if name in filters
+    ]
+    if "group" in filters:
+        terms.append(Term("group", key_of(filters["group"])))
+    for name, operator in (("since", ">="), ("until", "<")):
+        if name in filters:
+            when = moment(f"--{name}", filters[name], now=now, ago=True)
+            terms.append(Term("finished", when, operator))
+    return Selection(Table.ARCHIVED, tuple(terms))
 
 
-def _say_of_earlier(console: Console, count: int) -> None:
-    if count:
-        text = f"Of those that match, {bulk.were(count, 'replayed')} before"
-        console.warn(f"{text}; --again takes them, too.")
+def _show(
+    console: Console, total: int, examples: Iterable[ArchivedJob], now: datetime
+) -> None:
+    console.print(f"{counted(total, 'job')} would be replayed.")
+    rows = (
+        [
+            str(job.pk),
+            job.job_type_id,
+            numbers.span((now - job.finished_at).total_seconds()),
+            job.error_class or job.status,
+        ]
+        for job in examples
+    )
+    bulk.show_examples(console, COLUMNS, rows)
 
 
-def _why_not(id: UUID) -> str:
+def _warn(console: Console, options: dict[str, Any], chosen: ByFilter) -> None:
+    if gone := chosen.skipped["type_gone"]:
+        more = counted(gone, "more job")
+        console.warn(f"{more} cannot be replayed, because the job type is gone.")
+    if once := chosen.skipped["at_most_once"]:
+        were = bulk.were(once, "left out")
+        console.warn(
+            f"{were}: of an at-most-once type; --at-most-once takes them, too."
+        )
+    cells = chosen.draft.counted.cells.items()
+    past = sum(
+        number
+        for traits, number in cells
+        if "expired" in traits.split()[1:]  # the first one is the status
+        and not skip_reason(BulkKind.REPLAY, traits, chosen.draft.options)
+    )
+    _warn_of_expiry(console, options, min(past, chosen.total))
+
+
+def _warn_of_expiry(console: Console, options: dict[str, Any], past: int) -> None:
+    if past and options["expires"] == ReplayExpiry.KEEP:
+        console.warn(
+            f"{counted(past, 'job')} will expire again at once; say --expires same or "
+            "--expires never if that is not wanted."
+        )
+
+
+def _why_not(id: UUID, reason: str | None) -> str:
     """Why this job could not be replayed."""
+    if reason == "replayed":
+        return f"Job {id} was replayed before; --again replays it again."
+    if reason == "at_most_once":
+        return (
+            f"Job {id} is of an at-most-once type, and may have run; --at-most-once "
+            "replays it."
+        )
     try:
         job = operations.get_job(id)
     except JobNotFound as missing:

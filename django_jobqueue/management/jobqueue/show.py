@@ -19,8 +19,8 @@ from django_jobqueue.management.jobqueue.facts import (
     print_text,
 )
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
-from django_jobqueue.management.jobqueue.times import span
 from django_jobqueue.management.jobqueue.verbs import add_format
+from django_jobqueue.text import numbers
 
 
 class Show(Subcommand):
@@ -127,23 +127,12 @@ def _error(job: dict[str, Any]) -> str:
 def _progress(progress: dict[str, Any] | None) -> str:
     if progress is None:
         return ""
-    percent = progress["percent"]
-    parts = [
-        "" if percent is None else f"{percent} %",
-        _share(progress["done"], progress["total"]),
-        progress["note"],
-    ]
-    return ", ".join(filter(None, parts))
-
-
-def _share(done: float | None, total: float | None) -> str:
-    if done is None:
-        return ""
-    return f"{done:,.10g}" if total is None else f"{done:,.10g} of {total:,.10g}"
+    done = numbers.done_text(progress["done"], progress["total"])
+    return ", ".join(filter(None, (done, progress["note"])))
 
 
 def _milliseconds(value: int | None) -> str:
-    return "" if value is None else span(value / 1_000)
+    return "" if value is None else numbers.duration(value)
 
 
 def _failures(job: dict[str, Any]) -> str:

@@ -11,24 +11,22 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError, connections
 
 from django_jobqueue.conf import conf
+from django_jobqueue.management.jobqueue import drawing
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.figures import (
     WINDOW,
     Figures,
     read,
 )
-from django_jobqueue.management.jobqueue.screen import Screen, wrapped
+from django_jobqueue.management.jobqueue.status_tables import parts
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
+from django_jobqueue.management.jobqueue.table import Paragraph, Part
 from django_jobqueue.management.jobqueue.times import duration
 from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.stats.notices import notices
 from django_jobqueue.store.reading.stats import CAP, Recent, WorkerRow
 
 SHORTEST: Final = 0.1  # seconds between two looks
-HOME: Final = "\x1b[H"
-CLEAR_SCREEN: Final = "\x1b[2J"
-CLEAR_BELOW: Final = "\x1b[J"
-CLEAR_TO_END: Final = "\x1b[K"
 
 rest = time.sleep
 
@@ -99,7 +97,7 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
             if as_json:
                 console.print(json.dumps(as_object(figures), indent=2))
             else:
-                console.print("\n".join(Screen(console, figures).lines()))
+                console.show(parts(figures))
             return
         every = duration("--watch", options["watch"]).total_seconds()
         if every < SHORTEST:
@@ -113,27 +111,36 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
 
 def watch(console: Console, every: float, *, as_json: bool) -> None:
     """Show it again and again; an outage of the database is shown, too."""
-    is_picture = console.is_terminal and not as_json
-    if is_picture:
-        console.print(CLEAR_SCREEN, ending="")
+    if console.rich is not None and not as_json:
+        with drawing.picture(console.rich) as picture:
+            while True:
+                picture.update(drawing.group(_parts_or_outage()), refresh=True)
+                rest(every)
     while True:
         try:
             figures = read()
         except OperationalError as error:
-            connections[conf.database].close()
-            text = " ".join(str(error).split())
-            text = f"The database cannot be used, trying again: {text}"
-            if is_picture:
-                _draw(console, wrapped(text, console.width))
-            else:
-                console.warn(text)
+            console.warn(_outage(error))
         else:
             if as_json:
                 console.print(json.dumps(as_object(figures)))
             else:
-                _draw(console, Screen(console, figures).lines())
+                console.show([*parts(figures), Paragraph("")])
         console.stdout.flush()
         rest(every)
+
+
+def _parts_or_outage() -> list[Part]:
+    try:
+        return parts(read())
+    except OperationalError as error:
+        return [Paragraph(_outage(error))]
+
+
+def _outage(error: OperationalError) -> str:
+    connections[conf.database].close()
+    text = " ".join(str(error).split())
+    return f"The database cannot be used, trying again: {text}"
 
 
 def as_object(figures: Figures) -> dict[str, Any]:
@@ -174,16 +181,3 @@ def _throughput(recent: Recent) -> dict[str, Any]:
         "run_p50": recent.run_time(0.5),
         "run_p95": recent.run_time(0.95),
     }
-
-
-def _draw(console: Console, lines: list[str]) -> None:
-    """On a terminal over the last picture, as far as there is room."""
-    if not console.is_terminal:
-        console.print("\n".join([*lines, ""]))
-        return
-    room = console.height - 1
-    if len(lines) > room:
-        left = f"… {len(lines) - room + 1} more lines; make the terminal taller"
-        lines = [*lines[: room - 1], left]
-    text = "".join(f"{line}{CLEAR_TO_END}\n" for line in lines)
-    console.print(f"{HOME}{text}{CLEAR_BELOW}", ending="")

@@ -1,33 +1,57 @@
-"""The sections of ``jobqueue status``: a title and a table each."""
+"""The parts of the picture that ``jobqueue status`` prints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
+from django.utils import timezone
+
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.histogram import added, percentile
+from django_jobqueue.domain.states import WorkerState
+from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.figures import Figures
-from django_jobqueue.management.jobqueue.table import Column, Row
-from django_jobqueue.management.jobqueue.times import span
-from django_jobqueue.stats.notices import depth_text
-from django_jobqueue.store.reading.stats import Recent
+from django_jobqueue.management.jobqueue.table import (
+    Column,
+    Paragraph,
+    Part,
+    Row,
+    Section,
+)
+from django_jobqueue.management.jobqueue.times import local
+from django_jobqueue.stats.current_state import is_alive
+from django_jobqueue.stats.notices import depth_text, notices
+from django_jobqueue.store.reading.stats import Recent, WorkerRow
+from django_jobqueue.text import numbers
 
 NONE: Final = "-"
-LEAST_TEXT: Final = 20  # columns
-QUEUE: Final = Column("Queue", least=8, cut="middle")
-JOB_TYPE: Final = Column("Job type", least=18, cut="start")
+QUEUE: Final = Column("Queue", breaks=True)
+MOST_ENDED: Final = 10  # workers
+WORKER: Final = Column("Worker", breaks=True)
+JOB_TYPE: Final = Column("Job type", breaks=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A table with a title. Without a row ``empty`` stands for it, or nothing."""
-
-    title: str
-    columns: Sequence[Column]
-    rows: Sequence[Row]
-    empty: str = ""
+def parts(figures: Figures) -> list[Part]:
+    """Everything: what is wrong, and a section for each kind of thing."""
+    zone = timezone.get_current_timezone_name()
+    when = f"{local(figures.present.time)} {zone}"
+    wrong = [one_line(notice.message) for notice in notices(figures.present)]
+    sections = (
+        queues(figures),
+        workers(figures),
+        ended(figures),
+        throughput(figures),
+        failures(figures),
+        closed(figures),
+    )
+    return [
+        Paragraph(f"Job queue in database {conf.database!r}, {when}"),
+        *([Paragraph("")] if wrong else []),
+        *(Paragraph(text, "bold red") for text in wrong),
+        *(section for section in sections if section.rows or section.empty),
+    ]
 
 
 def queues(figures: Figures) -> Section:
@@ -44,7 +68,7 @@ def queues(figures: Figures) -> Section:
                 depth.queue,
                 depth.job_type,
                 *map(_count, (depth.ready, depth.later, depth.retrying, depth.running)),
-                NONE if depth.oldest is None else span(depth.oldest),
+                NONE if depth.oldest is None else numbers.span(depth.oldest),
             ]
         )
         for depth in figures.present.depths
@@ -54,13 +78,57 @@ def queues(figures: Figures) -> Section:
     )
 
 
+def workers(figures: Figures) -> Section:
+    """Those that have not ended, as far as their rows say."""
+    columns = [
+        WORKER,
+        Column("State"),
+        *(Column(t, right=True) for t in ("Running", "Slots")),
+        *(Column(t, right=True) for t in ("Lease", "Memory", "Age")),
+        Column("Queues", cut=True),
+    ]
+    rows = [
+        Row(
+            [
+                worker.name,
+                worker.state if is_alive(worker) else "lapsed",
+                numbers.number(worker.running),
+                numbers.number(worker.threads + worker.async_slots),
+                numbers.span(worker.lease) if is_alive(worker) else NONE,
+                numbers.megabytes(worker.rss) if worker.rss else NONE,
+                numbers.span(worker.age),
+                "every" if worker.queues is None else ", ".join(worker.queues),
+            ],
+            _colour(worker),
+        )
+        for worker in figures.present.workers
+        if not _has_ended(worker)
+    ]
+    return Section("Workers", columns, rows, "none.")
+
+
+def ended(figures: Figures) -> Section:
+    """The newest of those that ended, and how."""
+    columns = [WORKER, Column("State"), Column("How it ended", cut=True)]
+    all_ended = [worker for worker in figures.present.workers if _has_ended(worker)]
+    newest = sorted(all_ended, key=lambda worker: -worker.id)[:MOST_ENDED]
+    rows = [
+        Row([worker.name, worker.state, worker.end or NONE], _colour(worker))
+        for worker in newest
+    ]
+    title = "Workers that ended in the last 10 minutes"
+    if len(all_ended) > MOST_ENDED:
+        title += f" (the newest {MOST_ENDED} of {numbers.number(len(all_ended))})"
+    return Section(title, columns, rows)
+
+
 def throughput(figures: Figures) -> Section:
     """What workers counted in the last hour, with a row for all of it."""
     columns = [
         QUEUE,
         JOB_TYPE,
         *(Column(t, right=True) for t in ("Succeeded", "Failed", "Retried")),
-        *(Column(t, right=True) for t in ("Wait\np95", "Run\np50", "Run\np95")),
+        *(Column(t, right=True) for t in ("Wait p95", "Run p50", "Run p95")),
     ]
     recent = sorted(figures.recent, key=lambda one: (one.queue, one.job_type))
     rows = _without_repeats(
@@ -75,10 +143,10 @@ def failures(figures: Figures) -> Section:
     """What was archived as failed in the last hour, by exception and job type."""
     columns = [
         Column("Jobs", right=True),
-        Column("Exception", least=12, cut="start"),
-        Column("Job type", least=12, cut="start"),
+        Column("Exception", breaks=True),
+        Column("Job type", breaks=True),
         Column("Last ago", right=True),
-        Column("Message", least=LEAST_TEXT),
+        Column("Message", cut=True),
     ]
     rows = [
         Row(
@@ -86,7 +154,7 @@ def failures(figures: Figures) -> Section:
                 _count(failure.count),
                 failure.error_class or NONE,
                 failure.job_type,
-                span((figures.present.time - failure.last).total_seconds()),
+                numbers.span((figures.present.time - failure.last).total_seconds()),
                 " ".join(failure.message.split()),
             ]
         )
@@ -96,14 +164,14 @@ def failures(figures: Figures) -> Section:
     return Section(title, columns, rows, "none.")
 
 
-def closed(figures: Figures, style: Any) -> Section:
+def closed(figures: Figures) -> Section:
     """What is not claimed, by whom and why."""
     columns = [
         Column("What"),
-        Column("Name", least=18, cut="start"),
+        Column("Name", breaks=True),
         Column("Ends in", right=True),
-        Column("By", least=12),
-        Column("Reason", least=12),
+        Column("By", cut=True),
+        Column("Reason", cut=True),
     ]
     rows = [
         Row(
@@ -114,7 +182,7 @@ def closed(figures: Figures, style: Any) -> Section:
                 one.by or NONE,
                 " ".join(one.reason.split()) or NONE,
             ],
-            style.WARNING,
+            "yellow",
         )
         for one in figures.present.closed
     ]
@@ -128,16 +196,19 @@ def _throughput(recent: Sequence[Recent], queue: str, name: str) -> Row:
         [
             queue,
             name,
-            f"{sum(r.succeeded for r in recent):,}",
-            f"{sum(r.failed for r in recent):,}",
-            f"{sum(r.retried for r in recent):,}",
-            *(NONE if seconds is None else span(seconds) for seconds in times),
+            numbers.number(sum(r.succeeded for r in recent)),
+            numbers.number(sum(r.failed for r in recent)),
+            numbers.number(sum(r.retried for r in recent)),
+            *(
+                NONE if seconds is None else numbers.run_time(seconds)
+                for seconds in times
+            ),
         ]
     )
 
 
 def _left(now: datetime, until: datetime | None) -> str:
-    return NONE if until is None else span((until - now).total_seconds())
+    return NONE if until is None else numbers.span((until - now).total_seconds())
 
 
 def _count(count: int) -> str:
@@ -153,3 +224,16 @@ def _without_repeats(rows: list[Row]) -> list[Row]:
         found.append(Row(cells, row.colour))
         before = first
     return found
+
+
+def _colour(worker: WorkerRow) -> str:
+    has_lapsed = not _has_ended(worker) and not is_alive(worker)
+    if worker.state == WorkerState.LOST or has_lapsed:
+        return "red"
+    if worker.state == WorkerState.DRAINING:
+        return "yellow"
+    return ""
+
+
+def _has_ended(worker: WorkerRow) -> bool:
+    return worker.state in (WorkerState.STOPPED, WorkerState.LOST)

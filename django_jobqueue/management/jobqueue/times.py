@@ -50,27 +50,6 @@ def moment(
         ) from None
 
 
-def span(seconds: float) -> str:
-    """A duration in few characters: ``250 ms``, ``42 s``, ``3h 12m``, ``7d``."""
-    if 0 < seconds < 0.9995:
-        milliseconds = seconds * 1_000
-        return f"{milliseconds:.{1 if milliseconds < 9.95 else 0}f} ms"
-    if 0 < seconds < 9.95:
-        return f"{seconds:.1f} s"
-    if seconds < 59.5:
-        return f"{max(seconds, 0):.0f} s"
-    if seconds < 3_599.5:
-        return _two(round(seconds), 60, "m", "s")
-    if seconds < 86_370:
-        return _two(round(seconds / 60), 60, "h", "m")
-    return _two(round(seconds / 3_600), 24, "d", "h")
-
-
 def local(when: datetime) -> str:
     """A time in the current time zone, to the second."""
     return f"{timezones.local(when):%Y-%m-%d %H:%M:%S}"
-
-
-def _two(number: int, size: int, big: str, small: str) -> str:
-    whole, rest = divmod(number, size)
-    return f"{whole:,}{big} {rest:02}{small}" if rest else f"{whole:,}{big}"

@@ -22,19 +22,19 @@ from django_jobqueue.management.jobqueue.facts import (
     print_facts,
 )
 from django_jobqueue.management.jobqueue.override import UNLIMITED, override_text
-from django_jobqueue.management.jobqueue.table import Column, Row, table
-from django_jobqueue.management.jobqueue.times import span
+from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs, no_words
 from django_jobqueue.models import JobType
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import stats
+from django_jobqueue.text import numbers
 
 COLUMNS: Final = (
-    Column("Job type", least=18, cut="start"),
-    Column("Queue", least=8, cut="middle"),
+    Column("Job type", breaks=True),
+    Column("Queue", breaks=True),
     *(Column(t, right=True) for t in ("Attempts", "Limit", "Waiting", "Running")),
-    Column("Note", least=10),
+    Column("Note", cut=True),
 )
 
 
@@ -145,9 +145,7 @@ def _list(console: Console, options: dict[str, Any]) -> None:
     if not found:
         console.print("No job types: run manage.py migrate where handlers are.")
         return
-    bold = console.style.MIGRATE_LABEL
-    rows = [Row(_cells(one)) for one in found]
-    console.print("\n".join(table(COLUMNS, rows, width=console.width, heading=bold)))
+    console.table(COLUMNS, [Row(_cells(one)) for one in found])
 
 
 def _cells(one: dict[str, Any]) -> list[str]:
@@ -156,15 +154,15 @@ def _cells(one: dict[str, Any]) -> list[str]:
         one["queue"],
         _short(one["policy"]["max_attempts"]),
         _short(one["policy"]["concurrency"]),
-        f"{one['waiting']:,}",
-        f"{one['running']:,}",
+        numbers.number(one["waiting"]),
+        numbers.number(one["running"]),
         _note(one),
     ]
 
 
 def _short(policy: dict[str, Any]) -> str:
     """What holds, marked if it is an override."""
-    value = "-" if policy["value"] is None else f"{policy['value']:,}"
+    value = "-" if policy["value"] is None else numbers.number(policy["value"])
     return value if policy["override"] is None else f"{value}*"
 
 
@@ -189,12 +187,12 @@ def _facts(one: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Delivery", one["delivery"].replace("_", " ")
     yield "Atomic", "yes" if one["atomic"] else ""
     yield "Max crashes", str(one["max_crashes"])
-    yield "Expires in", "" if one["expires_in"] is None else span(one["expires_in"])
+    yield "Expires in", _length(one["expires_in"])
     yield "Unique by", one["unique_by"]
     yield "Followed by", one["on_complete"]
     yield "Sensitive", listed(one["sensitive"])
-    yield "Waiting", f"{one['waiting']:,}"
-    yield "Running", f"{one['running']:,}"
+    yield "Waiting", numbers.number(one["waiting"])
+    yield "Running", numbers.number(one["running"])
     yield "Declared", moment_text(one["declared_at"])
 
 
@@ -212,11 +210,15 @@ def _policy_text(option: str, policy: dict[str, Any]) -> str:
     if code is None:
         text = "as the settings say" if is_kept else UNLIMITED
     else:
-        text = span(code) if is_span else f"{code:,}"
+        text = _length(code) if is_span else numbers.number(code)
     if policy["override"] is None:
         return text
     said = timedelta(seconds=policy["override"]) if is_span else policy["override"]
     return f"{override_text(option, said)} (overridden; otherwise {text})"
+
+
+def _length(seconds: float | None) -> str:
+    return "" if seconds is None else numbers.length(timedelta(seconds=seconds))
 
 
 def _seconds(value: Any) -> Any:

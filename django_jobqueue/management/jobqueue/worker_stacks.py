@@ -11,8 +11,8 @@ from django_jobqueue.conf import conf
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.facts import as_json, print_text
 from django_jobqueue.management.jobqueue.subcommand import by
-from django_jobqueue.management.jobqueue.times import span
 from django_jobqueue.models import Worker
+from django_jobqueue.text import numbers
 
 rest = time.sleep
 EVERY = 0.1  # seconds between two looks
@@ -67,7 +67,7 @@ def _text(one: dict[str, Any]) -> str:
 def _lines(one: dict[str, Any]) -> Iterator[str]:
     for stack in one["stacks"]:
         if "job_id" in stack:
-            ran = span(float(stack.get("seconds", 0)))
+            ran = numbers.run_time(float(stack.get("seconds", 0)))
             yield f"Job {stack['job_id']} ({stack.get('job_type')}), for {ran}:"
         else:
             yield f"Thread {stack.get('thread')}:"

@@ -14,24 +14,25 @@ from django_jobqueue.management.jobqueue import worker_stacks
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.facts import as_json
 from django_jobqueue.management.jobqueue.subcommand import by
-from django_jobqueue.management.jobqueue.table import Column, Row, table
-from django_jobqueue.management.jobqueue.times import duration, span
+from django_jobqueue.management.jobqueue.table import Column, Row
+from django_jobqueue.management.jobqueue.times import duration
 from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs
 from django_jobqueue.models import Worker
 from django_jobqueue.stats import current_state
 from django_jobqueue.stats.current_state import is_alive
+from django_jobqueue.text import numbers
 from django_jobqueue.text.suggestions import did_you_mean
 
 ASKED: Final = ("drain", "resume", "stop", "restart")
 CHOICES: Final = "--host, --release or --all"
 COLUMNS: Final = (
     Column("Id", right=True),
-    Column("Worker", least=16, cut="middle"),
+    Column("Worker", breaks=True),
     Column("State"),
     Column("Asked to"),
     *(Column(title, right=True) for title in ("Running", "Slots", "Memory", "Age")),
-    Column("Release", least=8),
-    Column("Queues", least=10),
+    Column("Release", cut=True),
+    Column("Queues", cut=True),
 )
 
 
@@ -134,9 +135,7 @@ def _show(console: Console, options: dict[str, Any], ids: Iterable[int]) -> None
         console.print("No worker is alive.")
     else:
         rows = [Row(_cells(one)) for one in found]
-        bold = console.style.MIGRATE_LABEL
-        lines = table(COLUMNS, rows, width=console.width, heading=bold)
-        console.print("\n".join(lines))
+        console.table(COLUMNS, rows)
 
 
 def _ask(verb: str, console: Console, options: dict[str, Any], ids: list[int]) -> None:
@@ -183,10 +182,10 @@ def _cells(one: dict[str, Any]) -> list[str]:
         one["name"],
         one["state"],
         one["asked_to"] or "-",
-        f"{one['running']:,}",
-        f"{one['threads'] + one['async_slots']:,}",
-        f"{memory / 2**20:,.0f} MB" if memory else "-",
-        span(one["age"]),
+        numbers.number(one["running"]),
+        numbers.number(one["threads"] + one["async_slots"]),
+        numbers.megabytes(memory) if memory else "-",
+        numbers.span(one["age"]),
         one["release"] or "-",
         "every" if one["queues"] is None else ", ".join(one["queues"]),
     ]

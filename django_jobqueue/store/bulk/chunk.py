@@ -14,25 +14,19 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.domain.states import BulkKind, BulkState, SkipReplayed
+from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.bulk.operation_rows import Operation
-from django_jobqueue.store.bulk.skips import skip_reason, traits_of
+from django_jobqueue.store.bulk.skips import left_out
 from django_jobqueue.store.bulk.window import Values, pin, window
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.control.cancel import cancel
 from django_jobqueue.store.control.prune import prune_ids
-from django_jobqueue.store.control.replay import Replay, replay
+from django_jobqueue.store.control.replay import replay
 from django_jobqueue.store.control.reschedule import reschedule
 from django_jobqueue.store.selection import condition
 
 UNCONFIRMED: Final = "unconfirmed"  # the reason of those beyond the confirmed number
-
-# One replay operation at a time judges and inserts, so that two of them on the same
-# jobs do not each find that nobody replayed them.
-ONE_REPLAY_AT_A_TIME: Final = """
-SELECT pg_advisory_xact_lock(hashtext('jobqueue'), hashtext('bulk replay'))::text
-"""
 
 # Between the look and now a worker may have taken one: what is changed is what is
 # still selected, under a lock.
@@ -53,6 +47,7 @@ class Chunk:
 
     looked_at: int = 0
     changed: int = 0
+    asked: int = 0  # of the changed ones: running jobs that were asked to stop
     skipped: Mapping[str, int] = field(default_factory=dict)
     over: bool = False  # nothing is left
 
@@ -71,7 +66,7 @@ def chunk(
     found = window(db, operation, operation.cursor, look=look, most=most)
     ids, skipped = _sifted(db, operation, found.wanted)
     ids, beyond = _within(operation.room, ids)
-    changed = _changed(db, operation, ids) if ids else 0
+    changed, asked = _changed(db, operation, ids) if ids else (0, 0)
     skipped = _with(skipped, "changed", len(ids) - changed)
     skipped = _with(skipped, UNCONFIRMED, len(beyond))
     over = found.at_end or bool(beyond)
@@ -83,7 +78,13 @@ def chunk(
         cursor=found.cursor,
         state=BulkState.STOPPED if beyond else BulkState.DONE if over else None,
     )
-    return Chunk(looked_at=found.looked_at, changed=changed, skipped=skipped, over=over)
+    return Chunk(
+        looked_at=found.looked_at,
+        changed=changed,
+        asked=asked,
+        skipped=skipped,
+        over=over,
+    )
 
 
 def _within(room: int | None, ids: list[UUID]) -> tuple[list[UUID], list[UUID]]:
@@ -98,11 +99,7 @@ def _sifted(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
     if not ids:
         return [], Counter()
     match operation.kind:
-        case BulkKind.REPLAY:
-            if operation.options.skip_replayed != SkipReplayed.NONE:
-                db.fetch(ONE_REPLAY_AT_A_TIME)
-            return _judged(db, operation, ids)
-        case BulkKind.PRUNE:
+        case BulkKind.REPLAY | BulkKind.PRUNE:
             return _judged(db, operation, ids)
         case BulkKind.CANCEL:
             return _held(db, operation, ids, running_too=True)
@@ -114,11 +111,14 @@ def _sifted(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
 def _judged(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
     """Without those that are skipped for what is known of them. No row is locked: the
     archive does not change, and what is gone is told by the verb."""
-    skipped = {
-        job.id: reason
-        for job in traits_of(db, operation, ids)
-        if (reason := skip_reason(operation.kind, job.traits, operation.options))
-    }
+    skipped = left_out(
+        db,
+        operation.kind,
+        ids,
+        operation.options,
+        cutoff=operation.cutoff,
+        horizon=operation.horizon,
+    )
     return [id for id in ids if id not in skipped], Counter(skipped.values())
 
 
@@ -144,42 +144,31 @@ def _held(
     return held, _with(skipped, "changed", len(ids) - len(rows))
 
 
-def _changed(db: Database, operation: Operation, ids: list[UUID]) -> int:
-    """Do it; returns with how many jobs it was done."""
+def _changed(db: Database, operation: Operation, ids: list[UUID]) -> tuple[int, int]:
+    """Do it; returns with how many jobs it was done, and how many of them are asked to
+    stop."""
     options = operation.options
     match operation.kind:
         case BulkKind.REPLAY:
-            return len(replay(db, ids, _how(operation)))
+            by = operation.created_by
+            return len(replay(db, ids, options, by=by, operation=operation.id)), 0
         case BulkKind.PRUNE:
-            return len(prune_ids(db, ids))
+            return len(prune_ids(db, ids)), 0
         case BulkKind.CANCEL:
             by = operation.created_by
             reason = operation.reason or (f"cancelled by {by}" if by else "cancelled")
             done = cancel(db, ids, reason=reason)
-            return len(done.archived) + len(done.asked)
+            return len(done.archived) + len(done.asked), len(done.asked)
         case BulkKind.RUN_NOW:
-            return len(reschedule(db, ids, now=True))
-    return len(
-        reschedule(
-            db,
-            ids,
-            run_after=options.run_after,
-            priority=options.priority,
-            queue=options.queue,
-        )
-    )
-
-
-def _how(operation: Operation) -> Replay:
-    options = operation.options
-    return Replay(
+            return len(reschedule(db, ids, now=True)), 0
+    moved = reschedule(
+        db,
+        ids,
         run_after=options.run_after,
-        queue=options.queue,
         priority=options.priority,
-        expiry=options.expiry,
-        by=operation.created_by or None,
-        bulk_operation_id=operation.id,
+        queue=options.queue,
     )
+    return len(moved), 0
 
 
 def _with(skipped: Counter[str], reason: str, number: int) -> Counter[str]:

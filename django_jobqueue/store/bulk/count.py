@@ -3,18 +3,19 @@ estimated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
+from uuid import UUID
 
 from django.db import transaction
 
 from django_jobqueue.search.selection import Table
 from django_jobqueue.store.budget import in_time
-from django_jobqueue.store.bulk.counts import Counted
+from django_jobqueue.store.bulk.counts import MOST_EXAMPLES, Counted, Traits
 from django_jobqueue.store.bulk.operation_rows import Operation
-from django_jobqueue.store.bulk.skips import traits_of
+from django_jobqueue.store.bulk.skips import planned, skip_reason, traits_of
 from django_jobqueue.store.bulk.window import pin, window
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.selection import TABLES
@@ -31,9 +32,13 @@ def count_chunk(db: DjangoDatabase, operation: Operation, *, look: int) -> Count
     with _undone(db):
         pin(db)
         found = window(db, operation, before.cursor, look=look, most=look)
-        jobs = traits_of(db, operation, found.wanted) if found.wanted else []
+        jobs = _traits(db, operation, found.wanted)
     counted = before.plus(
-        jobs, looked_at=found.looked_at, cursor=found.cursor, over=found.at_end
+        jobs,
+        examples=_examples(operation, jobs),
+        looked_at=found.looked_at,
+        cursor=found.cursor,
+        over=found.at_end,
     )
     if not counted.over:
         return counted
@@ -50,6 +55,27 @@ def is_most(db: DjangoDatabase, table: Table, number: int) -> bool | None:
     params = {"most": 2 * number}
     rows = in_time(db, BUDGET, lambda: db.fetch(statement, params))
     return None if rows is None else int(rows[0][0]) < 2 * number
+
+
+def _examples(operation: Operation, jobs: Sequence[Traits]) -> list[UUID]:
+    """The first jobs that would be changed; after them, the first that are skipped."""
+    kind, counted, options = operation.kind, operation.counted, operation.options
+    changes, _ = planned(kind, counted, options)
+    chosen, others = list(counted.examples[:changes]), list(counted.examples[changes:])
+    for job in jobs:
+        is_skipped = skip_reason(kind, job.traits, options)
+        (others if is_skipped else chosen).append(job.id)
+    return [*chosen, *others][:MOST_EXAMPLES]
+
+
+def _traits(
+    db: DjangoDatabase, operation: Operation, ids: Sequence[UUID]
+) -> list[Traits]:
+    if not ids:
+        return []
+    return traits_of(
+        db, operation.kind, ids, cutoff=operation.cutoff, horizon=operation.horizon
+    )
 
 
 @contextmanager

@@ -62,14 +62,14 @@ class Counted:
         self,
         jobs: Sequence[Traits],
         *,
+        examples: Sequence[UUID],
         looked_at: int,
         cursor: Sequence[str],
         over: bool,
     ) -> Counted:
-        """The same with the jobs of one more chunk."""
+        """The same with the jobs of one more chunk, and these examples."""
         cells = Counter(self.cells)
         cells.update(job.traits for job in jobs)
-        ids = [*self.examples, *(job.id for job in jobs[:MOST_EXAMPLES])]
         types = {*self.job_types, *(job.job_type for job in jobs)}
         return replace(
             self,
@@ -78,7 +78,7 @@ class Counted:
             oldest=_first(min, self.oldest, jobs),
             newest=_first(max, self.newest, jobs),
             job_types=sorted(types)[:MOST_TYPES],
-            examples=ids[:MOST_EXAMPLES],
+            examples=examples,
             cursor=cursor,
             over=over,
         )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django_jobqueue.domain.operation_options import Options as Options
 from django_jobqueue.domain.registry import BULK
-from django_jobqueue.domain.states import BulkState, ReplayExpiry, SkipReplayed
+from django_jobqueue.domain.states import BulkState
 from django_jobqueue.search.selection import Selection
 from django_jobqueue.store.bulk.counts import Counted
 from django_jobqueue.store.connection import Database
@@ -90,42 +91,10 @@ UPDATE jobqueue_bulkoperation
 SET_JOB: Final = """
 UPDATE jobqueue_bulkoperation SET job_id = %(job)s WHERE id = %(id)s
 """
+DISCARD: Final = """
+DELETE FROM jobqueue_bulkoperation WHERE id = %(id)s AND state = 'draft'
+"""
 IS_QUEUED: Final = "SELECT EXISTS (SELECT FROM jobqueue_queuedjob WHERE id = %(id)s)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How an operation does what it does; a kind reads those that it knows."""
-
-    queue: str | None = None  # replay, reschedule; None keeps it
-    priority: int | None = None
-    run_after: datetime | None = None
-    expiry: str = ReplayExpiry.SAME  # of a replay: same, keep or none
-    skip_replayed: str = SkipReplayed.ANY
-    skip_at_most_once: bool = True
-    undo_of: UUID | None = None  # the operation whose jobs are cancelled
-    resolves: UUID | None = None  # the failure group that its start resolves
-
-    @property
-    def moves(self) -> bool:
-        """Whether jobs get another time, priority or queue."""
-        chosen = (self.run_after, self.priority, self.queue)
-        return any(value is not None for value in chosen)
-
-    def to_json(self) -> str:
-        """As JSON text."""
-        return json.dumps(asdict(self), default=str)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Options:
-        """What ``to_json`` wrote, read from its text."""
-        read = dict(value)
-        if read.get("run_after"):
-            read["run_after"] = datetime.fromisoformat(read["run_after"])
-        for name in ("undo_of", "resolves"):
-            if read.get(name):
-                read[name] = UUID(read[name])
-        return cls(**read)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +165,7 @@ def start(
     db: Database,
     id: UUID,
     *,
-    job: UUID,
+    job: UUID | None,
     options: Options,
     reason: str,
     per_minute: int | None,
@@ -264,6 +233,11 @@ def set_counted(db: Database, id: UUID, counted: Counted) -> None:
     total = counted.number if counted.over else None
     params = {"id": id, "counted": counted.to_json(), "total": total}
     db.run(SET_COUNTED, params)
+
+
+def discard(db: Database, id: UUID) -> None:
+    """Delete a draft; what has started stays."""
+    db.run(DISCARD, {"id": id})
 
 
 def set_job(db: Database, id: UUID, job: UUID) -> None:

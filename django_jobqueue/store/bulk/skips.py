@@ -1,10 +1,11 @@
-"""Which jobs a bulk operation skips, and why: one rule for the count that an operator
-confirms and for the work."""
+"""Which jobs an operation skips, and why: one rule for the count that an operator
+confirms, for the chunks of a bulk operation, and for a few jobs named by id."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -46,6 +47,11 @@ SELECT id, created_at, job_type, status
   FROM jobqueue_queuedjob
  WHERE id = ANY (%(ids)s::uuid[])
 """
+# One replay at a time judges and inserts, so that two of them on the same jobs do not
+# each find that nobody replayed them.
+ONE_REPLAY_AT_A_TIME: Final = """
+SELECT pg_advisory_xact_lock(hashtext('jobqueue'), hashtext('bulk replay'))::text
+"""
 _STATEMENTS: Final = {BulkKind.REPLAY: REPLAYED, BulkKind.PRUNE: PRUNED}
 _REPLAYED: Final[dict[str, str]] = {
     SkipReplayed.ANY: "replayed",
@@ -53,15 +59,42 @@ _REPLAYED: Final[dict[str, str]] = {
 }
 
 
-def traits_of(db: Database, operation: Operation, ids: Sequence[UUID]) -> list[Traits]:
-    """What there is to know about these jobs; those that are gone are left out."""
-    statement = _STATEMENTS.get(BulkKind(operation.kind), WAITING)
-    params = {
-        "ids": list(ids),
-        "cutoff": operation.cutoff,
-        "horizon": operation.horizon or None,
-    }
+def traits_of(
+    db: Database,
+    kind: str,
+    ids: Sequence[UUID],
+    *,
+    cutoff: datetime | None = None,
+    horizon: str = "",
+) -> list[Traits]:
+    """The traits of these jobs; those that are gone are left out.
+
+    ``cutoff`` and ``horizon`` are those of the bulk operation, which a prune needs.
+    """
+    statement = _STATEMENTS.get(BulkKind(kind), WAITING)
+    params = {"ids": list(ids), "cutoff": cutoff, "horizon": horizon or None}
     return [Traits(*row) for row in db.fetch(statement, params)]
+
+
+def left_out(
+    db: Database,
+    kind: str,
+    ids: Sequence[UUID],
+    options: Options,
+    *,
+    cutoff: datetime | None = None,
+    horizon: str = "",
+) -> dict[UUID, str]:
+    """Why some of these archived jobs are skipped. The caller's transaction has to do
+    its work with the others before it ends."""
+    if kind == BulkKind.REPLAY and options.skip_replayed != SkipReplayed.NONE:
+        db.fetch(ONE_REPLAY_AT_A_TIME)
+    found = traits_of(db, kind, ids, cutoff=cutoff, horizon=horizon)
+    return {
+        job.id: reason
+        for job in found
+        if (reason := skip_reason(kind, job.traits, options))
+    }
 
 
 def skip_reason(kind: str, traits: str, options: Options) -> str | None:
@@ -93,12 +126,20 @@ def allowed(operation: Operation, options: Options) -> int | None:
     Of archived jobs those that the operator was told. Of queued jobs all that were
     counted, as one that ran then may wait by now.
     """
+    return _least(_confirmed(operation, options), options.limit)
+
+
+def _confirmed(operation: Operation, options: Options) -> int | None:
     counted = operation.counted
     if not counted.over:
         return None
     if operation.selection.table is Table.QUEUED:
         return counted.number
     return planned(operation.kind, counted, options)[0]
+
+
+def _least(*numbers: int | None) -> int | None:
+    return min((number for number in numbers if number is not None), default=None)
 
 
 def _reasons(kind: str, options: Options) -> list[tuple[Any, str]]:

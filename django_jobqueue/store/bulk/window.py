@@ -21,7 +21,7 @@ from django_jobqueue.store.selection import condition
 # job, in as many rows as a chunk may look at: however rare its jobs are, no statement
 # searches the whole table for them.
 _INDEXED: Final = {
-    Table.ARCHIVED: frozenset({"id", "type", "status", "group"}),
+    Table.ARCHIVED: frozenset({"id", "type", "status", "group", "finished"}),
     Table.QUEUED: frozenset({"id"}),
 }
 

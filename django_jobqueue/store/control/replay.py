@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django_jobqueue.domain.states import ReplayExpiry
+from django_jobqueue.domain.operation_options import Options
 from django_jobqueue.store.connection import Database
 
 # Only inserts, so it is easy to undo; the old rows are not touched. A job whose type is
@@ -23,9 +21,9 @@ INSERT INTO jobqueue_queuedjob (
 SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
        coalesce(%(priority)s, old.priority), coalesce(%(data)s::jsonb, old.data),
        due.at,
-       CASE %(expiry)s
+       CASE %(expires)s
             WHEN 'keep' THEN old.expires_at
-            WHEN 'none' THEN NULL
+            WHEN 'never' THEN NULL
             WHEN 'same' THEN due.at + (old.expires_at - old.created_at)
             ELSE %(expires_at)s::timestamptz END,
        coalesce(%(max_attempts)s, old.max_attempts), old.id,
@@ -45,25 +43,30 @@ RETURNING replay_of, id
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
-    """How to replay. None keeps what the archived job had."""
+def replay(
+    db: Database,
+    ids: Sequence[UUID],
+    options: Options,
+    *,
+    data: str | None = None,
+    by: str = "",
+    operation: UUID | None = None,
+) -> dict[UUID, UUID]:
+    """Enqueue these archived jobs again; return the new id of each that could be.
 
-    run_after: datetime | None = None  # None is now
-    queue: str | None = None
-    priority: int | None = None
-    max_attempts: int | None = None
-    data: str | None = None  # JSON text
-    # keep: the old moment, so that an expired job expires again; same: the same time to
-    # live, from now; none: never; new: expires_at.
-    expiry: str = ReplayExpiry.KEEP
-    expires_at: datetime | None = None
-    by: str | None = None
-    bulk_operation_id: UUID | None = None
-
-
-def replay(db: Database, ids: Sequence[UUID], how: Replay) -> dict[UUID, UUID]:
-    """Enqueue these archived jobs again; return the new id of each that could be."""
-    params = {name: getattr(how, name) for name in how.__slots__}
-    rows = db.fetch(REPLAY, {**params, "ids": list(ids)})
-    return dict(rows)
+    ``data`` is JSON text, instead of the old data; ``operation`` is the bulk operation
+    that does it.
+    """
+    params = {
+        "ids": list(ids),
+        "queue": options.queue,
+        "priority": options.priority,
+        "run_after": options.run_after,
+        "max_attempts": options.max_attempts,
+        "expires": options.expires,
+        "expires_at": options.expires_at,
+        "data": data,
+        "by": by or None,
+        "bulk_operation_id": operation,
+    }
+    return dict(db.fetch(REPLAY, params))

@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django_jobqueue.domain import runtime_average
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
 from django_jobqueue.store.connection import Database
+from django_jobqueue.text import numbers
 
 # By keys alone: 1,000 ids among a million archived jobs are 4 index scans each. What an
 # earlier attempt told is not how far a running one is.
@@ -65,20 +65,20 @@ class Progress:
         done."""
         if self.status == ArchivedStatus.SUCCEEDED:
             return 1.0
-        return runtime_average.fraction(self.done, self.total)
+        return numbers.fraction(self.done, self.total)
 
     @property
     def percent(self) -> int | None:
         """The same in whole percent, and 100 only when all is done."""
         if self.status == ArchivedStatus.SUCCEEDED:
             return 100
-        return runtime_average.percent(self.done, self.total)
+        return numbers.whole_percent(self.done, self.total)
 
     @property
     def text(self) -> str:
         """ "30 of 120 (25 %)" in the language of this moment; empty if the handler told
         no number."""
-        return runtime_average.text(self.done, self.total)
+        return numbers.done_text(self.done, self.total)
 
 
 def progress(db: Database, ids: Iterable[UUID]) -> dict[UUID, Progress]:

@@ -1,0 +1,96 @@
+"""Jobs that a filter chooses: a bulk operation that this process drafts and works off.
+
+It is the same operation as the admin's, with its row, its history and its rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from django.core.management.base import CommandError
+
+from django_jobqueue import operations
+from django_jobqueue.domain.states import BulkKind, BulkState
+from django_jobqueue.management.jobqueue import bulk
+from django_jobqueue.management.jobqueue.batches import run_batches
+from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.subcommand import by
+from django_jobqueue.operations.bulk_steps import work_here
+from django_jobqueue.search.selection import Selection
+from django_jobqueue.store.bulk.skips import planned
+
+VERBS: Final = {
+    BulkKind.REPLAY: ("Replaying", "replayed"),
+    BulkKind.CANCEL: ("Cancelling", "cancelled"),
+}
+
+
+class ByFilter:
+    """A bulk operation: drafted and counted; confirmed; worked off. A draft that is not
+    started leaves nothing behind."""
+
+    def __init__(
+        self,
+        console: Console,
+        kind: BulkKind,
+        selection: Selection,
+        *,
+        reason: str = "",
+        **how: Any,
+    ) -> None:
+        self._console = console
+        self._title, self._verb = VERBS[kind]
+        self.draft = operations.bulk.draft(
+            kind, selection, reason=reason, by=by(), here=True, **how
+        )
+        options = self.draft.options
+        changes, self.skipped = planned(kind, self.draft.counted, options)
+        self.total = changes if options.limit is None else min(changes, options.limit)
+        self._done = 0
+        self._asked = 0
+        self._is_over = False
+
+    def __enter__(self) -> ByFilter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        operations.bulk.discard(self.draft.id)
+
+    @property
+    def examples(self) -> Sequence[UUID]:
+        """The ids of the first of the jobs that would be changed."""
+        return self.draft.counted.examples[: self.total]
+
+    def go(self, options: dict[str, Any]) -> None:
+        """Do it, after a question where it is many jobs. Raises CommandError."""
+        jobs = counted(self.total, "job")
+        bulk.make_sure(self._console, options, self.total, jobs, self._verb)
+        if self.total:
+            self._work_off()
+        self._console.say(self._summary())
+
+    def _work_off(self) -> None:
+        operations.bulk.start(self.draft.id, by=by(), here=True)
+        bar = (self._title, self.total)
+        try:
+            run_batches(self._steps(), self._console, bar, self._summary)
+        except CommandError:  # interrupted
+            operations.bulk.stop(self.draft.id, by=by())
+            raise
+        if not self._is_over:
+            state = BulkState(operations.bulk.get(self.draft.id).state).value
+            raise CommandError(
+                f"Bulk operation {self.draft.id} is {state} by now. {self._summary()}"
+            )
+
+    def _steps(self) -> Iterator[int]:
+        for chunk in work_here(self.draft.id):
+            self._done += chunk.changed - chunk.asked
+            self._asked += chunk.asked
+            self._is_over = chunk.over
+            yield chunk.changed
+
+    def _summary(self) -> str:
+        return bulk.summary(self._done, self._verb, self._asked)

@@ -1,0 +1,58 @@
+"""Every way to replay has the same options, defaults and rules."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from django_jobqueue import operations
+from django_jobqueue.domain.operation_options import Options
+from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.store.bulk.skips import planned
+from tests.store.rows import ADD, ONCE, archive
+
+pytestmark = pytest.mark.django_db
+
+KINDS = (ADD, ONCE, "shop.removed", ADD)
+
+
+def test_replaying_many_leaves_out_what_a_bulk_replay_leaves_out() -> None:
+    """Replayed already, of an at-most-once type, of a type that is gone: one rule."""
+    before, once, gone, fresh = (archive(job_type) for job_type in KINDS)
+    operations.replay_many([before])
+    made = operations.replay_many([before, once, gone, fresh])
+    assert set(made) == {fresh}
+    assert made.left_out == {
+        before: "replayed",
+        once: "at_most_once",
+        gone: "type_gone",
+    }
+    selection = Selection(Table.ARCHIVED, (Term("id", (before, once, gone, fresh)),))
+    skipped = operations.bulk.draft("replay", selection)
+    _, reasons = planned("replay", skipped.counted, skipped.options)
+    assert reasons == {"replayed": 2, "at_most_once": 1, "type_gone": 1}
+
+    options: dict[str, Any] = {"skip_replayed": "none", "skip_at_most_once": False}
+    made = operations.replay_many([before, once, gone, fresh], **options)
+    assert (set(made), made.left_out) == ({before, once, fresh}, {gone: "type_gone"})
+
+
+def test_a_job_whose_replay_failed_may_be_replayed_again() -> None:
+    well, badly = archive(ADD), archive(ADD)
+    archive(ADD, "succeeded", replay_of=well)
+    archive(ADD, "failed", replay_of=badly, attempts=1)
+    assert operations.replay_many([well, badly]) == {}
+    made = operations.replay_many([well, badly], skip_replayed="succeeded")
+    assert set(made) == {badly}
+
+
+def test_every_replay_has_the_same_options_and_defaults() -> None:
+    """Of a job, of many, of a bulk operation: one dataclass says which they are."""
+    options = {field.name: field.default for field in fields(Options)}
+    for replay in (operations.replay, operations.replay_many):
+        for name, parameter in inspect.signature(replay).parameters.items():
+            if name not in ("id", "ids", "data", "using", "by"):
+                assert options[name] == parameter.default, name
