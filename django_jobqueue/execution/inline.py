@@ -14,7 +14,8 @@ from django_jobqueue.domain.policy import attempts_in_force
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import Retry
-from django_jobqueue.execution.attempt import Attempt, arun, run
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.attempt_steps import arun, run
 from django_jobqueue.processes import identity
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob, Job

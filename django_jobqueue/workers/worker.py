@@ -13,10 +13,9 @@ from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import StopReason
-from django_jobqueue.execution import attempt as attempts
 from django_jobqueue.execution.atomic import run_atomically
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.execution.attempt_signals import tell as tell_attempt
+from django_jobqueue.execution.attempt_steps import notify_end, run
 from django_jobqueue.execution.metadata import save_metadata
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.processes import identity
@@ -266,10 +265,10 @@ class Worker:
         )
 
     def _make_executors(self, holder: Holder) -> None:
-        def run(attempt: Attempt) -> Finished:
+        def run_sync(attempt: Attempt) -> Finished:
             if attempt.declaration.policy.atomic:
                 return run_atomically(attempt, holder, self.reporter.flush)
-            return attempts.run(attempt)
+            return run(attempt)
 
         callbacks = ExecutorCallbacks(
             done=self.completer.add,
@@ -278,7 +277,7 @@ class Worker:
             table=self._table,
         )
         if self.config.threads:
-            self.executors.append(Threads(self.config.threads, callbacks, run=run))
+            self.executors.append(Threads(self.config.threads, callbacks, run=run_sync))
         if self.config.async_slots:
             self.executors.append(Coroutines(self.config.async_slots, callbacks))
 
@@ -302,7 +301,7 @@ def record_in_thread(
                 add(attempt, finished)
                 told.append((attempt, finished))
         for attempt, finished in told:
-            tell_attempt(attempt, finished)
+            notify_end(attempt, finished)
         connections.close_all()
 
     if attempts:

@@ -16,7 +16,8 @@ from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.db import connections
 
 from django_jobqueue.execution import connection_reset
-from django_jobqueue.execution.attempt import Attempt, arun
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.attempt_steps import arun
 from django_jobqueue.processes import forking
 from django_jobqueue.processes.attempt_table import Row
 from django_jobqueue.processes.forking import GuardedThreads
