@@ -39,7 +39,7 @@ class Policy:
 
     queue: str = "default"
     priority: int = 0  # greater is sooner
-    max_attempts: int | None | Unset = UNSET  # None is without end
+    max_attempts: int | None | Unset = UNSET  # None is unlimited
     backoff: Backoff = retries.exponential
     timeout: timedelta | None | Unset = UNSET  # None is none
     delivery: Delivery = Delivery.AT_LEAST_ONCE
@@ -60,7 +60,7 @@ class Policy:
 
     @property
     def attempts_allowed(self) -> int | None:
-        """The number of attempts; None is without end."""
+        """The number of attempts; None is unlimited."""
         if self.delivery == Delivery.AT_MOST_ONCE:
             return 1
         if isinstance(self.max_attempts, Unset):
@@ -69,7 +69,7 @@ class Policy:
 
     @property
     def time_allowed(self) -> timedelta | None:
-        """How long an attempt may run; None is without end."""
+        """How long an attempt may run; None is unlimited."""
         if not isinstance(self.timeout, Unset):
             return self.timeout
         return None if conf.timeout is None else timedelta(seconds=conf.timeout)
@@ -100,7 +100,7 @@ def attempts_in_force(
     delivery: str, own: int | None, declared: int | None, override: int | None
 ) -> int | None:
     """How many attempts a job has: its ``own`` number, else its type's; None is
-    without end."""
+    unlimited."""
     if delivery == Delivery.AT_MOST_ONCE:
         return 1
     return limit_in_force(declared, override) if own is None else own

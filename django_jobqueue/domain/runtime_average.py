@@ -20,7 +20,7 @@ def fraction(done: float | None, total: float | None) -> float | None:
 
 
 def percent(done: float | None, total: float | None) -> int | None:
-    """The same in whole percent, and 100 only when all is done."""
+    """The share in whole percent; 100 only when everything is done."""
     if done is None or not total or total < 0:
         return None
     return min(100, max(0, math.floor(done * 100 / total)))

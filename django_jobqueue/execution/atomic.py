@@ -51,7 +51,7 @@ def _transaction(
     db, job = DjangoDatabase(), attempt.job
     with transaction.atomic(using=db.alias):
         result = _call_guarded(attempt, connections[db.alias])
-        if attempt.is_telling:
+        if attempt.has_unwritten_report:
             report(attempt)
         now = time.monotonic()
         outcome = Outcome(verb=Verb.SUCCEED, result=result)

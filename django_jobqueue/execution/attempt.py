@@ -78,7 +78,7 @@ class Attempt:
         timeout: float | None,
         worker: str,
         claimed: float,
-        told: Callable[[Attempt], None] = _ignore,
+        on_report: Callable[[Attempt], None] = _ignore,
         save: Callable[[Context], None] = _ignore,
     ) -> None:
         self.job = job
@@ -89,7 +89,7 @@ class Attempt:
         # time.monotonic() when the claim was sent: its commit may take long, and the
         # times of the job count from the statement.
         self.claimed = claimed
-        self.told = told  # it has something to tell
+        self.on_report = on_report  # it has progress or lines to write
         self.save = save  # its metadata
         self._lock = threading.Lock()
 
@@ -106,8 +106,8 @@ class Attempt:
         return self.job.waited + self.started - self.claimed
 
     @property
-    def is_telling(self) -> bool:
-        """Whether its handler told something that is not written yet."""
+    def has_unwritten_report(self) -> bool:
+        """Whether its progress or lines have changed since they were written."""
         return self.context is not None and self.context.report.is_changed
 
     @property
@@ -117,7 +117,8 @@ class Attempt:
 
     @property
     def unwanted(self) -> Outcome | None:
-        """What it comes to without being started; None if it is to be started."""
+        """The outcome of an attempt that is not to be started; None if it is to be
+        started."""
         return unwanted(self.job, self.asked, self.max_attempts, self.claimed)
 
     def begin(self) -> Any:
@@ -203,13 +204,14 @@ class Attempt:
             self.error = error
 
     def finish_unstarted(self, outcome: Outcome) -> Finished:
-        """What a job came to that was not started."""
+        """End an attempt whose handler was not called."""
         self.started = now = time.monotonic()
         self.over = True
         return Finished(self.job.id, self.job.fence, outcome, 0.0, now)
 
     def finish_broken(self) -> Finished:
-        """What it came to could not be worked out, or told; called in an ``except``."""
+        """End an attempt whose outcome raised when it was worked out or announced;
+        called in an ``except``."""
         logger.exception("The end of job %s could not be handled", self.job.id)
         self.over = True
         if self.finished is not None:
@@ -221,8 +223,8 @@ class Attempt:
     def finish_unresponsive(
         self, upshot: str = "its worker process was replaced"
     ) -> Finished:
-        """It did not obey, and is waited for no more: what to record for it. Nobody is
-        told yet."""
+        """Give up an attempt that did not stop: work out its outcome, and notify nobody
+        yet."""
         self.over = True
         if not self.committed:
             self.error = unresponsive_error(self.asked, self.timeout, upshot)
@@ -231,7 +233,7 @@ class Attempt:
 
     @property
     def is_known(self) -> bool:
-        """Whether nothing of what it came to is to be found out, once it is over."""
+        """Whether its outcome needs no more code of the project, once it is over."""
         return self.finished is not None or self.error is None
 
     def finish_ended(self, upshot: str = "its worker process was replaced") -> Finished:
@@ -314,7 +316,7 @@ def _context_of(attempt: Attempt) -> Context:
         deadline=attempt.deadline,
         fence=job.fence,
         metadata=from_json(job.metadata) if job.metadata else {},
-        report=Report(lambda: attempt.told(attempt), lambda: attempt.secrets),
+        report=Report(lambda: attempt.on_report(attempt), lambda: attempt.secrets),
         _cancelled=attempt.asked is not StopReason.NOTHING,
         _save=attempt.save,
     )

@@ -1,4 +1,4 @@
-"""The steps of an attempt: begin → signal → middleware and handler → result → outcome →
+"""Runs an attempt: begin, call the handler in its middleware, work out the outcome,
 notify."""
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ from django_jobqueue.processes.shutdown import Step, Stopping
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
 from django_jobqueue.workers.worker_main import (
-    CALM_LOOKS,
     CANCEL,
     DRAIN,
     END,
+    IDLE_LOOKS,
     OF_LEASE,
     QUIT,
     RESUME,
@@ -114,7 +114,7 @@ class Supervisor:
     def _sleep(self) -> None:
         now = time.monotonic()
         if self._may_rest():
-            rest = conf.lease / CALM_LOOKS
+            rest = conf.lease / IDLE_LOOKS
         else:
             rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
         if (start := self.children.next_start) is not None:

@@ -1,4 +1,4 @@
-"""The columns that a job takes with it when it is archived."""
+"""The columns that a job takes with it to the archive."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOVED: Final = ", ".join(_MOVED)
 MOVED_OF_JOB: Final = ", ".join(f"job.{name}" for name in _MOVED)
 
 # An id that is archived already, because plain SQL used it again: the job goes, and the
-# archive stays as it is. Else the move would be tried, and fail, for ever. Successes
+# archive stays as it is. Else the move would be tried, and fail, forever. Successes
 # are archived without: it costs 17 % of the INSERT, and 8 % of its WAL.
 UNLESS_ARCHIVED: Final = "ON CONFLICT (id) DO NOTHING"
 

@@ -149,7 +149,7 @@ SELECT name, pg_notify('jobqueue', 't:') FROM changed
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an override was before, and what it is now; None is none."""
+    """The override before and after a change; None is not set."""
 
     before: Any
     after: Any

@@ -89,7 +89,7 @@ def test_an_exception_is_kept_and_retried() -> None:
     assert outcome.failure.error_class == "ValueError"
     assert outcome.failure.message == "no such order"
     assert "in handler" in outcome.failure.traceback
-    assert "worker/attempt.py" not in outcome.failure.traceback
+    assert "execution/attempt" not in outcome.failure.traceback
 
 
 @pytest.mark.parametrize(

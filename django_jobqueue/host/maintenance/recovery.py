@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.execution.signal_sender import tell_rescued
+from django_jobqueue.execution.signal_sender import announce_rescued
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.halving import each_it_can
@@ -81,4 +81,4 @@ class Recovery:
 
     def _tell(self, taken: list[Rescued]) -> None:
         self.taken += taken
-        tell_rescued(taken, self._reason)
+        announce_rescued(taken, self._reason)

@@ -49,7 +49,7 @@ SELECT id,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """What a chunk came to."""
+    """The result of one chunk."""
 
     looked_at: int = 0
     changed: int = 0
@@ -87,7 +87,7 @@ def chunk(
 
 
 def _within(room: int | None, ids: list[UUID]) -> tuple[list[UUID], list[UUID]]:
-    """Those that were confirmed, and those that have joined since."""
+    """The confirmed jobs, and those that have joined since."""
     return (ids, []) if room is None else (ids[:room], ids[room:])
 
 
@@ -112,8 +112,8 @@ def _sifted(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
 
 
 def _judged(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
-    """Without those that are skipped for what is known of them. No row is locked: the
-    archive does not change, and what is gone is told by the verb."""
+    """Leave out the jobs that are skipped by their traits. No row is locked: the
+    archive does not change, and the verb itself finds out which jobs are gone."""
     skipped = {
         job.id: reason
         for job in traits_of(db, operation, ids)
@@ -183,7 +183,7 @@ def _how(operation: Operation) -> Replay:
 
 
 def _with(skipped: Counter[str], reason: str, number: int) -> Counter[str]:
-    """Also so many more for this reason."""
+    """Add this many for this reason."""
     if number:
         skipped[reason] += number
     return skipped

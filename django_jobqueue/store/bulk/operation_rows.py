@@ -1,4 +1,4 @@
-"""The rows of bulk operations: drafted, read, moved from state to state."""
+"""Drafts and reads bulk operations, and moves them from state to state."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ IS_QUEUED: Final = "SELECT EXISTS (SELECT FROM jobqueue_queuedjob WHERE id = %(i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How an operation does what it does; a kind reads those that it knows."""
+    """The options of an operation; each kind reads those that it knows."""
 
     queue: str | None = None  # replay, reschedule; None keeps it
     priority: int | None = None
@@ -117,7 +117,7 @@ class Options:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Options:
-        """What ``to_json`` wrote, read from its text."""
+        """Read the text that ``to_json`` wrote."""
         read = dict(value)
         if read.get("run_after"):
             read["run_after"] = datetime.fromisoformat(read["run_after"])
@@ -138,7 +138,7 @@ class Operation:
     cutoff: datetime
     options: Options
     reason: str
-    per_minute: int | None  # None: as fast as is polite
+    per_minute: int | None  # None: no limit
     total: int | None  # jobs that it was about when it began; None: not counted
     seen: int
     changed: int
@@ -148,11 +148,11 @@ class Operation:
     job_id: UUID | None
     horizon: str  # of transactions, by its number; empty: none
     counted: Counted
-    confirmed: int | None  # no more jobs are changed; None: any number
+    confirmed: int | None  # the most jobs to change; None: unlimited
 
     @property
     def room(self) -> int | None:
-        """How many jobs it may still change; None: any number."""
+        """The number of jobs that it may still change; None is unlimited."""
         if self.confirmed is None:
             return None
         return max(0, self.confirmed - self.changed)
@@ -187,7 +187,7 @@ def read(db: Database, id: UUID) -> Operation | None:
 
 
 def lock(db: Database, id: UUID) -> Operation | None:
-    """The same; nobody else changes it before this transaction ends."""
+    """Read it, and lock it until the end of this transaction."""
     return _one(db.fetch(LOCK, {"id": id}))
 
 

@@ -1,5 +1,5 @@
-"""Which jobs a bulk operation skips, and why: one rule for the count that an operator
-confirms and for the work."""
+"""Decides which jobs a bulk operation skips, and why: one rule for the count that an
+operator confirms and for the work."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _REPLAYED: Final[dict[str, str]] = {
 
 
 def traits_of(db: Database, operation: Operation, ids: Sequence[UUID]) -> list[Traits]:
-    """What there is to know about these jobs; those that are gone are left out."""
+    """The traits of these jobs; jobs that are gone are left out."""
     statement = _STATEMENTS.get(BulkKind(operation.kind), WAITING)
     params = {
         "ids": list(ids),
@@ -74,7 +74,7 @@ def skip_reason(kind: str, traits: str, options: Options) -> str | None:
 
 
 def planned(kind: str, counted: Counted, options: Options) -> tuple[int, Counter[str]]:
-    """How many of the counted jobs would be changed, and how many skipped for which
+    """The number of counted jobs that would be changed, and the numbers skipped, by
     reason."""
     skipped: Counter[str] = Counter()
     changes = 0
@@ -88,10 +88,10 @@ def planned(kind: str, counted: Counted, options: Options) -> tuple[int, Counter
 
 
 def allowed(operation: Operation, options: Options) -> int | None:
-    """How many jobs an operation may change once it was confirmed; None: any number.
+    """The number of jobs that a confirmed operation may change; None is unlimited.
 
-    Of archived jobs those that the operator was told. Of queued jobs all that were
-    counted, as one that ran then may wait by now.
+    Of archived jobs it is the number that the operator confirmed. Of queued jobs it is
+    the number counted, because a job that ran then may wait by now.
     """
     counted = operation.counted
     if not counted.over:

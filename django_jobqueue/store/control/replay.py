@@ -47,7 +47,7 @@ RETURNING replay_of, id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """How to replay. None keeps what the archived job had."""
+    """Options of a replay. None keeps the value of the archived job."""
 
     run_after: datetime | None = None  # None is now
     queue: str | None = None
