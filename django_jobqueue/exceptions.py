@@ -153,13 +153,13 @@ class JobChanged(JobQueueError):
         self.id = id
         super().__init__(
             f"The data of job {id} were edited meanwhile. Nothing was changed: look at "
-            "them anew, and edit again."
+            "them again before you edit."
         )
 
 
 class InvalidResult(JobQueueError, TypeError):
-    """A handler returned what JSON does not have. What it did is done, and another
-    attempt would return the same, so there is none."""
+    """The handler's result is not JSON. Its work is done, and another attempt would
+    return the same, so there is none."""
 
 
 class NoCurrentJob(JobQueueError, LookupError):
@@ -206,7 +206,7 @@ class JobLost(NotDone):
 
 
 class JobControl(Exception):
-    """What a handler may say by raising; see the four subclasses."""
+    """Base class of the exceptions by which a handler controls its job."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Raises TypeError for an argument that another queue's exception has."""

@@ -1,5 +1,5 @@
-"""Log lines of attempts, which the app and workers connect; and what a project's
-``LOGGING`` may name, ``JobFilter`` and ``JobLogHandler``."""
+"""Writes the log lines of attempts; ``LOGGING`` may name ``JobFilter`` and
+``JobLogHandler``."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _show_kept_traceback(record: logging.LogRecord) -> bool:
 def log_failure(
     context: Context, outcome: Outcome, error: BaseException, seconds: float
 ) -> None:
-    """Log an attempt that ended with this error after so many seconds."""
+    """Log an attempt that ended with this error after this many seconds."""
     what = _which(context)
     extra = _extra(context)
     if isinstance(error, LeaseLost):
@@ -120,7 +120,7 @@ def log_failure(
 
 
 def log_success(context: Context, seconds: float) -> None:
-    """Log an attempt that succeeded after so many seconds."""
+    """Log an attempt that succeeded after this many seconds."""
     what, extra = _which(context), _extra(context)
     logger.debug("%s succeeded after %.3f s", what, seconds, extra=extra)
 
@@ -146,7 +146,7 @@ def _extra(context: Context) -> dict[str, Any]:
 
 
 def _ended_without_failure(context: Context, outcome: Outcome) -> str:
-    """What became of an attempt that neither succeeded nor failed."""
+    """The outcome in words, of an attempt that neither succeeded nor failed."""
     if outcome.verb is Verb.CANCEL and context.cancelled:
         return "is cancelled on request; the archived job has the reason"
     said = {

@@ -1,4 +1,4 @@
-"""How far jobs are, for your own pages.
+"""Reads the progress of jobs, for your own pages.
 
 ``progress_of(job.id)`` tells it to code that may know; ``token`` makes the word that
 lets a browser ask for one job, and for nothing else.
@@ -26,7 +26,7 @@ SALT: Final = "django_jobqueue.progress"
 
 
 def progress_of(id: UUID | str, *, using: str | None = None) -> Progress:
-    """How far this job is, queued or archived: one query.
+    """Read the progress of this job, queued or archived: one query.
 
     ``using`` is the alias of another database than that of the jobs. Raises
     JobNotFound, InvalidArguments.
@@ -39,7 +39,7 @@ def progress_of(id: UUID | str, *, using: str | None = None) -> Progress:
 
 
 def progress_of_many(ids: Ids, *, using: str | None = None) -> dict[UUID, Progress]:
-    """How far these jobs are, by id: one query. A job that is not kept any more is
+    """Read the progress of these jobs, by id: one query. A job that was pruned is
     missing. Raises InvalidArguments."""
     keys = keys_of(ids)
     return _read(keys, using) if keys else {}
@@ -80,7 +80,7 @@ def _read(ids: list[UUID], using: str | None) -> dict[UUID, Progress]:
 
 
 def _of(job: Job) -> Progress:
-    """Of a job that ran when it was enqueued only its state is known."""
+    """Only the state is known of a job that ran when it was enqueued."""
     return Progress(
         id=job.id,
         job_type=job.job_type,

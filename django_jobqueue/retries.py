@@ -47,7 +47,7 @@ def decorrelated(
     base: timedelta = MINUTE,
     cap: timedelta = timedelta(minutes=30),
 ) -> timedelta:
-    """A draw between base and three times the wait before, which is drawn anew.
+    """Draw a wait between base and three times the wait before, which is drawn again.
 
     "Decorrelated jitter" of the AWS article named at ``exponential``. The policy keeps
     no state: the waits of the attempts before are drawn again, from the same
@@ -60,7 +60,7 @@ def decorrelated(
 
 
 def fixed(attempt: int, *, wait: timedelta = MINUTE) -> timedelta:
-    """The same wait each time, one minute."""
+    """The same wait each time, by default one minute."""
     return wait
 
 

@@ -1,4 +1,4 @@
-"""Waits for jobs to be over, told by the database instead of asking it again.
+"""Waits for jobs to be over, callbacks by the database instead of asking it again.
 
 One connection in the process listens, as long as anybody waits. A notification only
 shortens a rest: now and then the job is looked at without.
@@ -30,65 +30,65 @@ from django_jobqueue.store.notify import News, notify
 from django_jobqueue.store.queue import completion_requests
 from django_jobqueue.store.rows import Job
 
-LOOK_HEARD: Final = 30.0  # seconds between looks while notifications arrive
-LOOK_UNHEARD: Final = 1.0  # and while they do not, as behind a pooler
+CHECK_HEARD: Final = 30.0  # seconds between checks while notifications arrive
+CHECK_UNHEARD: Final = 1.0  # and without notifications, as behind a pooler
 
-Tell = Callable[[], None]
+Wake = Callable[[], None]
 
 
 class CompletionListener:
-    """Listens for all who wait in this process."""
+    """Listens for everybody who waits in this process."""
 
     def __init__(self) -> None:
         self.hears = False  # something has been heard on this connection
         self._lock = threading.Lock()
-        self._waiting: dict[UUID, list[Tell]] = {}
+        self._waiting: dict[UUID, list[Wake]] = {}
         self._listener: Listener | None = None
 
-    def enter(self, id: UUID, tell: Tell) -> None:
-        """Call ``tell`` whenever this job should be looked at; from another thread."""
+    def enter(self, id: UUID, wake: Wake) -> None:
+        """Call ``wake``, in another thread, whenever this job should be checked."""
         with self._lock:
-            self._waiting.setdefault(id, []).append(tell)
+            self._waiting.setdefault(id, []).append(wake)
             if self._listener is None and conf.listen is not False:
                 self._listener = Listener(OwnConnection("wait"), self._hear)
                 self._listener.start()
 
-    def leave(self, id: UUID, tell: Tell) -> None:
-        """Nobody waits for this any more; the last who leaves ends the listening."""
+    def leave(self, id: UUID, wake: Wake) -> None:
+        """Stop calling ``wake``; when nobody is left, stop listening."""
         with self._lock:
-            tells = self._waiting[id]
-            tells.remove(tell)
-            if not tells:
+            wakes = self._waiting[id]
+            wakes.remove(wake)
+            if not wakes:
                 del self._waiting[id]
             idle = None if self._waiting else self._listener
             if idle is not None:
                 self._listener, self.hears = None, False
         if idle is not None:
-            idle.stop(LOOK_UNHEARD)
+            idle.stop(CHECK_UNHEARD)
 
     def _hear(self, news: News, about: str) -> None:
         with self._lock:
             if news is News.OVER:
-                told = [*self._waiting.get(UUID(about), ())]
+                callbacks = [*self._waiting.get(UUID(about), ())]
             elif news is News.JOB_TYPES:  # or it has just begun to listen
-                told = [tell for tells in self._waiting.values() for tell in tells]
+                callbacks = [wake for wakes in self._waiting.values() for wake in wakes]
             else:
-                told = []
+                callbacks = []
         self.hears = self.hears or news is not News.JOB_TYPES
-        for tell in told:
-            tell()
+        for wake in callbacks:
+            wake()
 
 
 _listener = CompletionListener()
 
 
-def _start_anew() -> None:
-    """In the child of a fork: the thread that listens was left behind."""
+def _reset_after_fork() -> None:
+    """In the child of a fork: the listening thread does not exist there."""
     global _listener
     _listener = CompletionListener()
 
 
-os.register_at_fork(after_in_child=_start_anew)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 class Waiting:
@@ -99,9 +99,9 @@ class Waiting:
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._marked = False
 
-    def look(self) -> Job | None:
-        """The job if it is over; None if it is not. Raises JobNotFound, and
-        RuntimeError where it cannot be over soon."""
+    def check(self) -> Job | None:
+        """Return the job if it is over, else None. Raises JobNotFound, and
+        RuntimeError in a transaction that keeps the job from workers."""
         if conf.mode != "queue":
             job = memory.find(self.id)
         elif self._mark():
@@ -119,9 +119,9 @@ class Waiting:
             )
         return None
 
-    def rest(self) -> float:
-        """Seconds until the next look, if nobody tells. Raises TimeoutError."""
-        longest = LOOK_HEARD if _listener.hears else LOOK_UNHEARD
+    def seconds_until_check(self) -> float:
+        """Seconds until the next check, unless woken. Raises TimeoutError."""
+        longest = CHECK_HEARD if _listener.hears else CHECK_UNHEARD
         if self._deadline is None:
             return longest
         left = self._deadline - time.monotonic()
@@ -130,17 +130,17 @@ class Waiting:
         return min(left, longest)
 
     @contextmanager
-    def listening(self, tell: Tell) -> Iterator[None]:
-        """Let ``tell`` be called as long as this lasts."""
+    def listening(self, wake: Wake) -> Iterator[None]:
+        """Have ``wake`` called in this block."""
         listener = _listener
-        listener.enter(self.id, tell)
+        listener.enter(self.id, wake)
         try:
             yield
         finally:
-            listener.leave(self.id, tell)
+            listener.leave(self.id, wake)
 
     def _mark(self) -> bool:
-        """Ask to be notified; whether this is the first time, and the job is queued."""
+        """Ask to be notified; True if this is the first time and the job is queued."""
         db = DjangoDatabase()
         if self._marked:
             if not _listener.hears:
@@ -155,44 +155,44 @@ class Waiting:
 def wait(id: UUID | str, timeout: float | None = None) -> Job:
     """Wait until this job is over, and return it.
 
-    ``timeout`` is in seconds; None is without end. A job that failed, expired or was
+    ``timeout`` is in seconds; None waits forever. A job that failed, expired or was
     cancelled is over, too: see its ``status``. Raises TimeoutError, JobNotFound, and
-    RuntimeError in a transaction, whose jobs workers see when it is committed.
+    RuntimeError in a transaction: workers see its jobs only when it commits.
     """
     waiting, woken = Waiting(id, timeout), threading.Event()
-    job = waiting.look()
+    job = waiting.check()
     if job is not None:
         return job
     with waiting.listening(woken.set):
         while job is None:
-            woken.wait(waiting.rest())
+            woken.wait(waiting.seconds_until_check())
             woken.clear()
-            job = waiting.look()
+            job = waiting.check()
     return job
 
 
 async def await_(id: UUID | str, timeout: float | None = None) -> Job:
     """``wait`` for async code; many can wait in one event loop."""
     waiting, woken = Waiting(id, timeout), asyncio.Event()
-    loop, look = asyncio.get_running_loop(), sync_to_async(waiting.look)
+    loop, check = asyncio.get_running_loop(), sync_to_async(waiting.check)
 
-    def tell() -> None:
+    def wake() -> None:
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(woken.set)
 
-    job = await look()
+    job = await check()
     if job is not None:
         return job
-    with waiting.listening(tell):
+    with waiting.listening(wake):
         while job is None:
-            await _wait(woken, waiting.rest())
+            await _wait(woken, waiting.seconds_until_check())
             woken.clear()
-            job = await look()
+            job = await check()
     return job
 
 
 async def _wait(woken: asyncio.Event, seconds: float) -> None:
-    """Until it is set, but no longer than this."""
+    """Wait until it is set, but no longer than this."""
     try:
         async with asyncio.timeout(seconds):
             await woken.wait()

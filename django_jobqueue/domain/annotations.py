@@ -1,4 +1,4 @@
-"""Which JSON values the annotations of a handler allow.
+"""Checks JSON values against the annotations of a handler.
 
 A value fits if a type checker would let it pass: ``True`` is an int, an int is a float,
 and None fits where it is the default. Annotations that say nothing of JSON values, such
@@ -53,7 +53,7 @@ class Annotations:
         """Whether every value is of a type that its parameter allows; it costs next to
         nothing where annotations are plain classes."""
         if self._allowed is None:
-            self._look_up()
+            self._resolve()
         classes = self._classes
         for name, value in data.items():
             if name in classes and type(value) not in classes[name]:
@@ -61,9 +61,9 @@ class Annotations:
         return True
 
     def misfits(self, data: Mapping[str, Any]) -> list[str]:
-        """What is wrong with the values that do not fit, as sentences. What JSON does
-        not have is left to those who write it."""
-        allowed = self._look_up() if self._allowed is None else self._allowed
+        """The errors of the values that do not fit, as sentences. Values that JSON does
+        not have are not checked here."""
+        allowed = self._resolve() if self._allowed is None else self._allowed
         problems = (
             allowed[name].misfit(value, repr(name))
             for name, value in data.items()
@@ -71,7 +71,7 @@ class Annotations:
         )
         return list(filter(None, problems))
 
-    def _look_up(self) -> dict[str, Allowed]:
+    def _resolve(self) -> dict[str, Allowed]:
         found = {}
         if self._function is not None:
             globalns = getattr(inspect.unwrap(self._function), "__globals__", {})
@@ -87,7 +87,7 @@ class Annotations:
 def _allowed_by(
     parameter: inspect.Parameter, globalns: dict[str, Any]
 ) -> Allowed | None:
-    """What the annotation of a parameter allows; None if that is everything."""
+    """The values that the annotation of a parameter allows; None if it allows all."""
     annotation = parameter.annotation
     named = parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY
     if annotation is parameter.empty or parameter.kind not in named:

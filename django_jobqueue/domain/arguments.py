@@ -1,7 +1,7 @@
-"""A call bound to the handler's signature, to JSON and back.
+"""Binds a call to the handler's signature, and converts it to JSON and back.
 
-Refuses, when a job is enqueued, whatever would not reach the handler as it was given:
-wrong names, values that JSON would bring back as something else, too much data.
+At the enqueue it refuses everything that would not reach the handler as it was given:
+wrong names, values that JSON would change, too much data.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class UnknownParameters(InvalidArguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """What a handler takes, by name."""
+    """The parameters of a handler, by name."""
 
     function: str  # for messages
     positional: tuple[str, ...]
@@ -148,8 +148,8 @@ class Parameters:
         return " ".join([problem or f"{self.function}():", *wrong])
 
     def _as_dict(self, data: object) -> str:
-        """What to write instead of arguments by position, as a sentence that follows
-        another one. Their values may be secrets."""
+        """A hint how to write positional arguments as data, as a sentence. Their values
+        may be secrets."""
         if not isinstance(data, tuple | list) or not data or not self.positional:
             return ""
         names = self.positional[: len(data)]
@@ -247,8 +247,9 @@ def result_to_json(value: Any, *, limit: int) -> str:
 
 
 def result_problem(value: Any, path: str = "result", depth: int = 0) -> str | None:
-    """What in this result JSON does not have, and where; None if nothing. Unlike data,
-    a result need not come back as it was: a tuple may be a list."""
+    """The part of this result that JSON does not have, and its place; None if there is
+    none. Unlike data, a result need not come back unchanged: a tuple may become a
+    list."""
     if depth > DEEPEST_RESULT:
         return f"{path[:200]} … is nested too deep, or contains itself."
     if isinstance(value, dict | list | tuple):
@@ -256,15 +257,15 @@ def result_problem(value: Any, path: str = "result", depth: int = 0) -> str | No
         return next(filter(None, problems), None)
     if value is None or isinstance(value, str | int | float):
         return _scalar_problem(value, path)
-    kind = _article(type(value).__name__)
+    type_name = _article(type(value).__name__)
     if inspect.isawaitable(value):
         return (
-            f"{path} is {kind}, which nobody awaits. Declare the handler with async "
-            "def, or await it there."
+            f"{path} is {type_name}, which nobody awaits. Declare the handler with "
+            "async def, or await it there."
         )
     return (
-        f"{path} is {kind}, which JSON does not have. Return a string, a number, a "
-        "key, or a list or dict of them."
+        f"{path} is {type_name}, which JSON does not have. Return a string, a number, "
+        "a key, or a list or dict of them."
     )
 
 
@@ -275,14 +276,14 @@ def _problems_inside(value: Any, path: str, depth: int) -> Iterator[str | None]:
         return
     for key, item in value.items():
         if not isinstance(key, str | int | float | None):
-            kind = _article(type(key).__name__)
-            yield f"{path} has a key that is {kind}; JSON keys are strings."
+            type_name = _article(type(key).__name__)
+            yield f"{path} has a key that is {type_name}; JSON keys are strings."
         yield _scalar_problem(key, f"a key of {path}")
         yield result_problem(item, f"{path}[{key!r}]", depth)
 
 
 def _scalar_problem(value: object, path: str) -> str | None:
-    """Why this scalar is none of JSON."""
+    """Why JSON does not have this scalar."""
     if isinstance(value, str):
         return _explain_text(value, path)
     if isinstance(value, float) and value - value != 0:
@@ -325,7 +326,8 @@ def _is_plain(text: str) -> bool:
 
 
 def _explain(value: Any, path: str, depth: int = 0) -> str | None:
-    """What in this value JSON would not bring back, and where; None if nothing."""
+    """The part of this value that JSON would not bring back, and its place; None if
+    there is none."""
     if depth > MAX_DEPTH:
         return f"{path[:200]} is nested deeper than {MAX_DEPTH} levels."
     if value is None or isinstance(value, bool):

@@ -1,5 +1,4 @@
-"""Sync functions that are called in async code, where Django does not let them reach
-the database: which async way there is."""
+"""Refuses sync functions in async code, and names the async way."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a handler can know about the attempt that it is, and what it can tell:
-``current_job()``, or ``takes_context=True``."""
+"""The running attempt, as its handler sees it: ``current_job()``, or
+``takes_context=True``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Context:
     job_type: str
     queue: str
     attempt: int  # 1 for the first
-    max_attempts: int | None  # None is without end
+    max_attempts: int | None  # None is unlimited
     crashes: int
     data: Any
     run_after: datetime

@@ -29,14 +29,14 @@ _random = random.Random()  # seeded by the system; nobody else can seed it
 _last = 0  # milliseconds and the 12-bit counter, as one number that only grows
 
 
-def _start_anew() -> None:
+def _reset_after_fork() -> None:
     """In the child of a fork: another thread may have held the lock at that moment."""
     global _lock
     _lock = Lock()
     _random.seed()
 
 
-os.register_at_fork(after_in_child=_start_anew)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def new_id() -> UUID:

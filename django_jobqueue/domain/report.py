@@ -25,7 +25,7 @@ Line = tuple[float, str, str]  # seconds since 1970, level, text
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TakenReport:
     """What an attempt has told until now, as it may be stored."""
 
     done: float | None = None
@@ -101,11 +101,11 @@ class Report:
         """Add a line. Raises ValueError for a level that there is not."""
         if level not in LEVELS:
             raise ValueError(f"There is no level {level!r}: {', '.join(LEVELS)}.")
-        said = text if isinstance(text, str) else text_of(text)
-        if len(said) > LONG:
-            said = clean(said, LINE_BYTES, self._secrets())
+        line = text if isinstance(text, str) else text_of(text)
+        if len(line) > LONG:
+            line = clean(line, LINE_BYTES, self._secrets())
         with self._lock:
-            self._new.append((time.time(), level, said))
+            self._new.append((time.time(), level, line))
             self._count += 1
         self._touch()
 
@@ -114,13 +114,13 @@ class Report:
         self._queries = (queries, seconds * 1_000)
         self._touch()
 
-    def take(self) -> Told:
+    def take(self) -> TakenReport:
         """What it tells now."""
         self.is_changed = False
         done, total = self._done
         queries, query_ms = self._queries
         lines = self._keep()
-        return Told(
+        return TakenReport(
             done=None if done is None else float(done),
             total=None if total is None else float(total),
             note=self._note and clean(text_of(self._note), NOTE_BYTES, self._secrets()),

@@ -1,5 +1,28 @@
-"""What an attempt came to, and ``decide``: the whole retry state machine, as one pure
-function."""
+"""Decides what happens to a job after an attempt: one pure function, ``decide``.
+
+The first rule that fits holds (the guide on retries has the same table):
+
+====  ================================================  =======================
+rule  how the attempt ended                             outcome
+====  ================================================  =======================
+1     the handler returned                              SUCCEED
+2     it obeyed a stop of its worker                    RELEASE, attempt unspent
+3     ``Cancel``, or it obeyed an operator's cancel     CANCEL
+4     the data have an unknown parameter, the first     SNOOZE, attempt unspent
+      ten times: newer code may know it
+5     ``Snooze``                                        SNOOZE, attempt unspent
+6     ``Fail``                                          FAIL
+7     its result is not JSON                            FAIL
+8     anything else, of an at-most-once job             FAIL
+9     the data do not fit the handler                   FAIL
+10    an exception in ``permanent``, or not in          FAIL
+      ``retry_for``
+11    the last attempt, or the backoff raised ``Fail``  FAIL
+12    anything else                                     RETRY, attempt spent
+====  ================================================  =======================
+
+Rules 2 and 5 do not hold for at-most-once jobs.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +60,7 @@ LONGEST_GIVEN_BACK: Final = 60.0  # seconds
 
 
 class Verb(Enum):
-    """What is done with a job after an attempt."""
+    """The change to a job after an attempt."""
 
     SUCCEED = "succeed"
     FAIL = "fail"
@@ -49,7 +72,7 @@ class Verb(Enum):
 
 
 class StopReason(Enum):
-    """What a running handler was told to do, if anything, before it ended."""
+    """Why a running handler was asked to stop, if it was."""
 
     NOTHING = "nothing"
     CANCEL = "cancel"  # by an operator
@@ -59,7 +82,7 @@ class StopReason(Enum):
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class Outcome:
-    """What an attempt came to."""
+    """The end of an attempt, and the change to its job."""
 
     # Not frozen: that would take a tenth of the time that our part of an attempt takes.
 
@@ -73,7 +96,7 @@ class Outcome:
 
     @property
     def mark(self) -> Fingerprint | None:
-        """Which failures it counts among; None if it is no failure, or a polite one."""
+        """The failure group it counts in; None for no failure, or a requested retry."""
         if self.failure is None or self.handler_requested:
             return None
         return self.failure.fingerprint
@@ -88,12 +111,12 @@ def decide(
     asked: StopReason = StopReason.NOTHING,
     given_back: int = 0,
 ) -> Outcome:
-    """What is to be done after an attempt that raised ``error``, or None.
+    """Decide the outcome of an attempt that raised ``error``, or None.
 
-    ``attempt`` counts from 1; ``max_attempts`` is the effective one, None without end.
-    ``given_back``: how many claims of this job spent no attempt.
+    ``attempt`` counts from 1; ``max_attempts`` None is unlimited; ``given_back``
+    counts the claims of this job that spent no attempt.
     """
-    if error is None:
+    if error is None:  # rule 1
         return Outcome(verb=Verb.SUCCEED)
     once = policy.delivery == Delivery.AT_MOST_ONCE
     if _obeyed(error, asked, StopReason.STOP) and not once:
@@ -132,7 +155,7 @@ def _left_to_newer_code(error: UnknownParameters, given_back: int) -> Outcome:
 
 
 def _storable(reason: object) -> str:
-    """What a handler gave as a reason, which may be anything."""
+    """The text of a handler's reason, which may be any object."""
     return clean(text_of(reason), MESSAGE_LENGTH)
 
 
@@ -142,15 +165,15 @@ def _obeyed(error: BaseException, asked: StopReason, what: StopReason) -> bool:
 
 
 def _is_cancelled(error: BaseException, asked: StopReason) -> bool:
-    """Whether the job is not wanted any more; to stop the worker is not to cancel."""
+    """Whether the job is to be cancelled; a stop of the worker cancels no job."""
     if asked is StopReason.STOP:
         return False
     return isinstance(error, Cancel) or _obeyed(error, asked, StopReason.CANCEL)
 
 
 def _is_requested_by_handler(error: BaseException) -> bool:
-    """Whether the handler asked to be retried though nothing went wrong: a ``Retry``
-    that no other exception led to."""
+    """Whether the handler asked for a retry though nothing went wrong: it raised a
+    ``Retry`` that has no other exception as its cause."""
     if not isinstance(error, Retry) or error.__cause__ is not None:
         return False
     return error.__context__ is None or error.__suppress_context__
@@ -163,7 +186,7 @@ def _timed_out(error: BaseException, asked: StopReason) -> bool:
 def _why_not_again(
     error: BaseException, policy: Policy, attempt: int, max_attempts: int | None
 ) -> str | None:
-    """The rule that forbids another attempt; None if there will be one."""
+    """Return the reason that forbids another attempt (rules 6 to 11), or None."""
     if isinstance(error, Fail):
         return "the handler said so"
     if isinstance(error, InvalidResult):
@@ -183,7 +206,7 @@ def _why_not_again(
 
 
 def _wait(error: BaseException, policy: Policy, attempt: int) -> timedelta | None:
-    """How long to wait for the next attempt; None if the policy wants none."""
+    """The wait before the next attempt; None if the backoff policy forbids one."""
     if isinstance(error, Retry) and error.after is not None:
         return within_bounds(error.after)
     try:

@@ -10,14 +10,14 @@ from django.utils.translation import gettext_lazy as _
 
 
 class QueuedStatus(TextChoices):
-    """What a job with a future is. "Ready" or "retrying" are views of ``queued``."""
+    """The status of a queued job. "Ready" or "retrying" are views of ``queued``."""
 
     QUEUED = "queued", _("queued")
     RUNNING = "running", _("running")
 
 
 class ArchivedStatus(TextChoices):
-    """What became of a job that is over."""
+    """The status of a job that is over."""
 
     SUCCEEDED = "succeeded", _("succeeded")
     FAILED = "failed", _("failed")
@@ -26,7 +26,7 @@ class ArchivedStatus(TextChoices):
 
 
 class Delivery(TextChoices):
-    """What a job type promises about how often its handler is started."""
+    """The promise of a job type about how often its handler is started."""
 
     AT_LEAST_ONCE = "at_least_once", _("at least once")
     AT_MOST_ONCE = "at_most_once", _("at most once")
@@ -50,7 +50,7 @@ class SkipReplayed(StrEnum):
 
 
 class AttemptEnd(TextChoices):
-    """How an attempt that did not succeed came to its end."""
+    """The end of an attempt that did not succeed."""
 
     FAILED = "failed", _("failed")
     TIMED_OUT = "timed_out", _("timed out")
@@ -61,7 +61,7 @@ class AttemptEnd(TextChoices):
 
 
 class WorkerState(TextChoices):
-    """What a worker process is doing, as its row says."""
+    """The state of a worker process, as in its row."""
 
     RUNNING = "running", _("running")
     DRAINING = "draining", _("draining")
@@ -73,7 +73,7 @@ ALIVE: Final = (WorkerState.RUNNING, WorkerState.DRAINING)  # if its lease holds
 
 
 class GroupState(TextChoices):
-    """What people decided about a failure group."""
+    """The decision of people about a failure group."""
 
     OPEN = "open", _("open")
     RESOLVED = "resolved", _("resolved")
@@ -81,7 +81,7 @@ class GroupState(TextChoices):
 
 
 class BulkKind(TextChoices):
-    """What a bulk operation does with each job."""
+    """The verb of a bulk operation."""
 
     REPLAY = "replay", _("replay")
     CANCEL = "cancel", _("cancel")
@@ -91,7 +91,7 @@ class BulkKind(TextChoices):
 
 
 class BulkState(TextChoices):
-    """How far a bulk operation is."""
+    """The state of a bulk operation."""
 
     DRAFT = "draft", _("draft")
     QUEUED = "queued", _("queued")

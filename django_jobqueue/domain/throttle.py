@@ -1,4 +1,4 @@
-"""How much of a long work is done at once, and how long it rests between: pure."""
+"""Divides long work into chunks, with waits between them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ SMALLEST: Final = 100  # rows
 FIRST: Final = 500
 LARGEST: Final = 5_000
 REST: Final = 0.1  # of the time that a chunk took, for others
-TICK: Final = 1.0  # seconds; what a rate allows in so long may be done at once
+TICK: Final = (
+    1.0  # seconds; the work that a rate allows in this time may be done at once
+)
 ROUNDING: Final = 1e-9
 
 
@@ -47,8 +49,8 @@ class Throttle:
         return rest
 
     def _earn(self, now: float) -> None:
-        """What the rate allows since the last time; never much more than a portion, so
-        that what was not done in time is not made up for all at once."""
+        """Add what the rate allows since the last time, up to one portion: missed time
+        is not made up for all at once."""
         assert self._rate is not None
         earned = self._allowed + self._rate * max(0.0, now - self._at)
         self._allowed = min(self._portion + 1, earned)

@@ -1,4 +1,4 @@
-"""Unique jobs: what makes two calls the same job."""
+"""Builds the keys of unique jobs: two calls with one key are the same job."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class UniqueRule:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """The rule that ``json`` tells."""
+        """Read the rule that ``json`` wrote."""
         by = value["by"]
         return cls(**{**value, "by": None if by is None else tuple(by)})
 

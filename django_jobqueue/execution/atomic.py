@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -13,8 +12,8 @@ from django.db import OperationalError, connections, transaction
 
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import LeaseLost, Snooze
-from django_jobqueue.execution.attempt import Attempt, call
-from django_jobqueue.execution.attempt_outcome import result_of
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.attempt_steps import call, end, perform
 from django_jobqueue.execution.transaction_guard import TransactionGuard
 from django_jobqueue.processes.forking import end_if_forked
 from django_jobqueue.store.connection import DjangoDatabase
@@ -28,64 +27,54 @@ CONFLICT_WAIT: Final = 0.1  # seconds
 
 
 def _ignore(attempt: Attempt) -> None:
-    """What it tells is written elsewhere."""
+    """Its report is written elsewhere."""
 
 
 def run_atomically(
     attempt: Attempt, holder: Holder, report: Callable[[Attempt], None] = _ignore
 ) -> Finished:
-    """As ``attempt.run``; the handler's effects on the database of the jobs are
+    """As ``attempt_steps.run``; the handler's effects on the database of the jobs are
     committed together with the job's success, or not at all.
 
-    ``report`` writes what the handler told, on a connection of its own, before that.
-    A worker that lost its lease finds the fence changed, and everything is rolled back.
+    ``report`` writes the attempt's report before that, on a connection of its own. A
+    worker that lost its lease finds another fence, and rolls everything back.
     """
     if unwanted := attempt.unwanted:
         return attempt.finish_unstarted(unwanted)  # without a transaction
-    attempt.thread = threading.get_ident()
-    try:
-        try:
-            _transaction(attempt, holder, report)
-        except BaseException as error:
-            if not attempt.committed:
-                attempt.error = error
-        attempt.leave()
-    except BaseException as late:  # the interruption, after the handler's own end
-        attempt.leave()
-        if not attempt.committed and attempt.error is None:
-            attempt.error = late
-    return attempt.finish()
+    perform(attempt, partial(_transaction, holder=holder, report=report))
+    return end(attempt)
 
 
 def _transaction(
     attempt: Attempt, holder: Holder, report: Callable[[Attempt], None]
-) -> None:
+) -> str:
     db, job = DjangoDatabase(), attempt.job
     with transaction.atomic(using=db.alias):
-        attempt.result = result_of(_call_guarded(attempt, connections[db.alias]))
-        if attempt.is_telling:
+        result = _call_guarded(attempt, connections[db.alias])
+        if attempt.has_unwritten_report:
             report(attempt)
         now = time.monotonic()
-        outcome = Outcome(verb=Verb.SUCCEED, result=attempt.result)
+        outcome = Outcome(verb=Verb.SUCCEED, result=result)
         done = Finished(job.id, job.fence, outcome, now - attempt.started, now)
         if _succeed(db, holder, done, now):
             raise LeaseLost(job.id)
-        _guard_hooks(connections[db.alias], attempt)
-        attempt.commits(True)
+        _guard_hooks(connections[db.alias], attempt, result)
+        attempt.begin_commit()
+    return result
 
 
-def _call_guarded(attempt: Attempt, wrapper: Any) -> Any:
+def _call_guarded(attempt: Attempt, wrapper: Any) -> str:
     """Call the handler. Raises Fail if it ended the transaction."""
     guard = TransactionGuard(wrapper)
     try:
         with wrapper.execute_wrapper(guard):
-            value = call(attempt)
+            result = call(attempt)
     except BaseException:
         end_if_forked()
         guard.check()  # rather this than another attempt
         raise
     guard.check()
-    return value
+    return result
 
 
 def _succeed(db: DjangoDatabase, holder: Holder, done: Finished, now: float) -> bool:
@@ -105,11 +94,11 @@ def _succeed(db: DjangoDatabase, holder: Holder, done: Finished, now: float) -> 
         ) from error
 
 
-def _guard_hooks(wrapper: Any, attempt: Attempt) -> None:
+def _guard_hooks(wrapper: Any, attempt: Attempt, result: str) -> None:
     """Note the commit before the first of the transaction's ``on_commit`` hooks; let
     each of them run, whatever those before it raise: the job is archived by then."""
     wrapper.run_on_commit = [
-        (set(), partial(attempt.commits, False), False),
+        (set(), partial(attempt.end_commit, result), False),
         *(
             (savepoints, partial(_run_hook, attempt, hook), False)
             for savepoints, hook, _robust in wrapper.run_on_commit

@@ -1,5 +1,4 @@
-"""One execution of a job: data → handler → value or exception → Outcome. No table is
-touched here."""
+"""One execution of a job: its state, from the claim to the outcome."""
 
 from __future__ import annotations
 
@@ -12,7 +11,6 @@ from contextvars import Token
 from functools import cached_property
 from typing import Any
 
-from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import UnknownParameters, from_json
 from django_jobqueue.domain.context import Context, running
@@ -27,15 +25,11 @@ from django_jobqueue.execution.attempt_outcome import (
     NotWanted,
     named,
     outcome_of,
-    result_of,
     unrecorded,
     unresponsive_error,
     unwanted,
 )
-from django_jobqueue.execution.attempt_signals import atell, tell
 from django_jobqueue.execution.interruption import raise_in, settle
-from django_jobqueue.execution.middleware_chain import chain_of
-from django_jobqueue.processes.forking import end_if_forked
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import Secrets, secrets_in
@@ -82,7 +76,7 @@ class Attempt:
         timeout: float | None,
         worker: str,
         claimed: float,
-        told: Callable[[Attempt], None] = _ignore,
+        on_report: Callable[[Attempt], None] = _ignore,
         save: Callable[[Context], None] = _ignore,
     ) -> None:
         self.job = job
@@ -93,7 +87,7 @@ class Attempt:
         # time.monotonic() when the claim was sent: its commit may take long, and the
         # times of the job count from the statement.
         self.claimed = claimed
-        self.told = told  # it has something to tell
+        self.on_report = on_report  # it has progress or lines to write
         self.save = save  # its metadata
         self._lock = threading.Lock()
 
@@ -110,8 +104,8 @@ class Attempt:
         return self.job.waited + self.started - self.claimed
 
     @property
-    def is_telling(self) -> bool:
-        """Whether its handler told something that is not written yet."""
+    def has_unwritten_report(self) -> bool:
+        """Whether its progress or lines have changed since they were written."""
         return self.context is not None and self.context.report.is_changed
 
     @property
@@ -121,7 +115,8 @@ class Attempt:
 
     @property
     def unwanted(self) -> Outcome | None:
-        """What it comes to without being started; None if it is to be started."""
+        """The outcome of an attempt that is not to be started; None if it is to be
+        started."""
         return unwanted(self.job, self.asked, self.max_attempts, self.claimed)
 
     def begin(self) -> Any:
@@ -189,38 +184,32 @@ class Attempt:
         if before is not None:
             running.reset(before)
 
-    def commits(self, committing: bool) -> None:
-        """The commit of the handler's own transaction begins, or is done; nothing
-        interrupts it."""
+    def begin_commit(self) -> None:
+        """The handler's own transaction is about to commit: nothing interrupts it."""
         with self._lock:
-            self.committing = committing
-            self.committed = not committing
+            self.committing = True
 
-    def finish(self) -> Finished:
-        """What it came to, told to whoever listens."""
-        if self.error is not None and isinstance(self.error, NotWanted):
-            return self.finish_unstarted(self.error.outcome)
-        self.finished = finished = self._conclude()
-        tell(self, finished)
-        return finished
+    def end_commit(self, result: str) -> None:
+        """The handler's own transaction is committed: the job has succeeded."""
+        with self._lock:
+            self.result = result
+            self.committed = True
+            self.committing = False
 
-    async def afinish(self) -> Finished:
-        """``finish`` for an async handler, in its event loop."""
-        if self.error is not None and isinstance(self.error, NotWanted):
-            return self.finish_unstarted(self.error.outcome)
-        self.finished = finished = self._conclude()
-        if (telling := atell(self, finished)) is not None:
-            await telling
-        return finished
+    def fail(self, error: BaseException) -> None:
+        """Keep the first exception, unless the attempt has succeeded already."""
+        if self.result is None and self.error is None:
+            self.error = error
 
     def finish_unstarted(self, outcome: Outcome) -> Finished:
-        """What a job came to that was not started."""
+        """End an attempt whose handler was not called."""
         self.started = now = time.monotonic()
         self.over = True
         return Finished(self.job.id, self.job.fence, outcome, 0.0, now)
 
     def finish_broken(self) -> Finished:
-        """What it came to could not be worked out, or told; called in an ``except``."""
+        """End an attempt whose outcome raised when it was worked out or announced;
+        called in an ``except``."""
         logger.exception("The end of job %s could not be handled", self.job.id)
         self.over = True
         if self.finished is not None:
@@ -232,17 +221,17 @@ class Attempt:
     def finish_unresponsive(
         self, upshot: str = "its worker process was replaced"
     ) -> Finished:
-        """It did not obey, and is waited for no more: what to record for it. Nobody is
-        told yet."""
+        """Give up an attempt that did not stop: work out its outcome, and notify nobody
+        yet."""
         self.over = True
         if not self.committed:
             self.error = unresponsive_error(self.asked, self.timeout, upshot)
-        self.finished = self._conclude()
+        self.finished = self.conclude()
         return self.finished
 
     @property
     def is_known(self) -> bool:
-        """Whether nothing of what it came to is to be found out, once it is over."""
+        """Whether its outcome needs no more code of the project, once it is over."""
         return self.finished is not None or self.error is None
 
     def finish_ended(self, upshot: str = "its worker process was replaced") -> Finished:
@@ -256,9 +245,10 @@ class Attempt:
         if self.error is not None:
             self.error = unrecorded(self.asked, self.error, upshot)
             vars(self)["secrets"] = Secrets()  # to look for them may be what hangs
-        return self._conclude()
+        return self.conclude()
 
-    def _conclude(self) -> Finished:
+    def conclude(self) -> Finished:
+        """Work out the outcome of an attempt that has ended."""
         now, job = time.monotonic(), self.job
         ran = now - self.started
         if self.error is not None:
@@ -324,72 +314,7 @@ def _context_of(attempt: Attempt) -> Context:
         deadline=attempt.deadline,
         fence=job.fence,
         metadata=from_json(job.metadata) if job.metadata else {},
-        report=Report(lambda: attempt.told(attempt), lambda: attempt.secrets),
+        report=Report(lambda: attempt.on_report(attempt), lambda: attempt.secrets),
         _cancelled=attempt.asked is not StopReason.NOTHING,
         _save=attempt.save,
     )
-
-
-def run(attempt: Attempt) -> Finished:
-    """Run a sync handler in this thread; whatever it raises is its outcome.
-
-    No worker and no database is needed: an Attempt made of plain values will do.
-    """
-    attempt.thread = threading.get_ident()
-    try:
-        try:
-            attempt.result = result_of(call(attempt))
-        except BaseException as error:
-            attempt.error = error
-        attempt.leave()
-    except BaseException as late:  # the interruption, after the handler's own end
-        attempt.leave()
-        if attempt.result is None and attempt.error is None:
-            attempt.error = late
-    return attempt.finish()
-
-
-def call(attempt: Attempt) -> Any:
-    """Begin, and call the sync handler; returns its value."""
-    data = attempt.begin()
-    try:
-        if signals.attempt_started.receivers:
-            name, context = attempt.job.job_type, attempt.here()
-            signals.send(
-                signals.attempt_started, attempt.sender, job_type=name, context=context
-            )
-            end_if_forked()
-        return _handle(attempt, data)
-    finally:
-        end_if_forked()
-
-
-async def arun(attempt: Attempt) -> Finished:
-    """Run an async handler in this task; whatever it raises is its outcome."""
-    try:
-        data = attempt.begin()
-        if signals.attempt_started.receivers:
-            name, context = attempt.job.job_type, attempt.here()
-            await signals.asend(
-                signals.attempt_started, attempt.sender, job_type=name, context=context
-            )
-            end_if_forked()
-        attempt.result = result_of(await _handle(attempt, data))
-        end_if_forked()
-    except BaseException as error:
-        end_if_forked()
-        attempt.error = error
-    attempt.leave()
-    return await attempt.afinish()
-
-
-def _handle(attempt: Attempt, data: Any) -> Any:
-    """Call the handler, in its middleware if there is any; an async one answers with
-    what is to be awaited."""
-    declaration = attempt.declaration
-    chain = chain_of(declaration)
-    if chain is not None:
-        return chain(attempt.here())
-    if declaration.policy.takes_context:
-        return declaration.function(attempt.here(), **data)
-    return declaration.function(**data)

@@ -1,4 +1,4 @@
-"""From what a handler returned or raised to what is kept of it and done about it."""
+"""Turns the value or exception of a handler into an outcome."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def result_of(value: Any) -> str:
 def named(
     error: BaseException, asked: StopReason, timeout: float | None
 ) -> BaseException:
-    """The same error; a timeout says that it is one, however it reached the handler."""
+    """Return the same error, or for a timeout a JobTimeout with its text."""
     if asked is StopReason.TIME_OUT and (
         isinstance(error, asyncio.CancelledError)
         or (isinstance(error, JobTimeout) and not error.args)
@@ -70,7 +70,7 @@ def named(
 def unresponsive_error(
     asked: StopReason, timeout: float | None, upshot: str
 ) -> BaseException:
-    """What is recorded for a handler that was told to stop, and did not."""
+    """The error to record for a handler that was asked to stop, and did not."""
     text = f"did not stop when told, so {upshot}"
     if asked is StopReason.CANCEL:
         return Cancel(f"it was cancelled, and {text}")
@@ -80,8 +80,8 @@ def unresponsive_error(
 
 
 def unrecorded(asked: StopReason, error: BaseException, upshot: str) -> BaseException:
-    """What is recorded for a handler that raised this, if nobody can say what came of
-    it. The error itself is not looked at: that may be what hangs."""
+    """The error to record for a handler whose own exception cannot be recorded. The
+    exception is not inspected: that may be the step that hangs."""
     text = f"its handler raised {type(error).__name__}; to record that took forever"
     text = f"{text}, so {upshot}"
     return Cancel(text) if asked is StopReason.CANCEL else JobTimeout(text)
@@ -98,7 +98,7 @@ def outcome_of(
     given_back: int,
     secrets: Collection[str],
 ) -> Outcome:
-    """What an attempt that raised this comes to, without the secrets of its data."""
+    """The outcome of an attempt that raised this, without the secrets of its data."""
     if isinstance(error, LeaseLost):
         return Outcome(verb=Verb.RELEASE, reason=str(error))  # will be refused
     outcome = decide(
@@ -118,7 +118,7 @@ def outcome_of(
 def unwanted(
     job: ClaimedJob, asked: StopReason, max_attempts: int | None, claimed: float
 ) -> Outcome | None:
-    """What a job comes to without being started; None if it is to be started."""
+    """The outcome of a job that is not to be started; None if it is to be started."""
     if asked is not _NOTHING:
         if asked is StopReason.CANCEL:
             return CANCELLED
@@ -132,7 +132,7 @@ def unwanted(
 
 
 def _no_attempt_left(job: ClaimedJob, max_attempts: int) -> Outcome:
-    """What a claimed job comes to whose limit was lowered while it waited for its next
+    """The outcome of a claimed job whose limit was lowered while it waited for its next
     attempt. The attempt is given back."""
     made = job.attempts - 1
     reason = f"no attempt is left: {made} made, {max_attempts} allowed"

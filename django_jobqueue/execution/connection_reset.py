@@ -1,4 +1,4 @@
-"""Connections between jobs: what a handler left behind must not reach the next one."""
+"""Resets connections between jobs, so that no job finds the state of another."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RESET: Final = (
 
 
 class _Here(threading.local):
-    """What is known of this thread."""
+    """State of this thread."""
 
     is_handlers = False  # handlers run in it
     connected = False  # and have connected to a database
@@ -151,7 +151,7 @@ def _has_settings_of_the_project() -> bool:
 
 
 def _drop(wrapper: BaseDatabaseWrapper) -> None:
-    """Close, whatever state it is in; the next use connects anew."""
+    """Close the connection in any state; the next use connects again."""
     wrapper.needs_rollback = False
     wrapper.in_atomic_block = False
     wrapper.savepoint_ids = []

@@ -23,7 +23,7 @@ from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.enqueueing.memory import MemoryRecord, memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.execution.inline import is_trouble, run_here, unclaimed
+from django_jobqueue.execution.inline import has_failed, run_here, unclaimed
 from django_jobqueue.execution.transaction_guard import TransactionGuard
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import Job
@@ -37,20 +37,24 @@ STATUS: Final[Mapping[Verb, str]] = {
 }
 
 
-def run(kept: MemoryRecord) -> None:
+def run(record: MemoryRecord) -> None:
     """Run the one attempt of this job.
 
     Raises what the handler raised, but for ``Retry`` and ``Snooze``, which leave the
     job queued, and ``Cancel``.
     """
     began = datetime.now(UTC)
-    kept.job = replace(kept.job, status="running", attempts=1, started_at=began)
-    attempt = unclaimed(kept.job, kept.declaration, kept.text, kept.new.metadata)
+    record.job = replace(record.job, status="running", attempts=1, started_at=began)
+    attempt = unclaimed(
+        record.job, record.declaration, record.text, record.new.metadata
+    )
     finished = _run(attempt)
-    failed = is_trouble(attempt.error, finished.outcome)
-    kept.job = _after(kept.job, finished.outcome, failed=failed, worker=attempt.worker)
-    if kept.job.is_over:
-        _follow(kept)
+    failed = has_failed(attempt.error, finished.outcome)
+    record.job = _after(
+        record.job, finished.outcome, failed=failed, worker=attempt.worker
+    )
+    if record.job.is_over:
+        _follow(record)
     if failed and attempt.error is not None:
         raise attempt.error
 
@@ -87,13 +91,13 @@ def _after(job: Job, outcome: Outcome, *, failed: bool, worker: str) -> Job:
     return done
 
 
-def _follow(kept: MemoryRecord) -> None:
+def _follow(record: MemoryRecord) -> None:
     """Enqueue what follows on this job, if anything does."""
-    name = kept.new.on_complete or kept.declaration.policy.on_complete
+    name = record.new.on_complete or record.declaration.policy.on_complete
     declaration = registry.get(name) if name else None
     if declaration is not None:
-        data = {"job": str(kept.job.id), "status": kept.job.status}
-        metadata = kept.job.metadata or None
+        data = {"job": str(record.job.id), "status": record.job.status}
+        metadata = record.job.metadata or None
         options = Options(enqueued_by="on_complete", metadata=metadata)
         new = options.new_job(declaration.name, declaration)
         memory.take(new, declaration, new_id(), data, json.dumps(data))

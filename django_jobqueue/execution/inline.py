@@ -1,5 +1,4 @@
-"""Attempts that no worker claimed: they run in the caller's thread, and no database is
-asked."""
+"""Runs attempts that no worker claimed, in the caller's thread."""
 
 from __future__ import annotations
 
@@ -14,7 +13,8 @@ from django_jobqueue.domain.policy import attempts_in_force
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import Retry
-from django_jobqueue.execution.attempt import Attempt, arun, run
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.attempt_steps import arun, run
 from django_jobqueue.processes import identity
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob, Job
@@ -64,8 +64,8 @@ def run_here(attempt: Attempt) -> Finished:
     return copy_context().run(run_it, attempt)
 
 
-def is_trouble(error: BaseException | None, outcome: Outcome) -> bool:
-    """Whether the attempt failed otherwise than by asking for another."""
+def has_failed(error: BaseException | None, outcome: Outcome) -> bool:
+    """Whether the attempt failed, and not by a requested retry."""
     if outcome.verb is Verb.RETRY:
         return not isinstance(error, Retry)
     return outcome.verb is Verb.FAIL

@@ -1,4 +1,4 @@
-"""Tells of attempts whose worker is gone: nobody is left there to do it."""
+"""Logs and announces attempts whose worker is gone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger("django_jobqueue.attempt")
 
 NAMED: Final = 20  # jobs that have a line of their own, of all that are told at once
 
-Tell = Callable[..., None]  # signal, sender, and the arguments
+Send = Callable[..., None]  # signal, sender, and the arguments
 
 _LEVELS: Final = {
     ArchivedStatus.FAILED: logging.ERROR,
@@ -30,13 +30,13 @@ _LEVELS: Final = {
 }
 
 
-def tell_lost(rescued: Sequence[Rescued], reason: str, tell: Tell) -> None:
-    """Log each of these jobs, and send its signals with ``tell``; they were taken from
+def announce_lost(rescued: Sequence[Rescued], reason: str, send: Send) -> None:
+    """Log each of these jobs, and send its signals with ``send``; they were taken from
     a worker that died, or was stopped, for this reason."""
     _log(rescued, reason)
     for job in rescued:
         sender = registry.sender(job.job_type)
-        tell(
+        send(
             signals.job_rescued,
             sender,
             job_type=job.job_type,
@@ -47,7 +47,7 @@ def tell_lost(rescued: Sequence[Rescued], reason: str, tell: Tell) -> None:
         if job.status == QueuedStatus.QUEUED:
             continue
         failed = job.status == ArchivedStatus.FAILED
-        tell(
+        send(
             signals.job_failed if failed else signals.job_cancelled,
             sender,
             job_type=job.job_type,
@@ -81,7 +81,7 @@ def log_timed_out(finished: Finished, job_type: str, attempt: int) -> None:
 
 
 def _outcome(job: Rescued, reason: str) -> Outcome:
-    """What the attempt came to; the job is archived."""
+    """The outcome of an attempt whose job is archived."""
     if job.status == ArchivedStatus.CANCELLED:
         return Outcome(verb=Verb.CANCEL, end=AttemptEnd.CANCELLED, reason=reason)
     return Outcome(

@@ -1,4 +1,4 @@
-"""``Context.save_metadata`` of an attempt that a worker runs."""
+"""Writes the metadata that a handler changed: ``Context.save_metadata``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from django_jobqueue.store.queue import metadata
 def save_metadata(context: Context) -> None:
     """Write the metadata, if the claim still holds; else raise LeaseLost."""
     if not isinstance(context.metadata, dict):
-        kind = type(context.metadata).__name__
-        raise InvalidArguments(f"The metadata of a job is a dict, not {kind}.")
+        type_name = type(context.metadata).__name__
+        raise InvalidArguments(f"The metadata of a job is a dict, not {type_name}.")
     text = to_json(context.metadata, limit=conf.max_data_bytes, what="metadata")
     if not metadata.save(DjangoDatabase(), context.id, context.fence, text):
         raise LeaseLost(context.id)

@@ -1,4 +1,4 @@
-"""Middleware around a handler: built once for each job type of a process."""
+"""Builds the middleware around a handler, once for each job type of a process."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _built: dict[str, tuple[Declaration, GetResult | None]] = {}
 
 
 def chain_of(declaration: Declaration) -> GetResult | None:
-    """What to call with the context instead of the handler; None is the handler itself.
+    """Return the function to call with the context, or None to call the handler itself.
 
-    Raises ImproperlyConfigured, and ImportError, for middleware that is none.
+    Raises ImproperlyConfigured, and ImportError, for invalid middleware.
     """
     held = _built.get(declaration.name)
     if held is None or held[0] is not declaration:
@@ -37,7 +37,7 @@ def chain_of(declaration: Declaration) -> GetResult | None:
 
 
 def middleware_of(declaration: Declaration) -> list[Named]:
-    """What stands around this handler, the outermost first."""
+    """The middleware of this handler, the outermost first."""
     if declaration.name == JOB_TYPE:  # ours; it knows nothing of the project's
         return []
     named: list[Named] = [*conf.middleware, *declaration.policy.middleware]

@@ -1,5 +1,5 @@
-"""Sends the signals about what was written, in a thread where a slow receiver holds
-nobody up: no completion, no lease, no rescue."""
+"""Sends the signals about written outcomes, in a thread of its own, so that a slow
+receiver delays no completion, lease or rescue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.execution.lost_attempts import Tell, tell_lost
+from django_jobqueue.execution.lost_attempts import Send, announce_lost
 from django_jobqueue.processes import forking
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store.queue.expire import Expired
@@ -53,7 +53,7 @@ class Announcer(Loop):
         self._beginning = threading.Lock()
         self._dropped = 0
 
-    def tell(self, signal: Signal, sender: object, **arguments: Any) -> None:
+    def send(self, signal: Signal, sender: object, **arguments: Any) -> None:
         """Send this soon; from any thread. Costs next to nothing without receivers."""
         if not signal.receivers:
             return
@@ -96,13 +96,12 @@ class Announcer(Loop):
 announcer: Final = Announcer()  # of this process
 
 
-def _start_anew() -> None:
-    """In the child of a fork: what waits there is the parent's, whose thread sends
-    it."""
+def _reset_after_fork() -> None:
+    """In the child of a fork: the parent's thread sends the signals that wait there."""
     announcer.__init__()  # type: ignore[misc]
 
 
-os.register_at_fork(after_in_child=_start_anew)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def anybody_hears_ends() -> bool:
@@ -110,15 +109,17 @@ def anybody_hears_ends() -> bool:
     return any(signal.receivers for signal in _OF_VERBS.values())
 
 
-def tell_end(attempt: Attempt, finished: Finished, tell: Tell = announcer.tell) -> None:
-    """What an attempt came to is written."""
-    tell_outcome(finished, attempt.job.job_type, attempt.job.attempts, tell)
-
-
-def tell_outcome(
-    finished: Finished, job_type: str, attempt: int, tell: Tell = announcer.tell
+def announce_end(
+    attempt: Attempt, finished: Finished, send: Send = announcer.send
 ) -> None:
-    """The same by the number of the attempt, where there is no more of it."""
+    """Send the signal of an attempt whose outcome is written."""
+    announce_outcome(finished, attempt.job.job_type, attempt.job.attempts, send)
+
+
+def announce_outcome(
+    finished: Finished, job_type: str, attempt: int, send: Send = announcer.send
+) -> None:
+    """The same for an attempt of which only the number is known."""
     signal = _OF_VERBS[finished.outcome.verb]
     if not signal.receivers:
         return
@@ -129,20 +130,20 @@ def tell_outcome(
             "seconds": finished.ran,
             "outcome": finished.outcome,
         }
-    tell(signal, registry.sender(job_type), **arguments)
+    send(signal, registry.sender(job_type), **arguments)
 
 
-def tell_rescued(
-    rescued: Sequence[Rescued], reason: str, tell: Tell = announcer.tell
+def announce_rescued(
+    rescued: Sequence[Rescued], reason: str, send: Send = announcer.send
 ) -> None:
     """Jobs of a worker that is gone were taken from it."""
-    tell_lost(rescued, reason, tell)
+    announce_lost(rescued, reason, send)
 
 
-def tell_expired(expired: Iterable[Expired], tell: Tell = announcer.tell) -> None:
+def announce_expired(expired: Iterable[Expired], send: Send = announcer.send) -> None:
     """Waiting jobs were archived because their time was over."""
     for job in expired:
-        tell(
+        send(
             signals.job_expired,
             registry.sender(job.job_type),
             job_type=job.job_type,

@@ -1,5 +1,5 @@
 """Keeps the handler of an atomic job from ending the transaction that it shares with
-the completion of its job."""
+its completion."""
 
 from __future__ import annotations
 

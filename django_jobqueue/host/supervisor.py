@@ -26,7 +26,7 @@ from django_jobqueue.processes.process_state import memory_frozen, signals_handl
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
-from django_jobqueue.workers.worker_main import CALM_LOOKS, OF_LEASE
+from django_jobqueue.workers.worker_main import IDLE_LOOKS, OF_LEASE
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
@@ -116,7 +116,7 @@ class Supervisor:
     def _sleep(self) -> None:
         now, stopping = time.monotonic(), self.control.stopping
         if self._may_rest():
-            rest = conf.lease / CALM_LOOKS
+            rest = conf.lease / IDLE_LOOKS
         else:
             rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
         if (start := self.children.next_start) is not None:

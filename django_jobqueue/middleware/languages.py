@@ -1,4 +1,4 @@
-"""The language and the time zone that were active when a job was enqueued."""
+"""Restores the language and time zone that were active when a job was enqueued."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which job a log record comes from."""
+"""Adds the job to log records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many queries an attempt sends to databases, and how long they take."""
+"""Counts the database queries of an attempt, and their time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from django_jobqueue.domain.context import Context
 logger = logging.getLogger(__name__)
 
 
-class Tally:
+class QueryCount:
     """The queries of one attempt."""
 
     def __init__(self) -> None:
@@ -33,7 +33,9 @@ class Tally:
 
 # A connection may serve several async handlers by turns, so what counts on it asks
 # whose turn it is.
-_tally: Final[ContextVar[Tally | None]] = ContextVar("jobqueue_queries", default=None)
+_current: Final[ContextVar[QueryCount | None]] = ContextVar(
+    "jobqueue_queries", default=None
+)
 _here = threading.local()  # whether this thread's connections are watched
 _loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()  # likewise
 
@@ -70,27 +72,27 @@ def count_queries(get_result: Callable[[Context], Any]) -> Callable[[Context], A
 
 @contextmanager
 def _counting(context: Context) -> Iterator[None]:
-    tally = Tally()
-    token = _tally.set(tally)
+    count = QueryCount()
+    token = _current.set(count)
     try:
         yield
     finally:
-        _tally.reset(token)
-        if tally.queries:
-            _tell(context, tally)
+        _current.reset(token)
+        if count.queries:
+            _record(context, count)
 
 
-def _tell(context: Context, tally: Tally) -> None:
-    context.report.count_queries(tally.queries, tally.seconds)
-    milliseconds = tally.seconds * 1_000
+def _record(context: Context, count: QueryCount) -> None:
+    context.report.count_queries(count.queries, count.seconds)
+    milliseconds = count.seconds * 1_000
     logger.debug(
         "Job %s (%s) attempt %d sent %d queries, which took %.1f ms",
         context.id,
         context.job_type,
         context.attempt,
-        tally.queries,
+        count.queries,
         milliseconds,
-        extra={"queries": tally.queries, "query_ms": milliseconds},
+        extra={"queries": count.queries, "query_ms": milliseconds},
     )
 
 
@@ -108,12 +110,12 @@ def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
 
 
 def _count(execute: Any, statement: Any, params: Any, many: bool, context: Any) -> Any:
-    tally = _tally.get()
-    if tally is None:
+    count = _current.get()
+    if count is None:
         return execute(statement, params, many, context)
     began = time.monotonic()
     try:
         return execute(statement, params, many, context)
     finally:
-        tally.queries += 1
-        tally.seconds += time.monotonic() - began
+        count.queries += 1
+        count.seconds += time.monotonic() - began

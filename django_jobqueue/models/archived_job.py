@@ -1,4 +1,4 @@
-"""Jobs that are over. Rows are inserted and pruned, never changed."""
+"""Jobs that are over; rows are inserted and pruned, never changed."""
 
 from __future__ import annotations
 

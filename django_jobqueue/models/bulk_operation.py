@@ -13,7 +13,7 @@ from django_jobqueue.models.functions import ClockTimestamp, NewId
 
 
 class BulkOperation(models.Model):
-    """What is done, to which jobs, and how far it came.
+    """A verb, the jobs that it is done to, and its progress.
 
     The effect of a chunk and the new place of the cursor are one transaction, so that
     each job is handled once, whatever dies meanwhile.

@@ -1,4 +1,4 @@
-"""Attempts that did not succeed. A successful attempt stands on its archived job."""
+"""Attempts that did not succeed; a successful attempt stands on its archived job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures that are the same failure, by fingerprint."""
+"""Groups of failures with the same fingerprint."""
 
 from __future__ import annotations
 

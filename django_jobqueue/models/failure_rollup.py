@@ -1,4 +1,4 @@
-"""How often each failure was seen, hour by hour. Workers add to it."""
+"""Counts of each failure, hour by hour; workers add to them."""
 
 from __future__ import annotations
 

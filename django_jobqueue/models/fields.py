@@ -21,12 +21,13 @@ else:
         """
 
         def deconstruct(self) -> Any:
-            """As what migrations know it: there is no difference in the database."""
+            """Look like the base field to migrations: the database sees no
+            difference."""
             name, _path, args, kwargs = super().deconstruct()
             return name, "django.db.models.DateTimeField", args, kwargs
 
         def get_db_converters(self, connection: Any) -> list[Any]:
-            """What is done with a value that is read."""
+            """The converters of a value that is read."""
             return [] if connection.timezone is UTC else [_in_utc]
 
 

@@ -1,4 +1,4 @@
-"""What queued and archived jobs have in common."""
+"""The common base of queued and archived jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of jobs and their policies: what the code declares and operators override."""
+"""Job types and their policies, as the code declares and operators override them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues that somebody paused. A queue without a row is open."""
+"""Paused queues; a queue without a row is open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs with a future: queued or running. The table stays small."""
+"""Queued and running jobs; the table stays small."""
 
 from __future__ import annotations
 

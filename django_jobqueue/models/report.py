@@ -1,4 +1,4 @@
-"""What an attempt told while it ran: how far it was, and lines. Most tell nothing."""
+"""Progress and lines of attempts; most attempts have none."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from django_jobqueue.models.functions import ClockTimestamp
 
 
 class ReportQuerySet(models.QuerySet["Report"]):
-    """What attempts told."""
+    """Reports of attempts."""
 
     def latest_for(self, job_ids: Iterable[UUID]) -> Self:
-        """Of each of these jobs what its latest attempt told, if that told anything."""
-        told = self.filter(job_id__in=list(job_ids))
-        return told.order_by("job_id", "-fence").distinct("job_id")
+        """The report of the latest attempt of each of these jobs that has one."""
+        reports = self.filter(job_id__in=list(job_ids))
+        return reports.order_by("job_id", "-fence").distinct("job_id")
 
 
 class Report(models.Model):
-    """How far one attempt was when it last told, and the lines that it wrote."""
+    """The last progress of one attempt, and the lines that it wrote."""
 
     id = models.BigAutoField(primary_key=True)
     job_id = models.UUIDField(_("job"))  # queued or archived, so no foreign key

@@ -1,4 +1,4 @@
-"""What happened in each minute, by job type and queue. Workers add to it."""
+"""Counts of each minute, by job type and queue; workers add to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worker processes: who is alive, what each may run, and what is asked of it."""
+"""Worker processes: their state, the jobs they may run, and operators' requests."""
 
 from __future__ import annotations
 

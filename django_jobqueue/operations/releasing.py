@@ -7,7 +7,7 @@ from django.db import transaction
 from django_jobqueue import signals
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
-from django_jobqueue.execution.lost_attempts import tell_lost
+from django_jobqueue.execution.lost_attempts import announce_lost
 from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import rescue as store_rescue
@@ -27,6 +27,6 @@ def release(ids: Ids, *, using: str | None = None, by: str = "") -> list[Rescued
     db = DjangoDatabase(using)
     with transaction.atomic(using=db.alias):
         found = store_rescue.take_over(db, keys_of(ids), reason=reason)
-    tell_lost(found, reason, signals.send)
+    announce_lost(found, reason, signals.send)
     tell("release", by, len(found), {})
     return found

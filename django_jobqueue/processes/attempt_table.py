@@ -1,4 +1,4 @@
-"""The attempts that run in a worker process, where its supervisor sees them."""
+"""Shows the supervisor which attempts run in a worker process."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ class AttemptTable:
         self._memory[:] = bytes(len(self._memory))
 
     def running(self) -> list[RunningAttempt]:
-        """What runs now; after the process has died, what ran then."""
+        """The attempts that run now; after the process has died, those that ran
+        then."""
         rows = _ROW.iter_unpack(self._memory[: self._size * _ROW.size])
         return [
             RunningAttempt(UUID(bytes=job), thread, deadline)

@@ -1,7 +1,7 @@
-"""What a forked process has of its parent, and what keeps the two apart.
+"""Separates a forked process from its parent.
 
 The supervisor forks workers; handlers may fork, too, on purpose or within a library.
-The architecture page has a table of all that is inherited.
+The architecture page has a table of everything that a fork inherits.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _forked_in: int | None = None  # the guarded thread that this process is a fork 
 
 
 class _Thread(threading.local):
-    """What is known of this thread; a fork has a copy of it."""
+    """State of this thread; a fork has a copy of it."""
 
     is_guarded = False  # it calls code of the project
     signals: set[int | signal.Signals] | None = (
@@ -75,7 +75,7 @@ def let_go() -> None:
 
 
 def settle_in(parent: int) -> None:
-    """What every process does first that the supervisor forks.
+    """Prepare a process that the supervisor has just forked.
 
     It dies with its parent. It leaves signals, which a terminal or systemd sends to
     all, to the supervisor. It has a session of its own, so that whatever its handlers
@@ -92,7 +92,7 @@ def settle_in(parent: int) -> None:
     signal.set_wakeup_fd(-1)
     _drop_connections()
     # The thread of asgiref's executor was left behind; whoever hands it something, such
-    # as asyncio.run() with the ORM in a sync handler, would wait for ever.
+    # as asyncio.run() with the ORM in a sync handler, would wait forever.
     SyncToAsync.single_thread_executor = ThreadPoolExecutor(max_workers=1)
 
 
@@ -115,7 +115,7 @@ def flush_output() -> None:
 
 
 def guard_this_process() -> None:
-    """Its forks must not use its connections, and can be told to stop by signals."""
+    """Keep its forks from using its connections, and let signals stop them."""
     global _is_worker_process
     _is_worker_process = True
 

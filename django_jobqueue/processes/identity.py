@@ -1,5 +1,5 @@
-"""Which process of which machine this is, so that a dead predecessor is known for
-certain."""
+"""Identifies this process and its machine, so that a dead predecessor is recognized
+with certainty."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def identity(pid: int) -> str:
 
 
 def is_dead(other: str) -> bool:
-    """Whether the process with this identity surely does not run any more.
+    """Whether the process with this identity has ended for certain.
 
     Only a process of this machine's present start and of our process namespace can be
     judged; of all others only the lease tells. So it is with the processes of another
@@ -57,11 +57,11 @@ def is_dead(other: str) -> bool:
         stat = _stat(pid)
     except (OSError, IndexError):
         return not _exists(pid)
-    return stat[STATE] in "ZX" or stat[STARTED] != started  # a zombie runs no more
+    return stat[STATE] in "ZX" or stat[STARTED] != started  # a zombie has ended
 
 
 def rss(pid: int) -> int:
-    """Resident memory of a process, in bytes; 0 where /proc does not tell."""
+    """Resident memory of a process, in bytes; 0 without /proc."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
@@ -70,7 +70,7 @@ def rss(pid: int) -> int:
 
 
 def cpu_seconds(pid: int, thread: int) -> float | None:
-    """The CPU that a thread of a process has used; None where /proc does not tell."""
+    """CPU seconds of a thread of a process; None without /proc."""
     try:
         used = map(int, _stat(f"{pid}/task/{thread}")[USED])
         return sum(used) / os.sysconf("SC_CLK_TCK")

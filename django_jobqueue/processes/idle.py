@@ -108,7 +108,7 @@ class WakeupPipes:
 
 
 class IdleBackoff:
-    """How long to wait after a round that found nothing: longer from round to round."""
+    """The wait after a round that found nothing: longer from round to round."""
 
     def __init__(self) -> None:
         self._round = 0
@@ -145,7 +145,7 @@ class BurstDetector:
 
 
 class ListeningFlag:
-    """The column of the worker's row that tells enqueues to send a notification."""
+    """The column of the worker's row that makes enqueues send a notification."""
 
     def __init__(self, worker: int, connection: OwnConnection) -> None:
         self.is_out = False

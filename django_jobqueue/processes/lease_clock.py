@@ -1,4 +1,4 @@
-"""The clocks that leases are judged by: this machine's, and the database's."""
+"""Compares the clocks that leases are judged by: this machine's, and the database's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hears notifications, on a connection of its own, and passes them on."""
+"""Receives notifications on a connection of its own, and passes them on."""
 
 from __future__ import annotations
 

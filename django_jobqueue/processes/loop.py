@@ -1,4 +1,4 @@
-"""The one thread wrapper: a subclass says what a round of its work is."""
+"""The base class of all loops: a subclass defines one round of its work."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ class Loop:
 
     def __init__(self) -> None:
         self._woken = threading.Event()
-        self._told_to_stop = threading.Event()
+        self._stop_requested = threading.Event()
         self._thread: threading.Thread | None = None
-        self._trouble = FailureStreak(self.name, self.longest_after_error)
+        self._failures = FailureStreak(self.name, self.longest_after_error)
         self.is_failing = False  # the last round failed
 
     def tick(self) -> float:
@@ -115,7 +115,7 @@ class Loop:
 
         With a timeout of zero, only ask.
         """
-        self._told_to_stop.set()
+        self._stop_requested.set()
         self.wake()
         if self._thread is None or timeout == 0:
             return self._thread is None
@@ -132,18 +132,18 @@ class Loop:
         except BaseException as error:  # also a SystemExit of the project's own code
             end_if_forked()
             self.is_failing = True
-            return self._trouble.failed(error)
+            return self._failures.failed(error)
         if self.is_failing:
             self.is_failing = False
-            self._trouble.is_over()
+            self._failures.is_over()
         return rest
 
     def _run(self) -> None:
         guard_this_thread()
-        while not self._told_to_stop.is_set():
+        while not self._stop_requested.is_set():
             rest = self.round()
             if self.is_failing:
-                self._told_to_stop.wait(rest)
+                self._stop_requested.wait(rest)
             elif rest > 0:
                 self._woken.wait(rest)
             self._woken.clear()

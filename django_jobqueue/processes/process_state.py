@@ -1,5 +1,5 @@
-"""What ``runworkers`` changes in its own process, and puts back in the end: it may have
-been called by code that goes on, as a management command can be."""
+"""Restores the state of the process that ``runworkers`` changes, since its caller may
+go on."""
 
 from __future__ import annotations
 

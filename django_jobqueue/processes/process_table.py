@@ -1,4 +1,4 @@
-"""A page of memory that the processes of one runworkers share: who is there.
+"""The process table: a page of memory that the processes of one runworkers share.
 
 Each field of an entry is written by one process only: a worker writes its row, the
 supervisor says which entries are to be renewed, maintenance says when it renewed.
@@ -72,7 +72,7 @@ _FIELDS: Final = ProcessEntry._fields[1:]
 
 class ProcessTable:
     """Entries for worker processes, in memory that forked processes share, and for each
-    a table of so many ``attempts``.
+    a table of ``attempts`` rows.
 
     Without wakeup pipes nobody can be woken, so nobody may rest for long.
     """
@@ -93,7 +93,7 @@ class ProcessTable:
                 yield entry
 
     def entry(self, number: int) -> ProcessEntry:
-        """What is known of this entry."""
+        """The values of this entry."""
         fields = _ENTRY.unpack_from(self._memory, self._offset(number))
         return ProcessEntry._make((number, *fields))
 
@@ -105,8 +105,8 @@ class ProcessTable:
         return None
 
     def attempts(self, number: int) -> AttemptTable:
-        """What runs in this entry. It outlives the worker, for whoever asks what ran
-        when it died."""
+        """The attempts that run in this entry. They outlive the worker, so that others
+        see what ran when it died."""
         return self._attempts[number]
 
     def clear(self, number: int) -> None:
@@ -177,14 +177,14 @@ class ProcessTable:
 
     # Rest.
 
-    def is_calm(self, now: float, lease: float) -> bool:
-        """Whether nobody has had anything to do for as long as a lease. Where
-        notifications are not heard nobody would tell of that."""
+    def is_idle(self, now: float, lease: float) -> bool:
+        """Whether no process has had work for as long as a lease. Without notifications
+        nobody would hear of new work, so it is False."""
         return self.can_listen and now - self.stirred_at > lease
 
     def may_rest(self, now: float, lease: float) -> bool:
         """Whether it is calm, and who rests is woken when it no longer is."""
-        return self._wakeups is not None and self.is_calm(now, lease)
+        return self._wakeups is not None and self.is_idle(now, lease)
 
     def activity(self, now: float, lease: float) -> None:
         """Somebody has something to do. Who may rest is woken: it was calm for a lease

@@ -1,4 +1,4 @@
-"""How a stop proceeds: what is to be done when, given signals and the time."""
+"""Decides the steps of a stop from signals and time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LAST_WORDS: Final = 1.0  # seconds that a worker has to write what it knows
 
 
 class Step(Enum):
-    """What the supervisor tells its workers."""
+    """An order of the supervisor to its workers."""
 
     DRAIN = "drain"  # claim nothing more, finish what runs
     CANCEL = "cancel"  # tell the handlers to stop
@@ -53,5 +53,5 @@ class Stopping:
 
     @property
     def next_at(self) -> float | None:
-        """When the next step is due; None if there is none."""
+        """The time of the next step; None if there is none."""
         return self._config[0][0] if self._config else None

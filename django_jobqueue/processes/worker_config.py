@@ -1,4 +1,4 @@
-"""What a worker process is to do."""
+"""The configuration of a worker process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django_jobqueue.domain.registry import Declaration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """What a worker process is to do."""
+    """The configuration of a worker process."""
 
     queues: tuple[str, ...] | None = None  # None is every queue
     threads: int = 4
@@ -25,7 +25,7 @@ class WorkerConfig:
         return bool(self.async_slots if declaration.is_async else self.threads)
 
     def for_quarantined(self) -> WorkerConfig:
-        """The same for a worker that runs what must run alone."""
+        """The same for a worker that runs quarantined jobs."""
         slots = min(1, self.threads), min(1, self.async_slots)
         return replace(
             self, quarantined=True, drain=True, threads=slots[0], async_slots=slots[1]

@@ -1,4 +1,4 @@
-"""What cannot be searched for."""
+"""Errors in a search."""
 
 from __future__ import annotations
 

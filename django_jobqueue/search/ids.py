@@ -1,4 +1,4 @@
-"""Search by id: a whole one, the beginning of one, or a short one as lists show it."""
+"""Finds ids in a search: whole ones, their beginnings, and the short form of lists."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class IdSearch:
 
 
 def id_search(term: str) -> IdSearch | None:
-    """What this search term stands for; None if it is no id."""
+    """The ids that this search term means; None if it is no id."""
     text = _DASHES.sub("", term.strip().lower().removeprefix("job_"))
     text, dots, ending = text.partition(SEPARATOR)
     if not _HEX.fullmatch(text) or not SHORTEST <= len(text) <= DIGITS:

@@ -1,4 +1,4 @@
-"""Which jobs: conditions that a list, a search and a bulk operation share.
+"""Selects jobs: the conditions that a list, a search and a bulk operation share.
 
 A selection is data. It is kept with the bulk operation that goes by it, shown in words
 before anything happens, and means the same to the list that showed the jobs and to the
@@ -23,7 +23,7 @@ class Table(StrEnum):
 
 
 class Kind(StrEnum):
-    """What the values of a field are."""
+    """The type of a field's values."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -43,7 +43,7 @@ ORDERED: Final = ("=", "<", "<=", ">", ">=")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What jobs can be selected by."""
+    """A field that jobs can be selected by."""
 
     name: str
     kind: Kind
@@ -51,7 +51,7 @@ class Field:
 
     @property
     def operators(self) -> Sequence[str]:
-        """How its values can be compared."""
+        """The operators that compare its values."""
         ordered = (Kind.NUMBER, Kind.MOMENT, Kind.MILLISECONDS)
         return ORDERED if self.kind in ordered else EQUAL
 
@@ -148,7 +148,7 @@ class Selection:
             term.check(self.table)
 
     def also(self, *terms: Term) -> Selection:
-        """The same, with these terms, too."""
+        """This selection with these further terms."""
         return replace(self, terms=(*self.terms, *terms))
 
     def none(self) -> Selection:
@@ -156,7 +156,7 @@ class Selection:
         return replace(self, nothing=True)
 
     def values(self, field: str) -> list[Any]:
-        """What this field has to be equal to."""
+        """The values that this field has to equal."""
         return [t.value for t in self.terms if t.field == field and t.operator == "="]
 
     def to_json(self) -> dict[str, Any]:
@@ -172,7 +172,8 @@ class Selection:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Selection:
-        """What ``to_json`` wrote. Raises SelectionError for anything else."""
+        """Read the data that ``to_json`` wrote. Raises SelectionError for anything
+        else."""
         try:
             table = Table(value["table"])
             terms = tuple(_term(*parts) for parts in value["terms"])

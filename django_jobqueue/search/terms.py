@@ -1,4 +1,4 @@
-"""A search as the terms of a selection."""
+"""Parses a search into the terms of a selection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHOICES: Final = {"state": STATES, "status": tuple(ArchivedStatus.values)}
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What was typed: terms, and ids of which only a part may be given.
+    """A parsed search: terms, and ids of which only a part may be given.
 
     A word without a colon is an id if it can be one, and a text otherwise.
 
@@ -44,7 +44,7 @@ class Search:
 
 
 def parse(text: str, table: Table, now: datetime) -> Search:
-    """What is searched for among the jobs of this table. Raises SearchError."""
+    """Parse a search among the jobs of this table. Raises SearchError."""
     terms: list[Term] = []
     ids: list[IdSearch] = []
     for token in tokens(text):
@@ -62,7 +62,7 @@ def parse(text: str, table: Table, now: datetime) -> Search:
 
 
 def qualifiers(table: Table) -> list[str]:
-    """What can stand before a colon."""
+    """The names that can stand before a colon."""
     return [
         f"{field.name}.key" if field.kind is Kind.JSON else field.name
         for field in FIELDS.values()
@@ -78,8 +78,8 @@ def _id(token: Token, table: Table) -> IdSearch:
         "“%(text)s” is no id. Jobs are searched by id: a whole one, or at least its "
         "first %(digits)d digits. For everything else say what it is: %(names)s."
     )
-    said = {"text": token.value, "digits": SHORTEST, "names": _named(table)}
-    raise SearchError(error % said)
+    values = {"text": token.value, "digits": SHORTEST, "names": _named(table)}
+    raise SearchError(error % values)
 
 
 def _is_quoted(token: Token) -> bool:
@@ -122,7 +122,7 @@ def _field(token: Token, table: Table) -> Field:
 
 def _unknown(token: Token, table: Table) -> str:
     near = get_close_matches(token.name, [*qualifiers(table), *ALIASES], 1, 0.5)
-    said = {"name": token.name, "names": _named(table), "near": "".join(near)}
+    values = {"name": token.name, "names": _named(table), "near": "".join(near)}
     if near:
         error = _(
             "There is no “%(name)s:”. Did you mean “%(near)s:”? These can be "
@@ -130,7 +130,7 @@ def _unknown(token: Token, table: Table) -> str:
         )
     else:
         error = _("There is no “%(name)s:”. These can be searched: %(names)s.")
-    return error % said
+    return error % values
 
 
 def _elsewhere(name: str, table: Table) -> str:
@@ -146,12 +146,12 @@ def _check_choice(name: str, value: str) -> None:
     if value in choices:
         return
     near = get_close_matches(value, choices, 1)
-    said = {"value": value, "choices": ", ".join(choices), "near": "".join(near)}
+    values = {"value": value, "choices": ", ".join(choices), "near": "".join(near)}
     if near:
         error = _("There is no state “%(value)s”. Did you mean “%(near)s”?")
     else:
         error = _("There is no state “%(value)s”, only %(choices)s.")
-    raise SearchError(error % said)
+    raise SearchError(error % values)
 
 
 def _named(table: Table) -> str:

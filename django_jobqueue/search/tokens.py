@@ -1,4 +1,5 @@
-"""A search as tokens: ``type:x``, ``ran:>20s``, ``data.customer.name:"Ann Lee"``."""
+"""Splits a search into tokens: ``type:x``, ``ran:>20s``, ``data.customer.name:"Ann
+Lee"``."""
 
 from __future__ import annotations
 
@@ -45,11 +46,11 @@ def tokens(text: str) -> Iterator[Token]:
         raise SearchError(_("The search has characters that no job can have."))
     position = 0
     while (position := _after_spaces(text, position)) < len(text):
-        found = _TOKEN.match(text, position)
-        end = found.end() if found else position
-        if found is None or text[end : end + 1] == '"':
+        matched = _TOKEN.match(text, position)
+        end = matched.end() if matched else position
+        if matched is None or text[end : end + 1] == '"':
             raise SearchError(_("The search has a quotation mark without its second."))
-        yield _token(found.group())
+        yield _token(matched.group())
         position = end
 
 
@@ -60,10 +61,10 @@ def _after_spaces(text: str, position: int) -> int:
 
 
 def _token(text: str) -> Token:
-    found = _QUALIFIED.fullmatch(text)
-    if found is None:
+    matched = _QUALIFIED.fullmatch(text)
+    if matched is None:
         return Token(text, value=_plain(text))
-    name, path, operator, value = found.groups()
+    name, path, operator, value = matched.groups()
     is_quoted = len(value) > 1 and value[0] == value[-1] == '"'
     keys = tuple(_plain(key) for key in _KEY.findall(path))
     return Token(text, name.lower(), keys, operator or "=", _plain(value), is_quoted)

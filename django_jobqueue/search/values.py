@@ -1,4 +1,4 @@
-"""What is compared in a search: numbers, durations, moments, ids, values of data."""
+"""Parses the values of a search: numbers, durations, moments, ids, values of data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FLAGS: Final = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def comparisons(kind: Kind, token: Token, now: datetime) -> Sequence[Comparison]:
-    """What the values of this kind have to be. Raises SearchError."""
+    """The comparisons that a value of this kind means. Raises SearchError."""
     if kind in _ORDERED:
         return _ordered(kind, token, now)
     if token.operator != "=":

@@ -1,4 +1,4 @@
-"""What needs somebody's attention, by rules; the most urgent first."""
+"""Lists what needs attention, by rules; the most urgent first."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class Concern:
 
 
 def concerns(now: Now) -> list[Concern]:
-    """What is wrong or waits for a decision, the most urgent first; of each kind the
-    worst few."""
+    """The problems and open decisions, the most urgent first; of each sort the worst
+    few."""
     found = [
         *map(_of_notice, notices(now.present)),
         *_lapsed(now),
@@ -84,9 +84,9 @@ def concerns(now: Now) -> list[Concern]:
 def _shortened(found: Iterable[Concern]) -> Iterator[Concern]:
     for _code, same in groupby(found, lambda concern: concern.code):
         first, *rest = same
-        told = [first, *rest[: MOST - 1]]
-        yield from told[:-1]
-        yield replace(told[-1], others=len(rest) + 1 - len(told))
+        warned = [first, *rest[: MOST - 1]]
+        yield from warned[:-1]
+        yield replace(warned[-1], others=len(rest) + 1 - len(warned))
 
 
 def _of_notice(notice: Notice) -> Concern:

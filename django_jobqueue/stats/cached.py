@@ -1,4 +1,4 @@
-"""Figures are kept for some seconds, so that fifty open pages cost what one does."""
+"""Caches figures for some seconds, so that fifty open pages cost as much as one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class CachedValue(Generic[T]):
         self._held: dict[str, tuple[float, T]] = {}
 
     def get(self, name: str, seconds: float, read: Callable[[], T]) -> T:
-        """What was read at most so many seconds ago, or is read now."""
+        """Return the value that was read at most this many seconds ago, or read it
+        now."""
         at, value = self._held.get(name, (None, None))
         if at is not None and value is not None and time.monotonic() < at + seconds:
             return value
@@ -26,5 +27,5 @@ class CachedValue(Generic[T]):
         return value
 
     def forget(self) -> None:
-        """Read everything anew."""
+        """Read everything again."""
         self._held.clear()

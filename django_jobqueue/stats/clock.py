@@ -1,4 +1,4 @@
-"""The database's clock, which decides what is due and what is old."""
+"""The database's clock, which decides which jobs are due or old."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from django_jobqueue.store.reading.stats import Depth, Pause, WorkerRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """What waits, what runs, who works and what is closed."""
+    """The waiting and running jobs, the workers, and everything that is paused."""
 
     time: datetime
     depths: list[Depth]

@@ -1,5 +1,4 @@
-"""The states of failure groups at this moment: what was decided, and what time and new
-failures made of it."""
+"""The states of failure groups now, from decisions, time and new failures."""
 
 from __future__ import annotations
 

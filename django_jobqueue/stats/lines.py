@@ -16,7 +16,7 @@ from django_jobqueue.store.reading.stats import CAP, Depth, Recent
 
 @dataclass(slots=True)
 class Depths:
-    """How many jobs wait and run. What was counted up to a cap is at least so many."""
+    """The numbers of waiting and running jobs. A number at its cap is a minimum."""
 
     ready: int = 0
     later: int = 0
@@ -39,7 +39,7 @@ class Depths:
 
 @dataclass(slots=True)
 class Line:
-    """What waits, runs and happened under one name."""
+    """The waiting, running and finished jobs of one name."""
 
     name: str
     depths: Depths = field(default_factory=Depths)
@@ -58,7 +58,7 @@ class Line:
 
     @property
     def failed_share(self) -> float | None:
-        """Of the finished ones, how many failed (0…1); None if none finished."""
+        """The share of finished jobs that failed (0…1); None if none finished."""
         return self.failed / self.finished if self.finished else None
 
     @property

@@ -1,4 +1,4 @@
-"""What an operator should be told about jobs that nobody will claim."""
+"""Warns operators of jobs that no worker will claim."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Claimer:
-    """What a living worker that claims would take. ``queues`` None is every one."""
+    """The jobs that a living worker would claim. ``queues`` None is all of them."""
 
     queues: frozenset[str] | None
     job_types: frozenset[str]
@@ -99,7 +99,7 @@ class Claimer:
 
 
 def notices(present: Present) -> list[Notice]:
-    """What is wrong, most important first."""
+    """The warnings, the most important first."""
     living = [worker for worker in present.workers if is_alive(worker)]
     waiting = [depth for depth in present.depths if depth.ready or depth.later]
     if not living:
@@ -125,7 +125,7 @@ def depth_text(count: int) -> str:
 
 def _no_worker(waiting: list[Depth]) -> Notice:
     jobs = sum(depth.ready for depth in waiting)  # the others would wait anyway
-    text = _told(NO_WORKER_AND_JOBS, jobs) if jobs else str(NO_WORKER)
+    text = _sentence(NO_WORKER_AND_JOBS, jobs) if jobs else str(NO_WORKER)
     return Notice("no_worker", text, jobs=jobs)
 
 
@@ -139,10 +139,10 @@ def _unclaimed(
         return any(job_type in claimer.job_types for claimer in claimers)
 
     for queue, jobs in _sums(waiting, lambda d: d.queue, is_served):
-        text = _told(QUEUE_NOT_SERVED[some_drain], jobs, queue=queue)
+        text = _sentence(QUEUE_NOT_SERVED[some_drain], jobs, queue=queue)
         yield Notice("queue_not_served", text, queue=queue, jobs=jobs)
     for name, jobs in _sums(waiting, lambda d: d.job_type, is_known):
-        text = _told(TYPE_NOT_KNOWN[some_drain], jobs, type=name)
+        text = _sentence(TYPE_NOT_KNOWN[some_drain], jobs, type=name)
         yield Notice("job_type_not_known", text, job_type=name, jobs=jobs)
     for depth in sorted(waiting, key=_jobs, reverse=True):
         queue, name = depth.queue, depth.job_type
@@ -151,7 +151,7 @@ def _unclaimed(
         if any(c.serves(queue) and name in c.job_types for c in claimers):
             continue
         jobs = _jobs(depth)
-        text = _told(NOT_TOGETHER[some_drain], jobs, type=name, queue=queue)
+        text = _sentence(NOT_TOGETHER[some_drain], jobs, type=name, queue=queue)
         yield Notice("queue_not_served_for_job_type", text, queue, name, jobs)
 
 
@@ -160,7 +160,7 @@ def _sums(
     key: Callable[[Depth], str],
     is_well: Callable[[str], bool],
 ) -> list[tuple[str, int]]:
-    """How many jobs wait under each name that is not well; the most first."""
+    """The number of waiting jobs under each affected name; the largest first."""
     found: Counter[str] = Counter()
     for depth in waiting:
         if not is_well(key(depth)):
@@ -172,7 +172,7 @@ def _jobs(depth: Depth) -> int:
     return depth.ready + depth.later
 
 
-def _told(text: Any, jobs: int, **names: str) -> str:
-    """The sentence for so many jobs, of which no more than the cap were counted."""
-    told: str = text % {"count": jobs, "jobs": depth_text(jobs), **names}
-    return told
+def _sentence(text: Any, jobs: int, **names: str) -> str:
+    """The sentence for this many jobs, which were counted up to the cap."""
+    content: str = text % {"count": jobs, "jobs": depth_text(jobs), **names}
+    return content

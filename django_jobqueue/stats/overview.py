@@ -1,4 +1,4 @@
-"""All that the overview of the job queue shows, read in a few statements.
+"""Reads everything that the overview of the job queue shows, in a few statements.
 
 Present figures come from capped counts, past ones from the roll-ups; none from the
 archive.
@@ -35,7 +35,7 @@ MOST_OPERATIONS: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Now:
-    """What is, and what of the last hour or day needs attention."""
+    """The present state, and the problems of the last hour or day."""
 
     present: Present
     limits: dict[str, int | None]  # of every job type; None is no limit
@@ -47,7 +47,7 @@ class Now:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """What happened in a window, up to when it was read."""
+    """The jobs that finished in a window, up to when it was read."""
 
     start: datetime
     end: datetime

@@ -1,4 +1,4 @@
-"""How far back figures go: the last hour, day or week."""
+"""The windows of figures: the last hour, day or week."""
 
 from __future__ import annotations
 

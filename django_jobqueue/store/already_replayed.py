@@ -1,4 +1,4 @@
-"""Which jobs count as replayed already: the only place that says so."""
+"""The only definition of a job that was replayed already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays as PostgreSQL reads them, for the statements of every job.
+"""Writes arrays as PostgreSQL reads them, for the statements of every job.
 
 psycopg looks at each value of a list: a claim's parameters took half of what a claim
 takes here, and take a sixth as text.

@@ -1,4 +1,4 @@
-"""Connections none of whose calls can wait forever."""
+"""Connections whose calls never wait forever."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
 def _bounded(
     connection: psycopg.Connection[Any], gen: Any, seconds: float
 ) -> Generator[Any, Any, Any]:
-    """What psycopg waits for, but for no longer than this."""
+    """Wait as psycopg does, but no longer than this."""
     deadline = time.monotonic() + seconds
     try:
         wanted = next(gen)
@@ -65,9 +65,9 @@ def _bounded(
 def run_bounded(
     connection: psycopg.Connection[Any], statements: str, seconds: float
 ) -> None:
-    """Run statements, separated by semicolons, on anybody's idle connection.
+    """Run statements, separated by semicolons, on any idle connection.
 
-    Raises psycopg.Error, also if there is no answer within so many seconds; the
+    Raises psycopg.Error, also if there is no answer within this many seconds; the
     connection is closed then.
     """
     with connection.lock:

@@ -1,4 +1,4 @@
-"""How long the statements of a transaction may take."""
+"""Limits the time of a transaction's statements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def limit_time(db: Database, milliseconds: int) -> None:
 
 
 def lower_limit(db: Database, milliseconds: int) -> None:
-    """The same, unless a lower limit is in force already."""
+    """Set this limit, unless a lower one is in force already."""
     limit = {"limit": str(milliseconds), "longest": f"{milliseconds} ms"}
     db.fetch(LOWER_LIMIT, limit)
 
@@ -38,7 +38,7 @@ def is_too_long(error: OperationalError) -> bool:
 def in_time(
     db: DjangoDatabase, milliseconds: int, ask: Callable[[], list[tuple[Any, ...]]]
 ) -> list[tuple[Any, ...]] | None:
-    """What this question, which only reads, is answered; None if it takes longer."""
+    """Answer a question that only reads; None if it takes longer than its limit."""
     try:
         with transaction.atomic(using=db.alias):
             limit_time(db, milliseconds)

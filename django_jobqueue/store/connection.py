@@ -1,8 +1,8 @@
-"""The two ways to the database, and the one place where its troubles are sorted.
+"""The two ways to the database, and the one place where its errors are sorted.
 
 ``DjangoDatabase`` is the caller's connection: its transaction, its errors.
-``OwnConnection`` is the machinery's: bounded in time, reconnecting, and every trouble
-that time may heal is one ``StoreUnavailable`` that says when to try again.
+``OwnConnection`` is the machinery's: bounded in time, reconnecting. It turns every
+error that may pass with time into ``StoreUnavailable``, which says when to try again.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _KEPT_CURSOR = "_jobqueue_cursor"
 
 
 class Database(Protocol):
-    """What a store verb needs of a connection."""
+    """The interface that a store verb needs of a connection."""
 
     def fetch(self, statement: str, params: Params = ...) -> list[tuple[Any, ...]]:
         """Run a statement that has rows, and return them."""
@@ -266,7 +266,7 @@ class OwnConnection:
 
     @contextmanager
     def raw(self) -> Iterator[BoundedConnection]:
-        """The psycopg connection itself; troubles are sorted as in ``fetch``."""
+        """The psycopg connection itself; errors are sorted as in ``fetch``."""
         with self._sorted() as connection:
             yield connection
 
@@ -302,7 +302,7 @@ class OwnConnection:
 
     @contextmanager
     def _sorted(self) -> Iterator[BoundedConnection]:
-        """Give out the connection; turn passing troubles into StoreUnavailable."""
+        """Give out the connection; turn passing errors into StoreUnavailable."""
         try:
             if self._connection is None:
                 self._connection = self._connect()
@@ -346,7 +346,7 @@ class OwnConnection:
             text += " (is a migration missing? run manage.py migrate)"
         if self._failures == 1 or now - self._logged_at > 60:
             self._logged_at = now
-            logger.warning("%s: database trouble, trying again: %s", self.purpose, text)
+            logger.warning("%s: database error, trying again: %s", self.purpose, text)
         return StoreUnavailable(
             text,
             retry_in=longest * random.uniform(0.5, 1),

@@ -1,4 +1,4 @@
-"""Which errors of the database pass, and which mean that a transaction is to be tried
+"""Knows which database errors pass, and after which a transaction is to be tried
 again."""
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def is_refusal(error: BaseException) -> bool:
 
 
 def is_passing(error: psycopg.Error) -> bool:
-    """Whether this trouble may be gone at the next try."""
+    """Whether this error may be gone at the next try."""
     code = error.sqlstate
     if code is None:  # the client's own: connection lost, refused, closed, timed out
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)

@@ -1,5 +1,5 @@
-"""The hourly roll-ups of failures: workers and rescuers add what they counted, the
-pruner drops what is old."""
+"""Stores hourly counts of failures: workers and rescuers add, the pruner deletes old
+ones."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ RETURNING bucket
 
 @dataclass(slots=True)
 class FailureCount:
-    """How often something failed with a fingerprint, since it was last said.
+    """The number of failures with a fingerprint since the last write.
 
     Where too many messages came from one place, the group is that of the coarse
     fingerprint.

@@ -1,5 +1,4 @@
-"""One job, wherever it is: one read of both tables, so a move between them hides
-nothing."""
+"""Finds one job in both tables at once, so that a move between them hides nothing."""
 
 from __future__ import annotations
 

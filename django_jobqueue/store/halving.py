@@ -1,5 +1,4 @@
-"""Statements about many rows, of which the database may refuse some, or others may have
-locked some."""
+"""Applies a statement to many rows of which some may be refused or locked."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ T = TypeVar("T")
 
 
 class Leftover(NamedTuple, Generic[T]):
-    """What could not be done, and what the database said."""
+    """Items that were refused, and the error."""
 
     items: Sequence[T]
     error: psycopg.Error
@@ -45,7 +44,7 @@ def each_it_can(
     that waits for a lock, and only the first try waits for long, or none if ``brief``.
     Larger parts come first, so most are done soon. Where very many are locked the
     search ends after a while; what is left then may be more than one item.
-    Raises StoreUnavailable for all other troubles.
+    Raises StoreUnavailable for all other errors.
     """
     if not items:
         return []
@@ -104,5 +103,5 @@ def _halves(items: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
 
 
 def one_line(error: BaseException) -> str:
-    """What the database said, for a line of the log."""
+    """The error as one line for the log."""
     return " ".join(str(error).split())[:300]

@@ -1,4 +1,4 @@
-"""Says what to do when the tables of the job queue are not there."""
+"""Explains the error when the tables of the job queue are missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def explaining(alias: str) -> Iterator[None]:
 
 
 def explained(error: ProgrammingError, alias: str) -> ProgrammingError:
-    """The same error, with what to do if a table, column or function is missing."""
+    """The same error, with advice if a table, column or function is missing."""
     if getattr(error.__cause__, "sqlstate", None) not in NEEDS_MIGRATE:
         return error
     command = "manage.py migrate"
@@ -33,8 +33,8 @@ def explained(error: ProgrammingError, alias: str) -> ProgrammingError:
     advice = f"run {command}"
     if apps.apps_ready and not apps.is_installed(APP):
         advice = f"add {APP!r} to INSTALLED_APPS, and {advice}"
-    said = " ".join(str(error).split("\n", 1)[0].split())
+    first_line = " ".join(str(error).split("\n", 1)[0].split())
     return ProgrammingError(
         "The tables of the job queue are missing or not up to date in the database "
-        f"{alias!r}: {advice}. ({said})"
+        f"{alias!r}: {advice}. ({first_line})"
     )

@@ -1,4 +1,4 @@
-"""What is ahead of a host's maintenance process, in one look."""
+"""Reads the next deadlines of a host's maintenance process, in one statement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django_jobqueue.store.queue.claim import NEXT_QUARANTINED, quarantine_param
 from django_jobqueue.store.queue.expire import NEXT_EXPIRY
 from django_jobqueue.store.worker_rows import NEXT_LAPSE
 
-LOOK: Final = f"""
+DEADLINES: Final = f"""
 SELECT lapse, quarantined, expiry, is_held_back, was_set_back, clock
   FROM ({NEXT_LAPSE}) AS next_lapse (lapse, was_set_back, clock),
        ({NEXT_QUARANTINED}) AS next_quarantined (quarantined, is_held_back),
@@ -29,7 +29,7 @@ class NextDeadlines(NamedTuple):
     clock: float = 0.0  # the database's, in seconds since 1970
 
     def after(self, seconds: float) -> NextDeadlines:
-        """The same, as it is so much later."""
+        """The same deadlines, this many seconds later."""
 
         def later(ahead: float | None) -> float | None:
             return None if ahead is None else ahead - seconds
@@ -42,8 +42,8 @@ class NextDeadlines(NamedTuple):
         )
 
 
-def look(
+def read(
     db: Database, job_types: Sequence[str], queues: Sequence[str] | None
 ) -> NextDeadlines:
     """Look ahead; of jobs that must run alone at those of these types and queues."""
-    return NextDeadlines(*db.fetch(LOOK, quarantine_params(job_types, queues))[0])
+    return NextDeadlines(*db.fetch(DEADLINES, quarantine_params(job_types, queues))[0])

@@ -1,4 +1,4 @@
-"""What is said over NOTIFY, in one channel, as ``<letter>:<rest>``.
+"""Sends and reads notifications: one channel, with payloads ``<letter>:<rest>``.
 
 A notification only shortens a wait. Nothing depends on it: polling is the net. Idle
 workers learn of new jobs from the INSERT where it is a transaction by itself, else at
@@ -50,7 +50,7 @@ OUR_TURN: Final = TURN.format(first=KEY, second=f"~{KEY}")
 
 
 class News(Enum):
-    """What a notification is about; the rest of its payload names which."""
+    """The subject of a notification; the rest of its payload names which."""
 
     JOBS = "q"  # new jobs in this queue
     BEHIND = "b"  # jobs of this queue that a claim may have passed already
@@ -79,7 +79,7 @@ def payload(news: News, about: object = "") -> str:
 
 
 def parse(text: str) -> tuple[News, str] | None:
-    """What a notification is about; None if it is none of ours."""
+    """The subject of a notification; None for a payload that is not ours."""
     letter, _, rest = text.partition(":")
     try:
         return News(letter), rest

@@ -1,4 +1,4 @@
-"""The roll-ups: workers add what they counted, the pruner folds and drops."""
+"""Stores the roll-ups: workers add their counts, the pruner folds and deletes them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ DELETE FROM jobqueue_rollup WHERE bucket < statement_timestamp() - interval '90 
 
 @dataclass(slots=True)
 class Count:
-    """What a worker counted of one job type in one queue since it last said so."""
+    """The counts of one job type in one queue since a worker's last write."""
 
     job_type: str
     queue: str

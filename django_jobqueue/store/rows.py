@@ -1,4 +1,4 @@
-"""What crosses the wall of the store: frozen rows, never models."""
+"""The rows that the store returns: frozen, and never models."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ _as_claimed = partial(tuple.__new__, ClaimedJob)  # a third of what _make() take
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What operators say about a job type instead of the code; None is nothing."""
+    """An operator's overrides of a job type; None is not set."""
 
     priority: int | None
     max_attempts: int | None

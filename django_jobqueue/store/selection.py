@@ -1,4 +1,4 @@
-"""Selections as SQL: the only place where a condition on jobs becomes one.
+"""Selections as SQL: the only place where a condition on jobs becomes SQL.
 
 The conditions name the table, so that they fit any statement that reads it under its
 own name.
@@ -148,12 +148,12 @@ def _data(term: Term, table: Table) -> Part:
 
 
 def _text(term: Term, table: Table) -> Part:
-    """Whatever the case, and whatever the letters mean to LIKE."""
+    """Match without regard to case, and with LIKE's special characters escaped."""
     has = "strpos(lower({column}), lower({{}})) > 0"
     if table is Table.ARCHIVED:
         columns = ("job_type", "error_class", "error_message")
-        found = [has.format(column=f"{{table}}.{column}") for column in columns]
-        return " OR ".join(found), [term.value] * len(columns)
+        conditions = [has.format(column=f"{{table}}.{column}") for column in columns]
+        return " OR ".join(conditions), [term.value] * len(columns)
     last = (
         "(SELECT failure.error_class || ' ' || failure.error_message"
         " FROM jobqueue_failure AS failure"

@@ -1,4 +1,4 @@
-"""What a session of the machinery's own sets: limits of time, and the planner."""
+"""The settings of our own sessions: limits of time, and the planner."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def connection_parameters() -> dict[str, Any]:
     the project's OPTIONS say otherwise.
     """
     wrapper = connections.create_connection(conf.database)
-    found: dict[str, Any] = wrapper.get_connection_params()
+    params: dict[str, Any] = wrapper.get_connection_params()
     for option in _DRIVER_OPTIONS:
-        found.pop(option, None)
+        params.pop(option, None)
     return {
         "connect_timeout": 5,
         "keepalives_idle": 5,
         "keepalives_interval": 2,
         "keepalives_count": 3,
         "tcp_user_timeout": 5_000,
-        **found,
+        **params,
     }
 
 
@@ -67,7 +67,7 @@ def configure(
 
 
 def set_patience(connection: BoundedConnection, patience: float) -> None:
-    """Have statements of this session wait so many seconds for a lock from now on."""
+    """Have the statements of this session wait at most this many seconds for a lock."""
     timeout = sql.Literal(lock_timeout(patience))
     connection.execute(sql.SQL("SET lock_timeout = {}").format(timeout), prepare=False)
     connection.patience = patience

@@ -1,5 +1,4 @@
-"""Transactions: one that is open on a connection of the machinery, and those that are
-begun on a connection of Django."""
+"""Transactions on a connection of ours, and on one of Django."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers' rows: registered by the worker, renewed by its supervisor."""
+"""Stores the rows of workers: registered by the worker, renewed by its host."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ DELETE FROM jobqueue_worker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewWorker:
-    """What a worker says about itself when it starts."""
+    """The values with which a worker registers."""
 
     name: str  # host:pid
     host: str
@@ -187,7 +187,7 @@ class NewWorker:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """What the supervisor knows of a living worker when it renews the lease."""
+    """The state of a living worker that is written when its lease is renewed."""
 
     id: int
     running: int
@@ -204,7 +204,7 @@ class NextLapse(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What operators ask of a worker."""
+    """An operator's request to a worker."""
 
     desired: str  # what it is to do, or ""
     stack_request: int  # the number of the last question where it is now, or 0
@@ -263,14 +263,14 @@ def _renew(
 
 
 def stopped(db: Database, ids: Sequence[int], *, end: str, lost: bool = False) -> None:
-    """Record that these workers are no more, and how they ended."""
+    """Record that these workers have ended, and how."""
     state = "lost" if lost else "stopped"
     db.run(STOPPED, {"ids": list(ids), "end": end, "state": state})
 
 
 def record_rescued(db: Database, worker: int, counts: Mapping[str, int]) -> None:
-    """Record how many jobs of a worker that is no more became what: ``queued``,
-    ``failed`` or ``cancelled``."""
+    """Record how many jobs of an ended worker became ``queued``, ``failed`` or
+    ``cancelled``."""
     db.run(RESCUED, {"id": worker, "counts": json.dumps(dict(counts))})
 
 
@@ -309,7 +309,7 @@ def set_listening(db: Database, worker: int, listening: bool) -> None:
 
 
 def alive(db: Database, ids: Sequence[int]) -> list[int]:
-    """Those of these workers that are alive."""
+    """The living workers among these."""
     return [row[0] for row in db.fetch(ALIVE, {"ids": list(ids)})]
 
 

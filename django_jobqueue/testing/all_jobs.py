@@ -1,4 +1,4 @@
-"""All jobs there are: for tests, whose databases are small."""
+"""Reads all jobs, for tests, whose databases are small."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assertions about what was enqueued."""
+"""Assertions about enqueued jobs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def assert_enqueued(
     :param priority: its priority.
     :param tags: tags that it has.
     :param status: what it is now: ``queued``, ``succeeded`` …
-    :param count: there are so many; then they are returned as a list.
+    :param count: the number of such jobs; then they are returned as a list.
 
     Returns the job. Raises AssertionError if there is none, or more, with what was
     enqueued, most alike first; UnknownJobType for a name that is none; TypeError for an
@@ -56,14 +56,14 @@ def assert_enqueued(
     if count is not None:
         if len(like) != count:
             raise AssertionError(
-                _told(f"{_jobs(len(like))}, not {count},", wanted, found)
+                _mismatch(f"{_jobs(len(like))}, not {count},", wanted, found)
             )
         return like
     if not like:
-        raise AssertionError(_told("No job", wanted, found))
+        raise AssertionError(_mismatch("No job", wanted, found))
     if len(like) > 1:
         hint = f"Say count={len(like)}, or more about the one that you mean."
-        raise AssertionError(f"{_told(_jobs(len(like)), wanted, found)}\n{hint}")
+        raise AssertionError(f"{_mismatch(_jobs(len(like)), wanted, found)}\n{hint}")
     return like[0]
 
 
@@ -78,15 +78,16 @@ def assert_not_enqueued(handler: Any, **about: Unpack[About]) -> None:
     wanted = Wanted(job_type=known_name_of(handler), **about)
     like = [one for one in seen() if not wanted.differences(one)]
     if like:
-        raise AssertionError(_told(_jobs(len(like)), wanted, like))
+        raise AssertionError(_mismatch(_jobs(len(like)), wanted, like))
 
 
 def _jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count} jobs"
 
 
-def _told(found: str, wanted: Wanted, jobs: Iterable[Job]) -> str:
-    """What was found of what was wanted, and what there is instead."""
+def _mismatch(found: str, wanted: Wanted, jobs: Iterable[Job]) -> str:
+    """The text of a failed assertion: the jobs that were expected, and those that
+    exist."""
     verb = "was" if found in ("No job", "1 job") else "were"
     lines = [f"{found} like this {verb} enqueued: {wanted}."]
     ordered = sorted(jobs, key=wanted.distance)

@@ -1,4 +1,4 @@
-"""The jobs that are enqueued in a block of code."""
+"""Captures the jobs that are enqueued in a block of code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CapturedJobs(Sequence[Job]):
         return repr(self._jobs())
 
     def of(self, handler: Any) -> list[Job]:
-        """Those of this handler, task, or name of a job type."""
+        """The jobs of this handler, task, or name of a job type."""
         name = known_name_of(handler)
         return [job for job in self._jobs() if job.job_type == name]
 

@@ -49,7 +49,7 @@ class Clock:
 
     @property
     def now(self) -> datetime:
-        """What time it is."""
+        """The time now."""
         return self._now
 
     def move(self, by: timedelta | None = None, /, **units: float) -> datetime:

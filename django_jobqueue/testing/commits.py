@@ -1,4 +1,5 @@
-"""What waits for the commit of a transaction that a test never commits."""
+"""Calls the callbacks that wait for the commit of a test's transaction, which never
+comes."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def run_commits() -> None:
 
 
 def waiting() -> int:
-    """How many callbacks wait."""
+    """The number of callbacks that wait."""
     return sum(
         function is not _done
         for connection in connections.all(initialized_only=True)
@@ -38,7 +39,7 @@ def waiting() -> int:
 
 
 def _next() -> tuple[Callable[[], Any], bool] | None:
-    """What waits longest, and whether its errors are only logged."""
+    """The callback that waits longest, and whether its errors are only logged."""
     for connection in connections.all(initialized_only=True):
         callbacks: Any = connection.run_on_commit
         for index, (savepoints, function, robust) in enumerate(callbacks):

@@ -1,4 +1,4 @@
-"""``drain()``: runs what there is to run, here and now."""
+"""``drain()``: runs the waiting jobs, here and now."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.async_code import sync_only
-from django_jobqueue.execution.inline import is_trouble
+from django_jobqueue.execution.inline import has_failed
 from django_jobqueue.testing.clocks import Clock, aware, clock, clock_that_stands
 from django_jobqueue.testing.commits import run_commits
 from django_jobqueue.testing.faults import running
@@ -24,7 +24,7 @@ ENDLESS: Final = 1_000  # jobs
 
 
 class EndlessDrain(AssertionError):
-    """There are jobs after so many that there may be no end."""
+    """Jobs enqueue further jobs, so that the drain would not end."""
 
 
 @sync_only("adrain")
@@ -86,7 +86,7 @@ async def adrain(
 def _attempts(
     worker: InlineWorker, span: tuple[Clock, datetime] | None
 ) -> Iterator[Ran]:
-    """Run job after job; when there is none, let time pass, if it may."""
+    """Run job after job; without one, let time pass if allowed."""
     while True:
         worker.tidy()
         while (attempt := worker.claim()) is not None:
@@ -127,7 +127,7 @@ def _raise(ran: Ran, raise_errors: bool) -> None:
     if error is None or ran.outcome is None:
         return
     let_through(error)
-    if raise_errors and is_trouble(error, ran.outcome):
+    if raise_errors and has_failed(error, ran.outcome):
         error.add_note(
             f"Raised by job {ran.job.id} ({ran.job.job_type}) in attempt "
             f"{ran.attempt}; drain(raise_errors=False) goes on after it."

@@ -1,4 +1,4 @@
-"""What goes wrong with workers, on purpose: for handlers that ``drain()`` runs."""
+"""Simulates faults of workers in handlers that ``drain()`` runs."""
 
 from __future__ import annotations
 

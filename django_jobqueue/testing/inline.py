@@ -20,7 +20,11 @@ from django_jobqueue.execution.atomic import run_atomically
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.inline import run_here
 from django_jobqueue.execution.metadata import save_metadata
-from django_jobqueue.execution.signal_sender import tell_end, tell_expired, tell_rescued
+from django_jobqueue.execution.signal_sender import (
+    announce_end,
+    announce_expired,
+    announce_rescued,
+)
 from django_jobqueue.processes import identity
 from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
@@ -59,9 +63,9 @@ class Ran:
 
     @property
     def verb(self) -> str:
-        """What became of the job: ``succeed``, ``fail``, ``retry``, ``snooze``,
-        ``cancel``, ``release``, ``crash`` or ``lose``. A job that expired did not run,
-        so none says so."""
+        """The change to the job: ``succeed``, ``fail``, ``retry``, ``snooze``,
+        ``cancel``, ``release``, ``crash`` or ``lose``. An expired job did not run, so
+        it has none."""
         if self.outcome is not None:
             return self.outcome.verb.value
         return "crash" if self.crashed else "lose"
@@ -124,11 +128,11 @@ class InlineWorker:
         rescue from dead workers."""
         self._policies.update(job_types.overrides(self.db))
         while expired := expire.expire(self.db):
-            tell_expired(expired, tell=signals.send)
+            announce_expired(expired, send=signals.send)
         lapsed = {*worker_rows.give_up(self.db), *worker_rows.strays(self.db)}
         if lapsed:
             rescued = rescue(self.db, sorted(lapsed), crashed=True, reason=LAPSED)
-            tell_rescued(rescued, LAPSED, tell=signals.send)
+            announce_rescued(rescued, LAPSED, send=signals.send)
 
     def next_in(self) -> float | None:
         """Seconds until something happens by itself; None if nothing will."""
@@ -137,11 +141,11 @@ class InlineWorker:
         ).due_in
         lapse = worker_rows.next_lapse(self.db).due_in
         expiry = expire.next_expiry(self.db)
-        found = [*self._look().values(), lapse, quarantined, expiry]
+        found = [*self._scan().values(), lapse, quarantined, expiry]
         return min((s for s in found if s is not None and s > 0), default=None)
 
     def end(self) -> None:
-        """Write the counts, and that this worker is no more."""
+        """Write the counts, and the end of this worker."""
         holder, self._holder = self._holder, None
         if is_broken(connections[self.db.alias]):
             return
@@ -149,11 +153,11 @@ class InlineWorker:
         if holder is not None:
             worker_rows.stopped(self.db, [holder.worker_id], end=ENDED)
 
-    def _look(self) -> dict[Lane, float]:
+    def _scan(self) -> dict[Lane, float]:
         """Seconds until the first job of each lane is due that may run here."""
         return {
             head.lane: head.due_in
-            for head in lanes.look(self.db, [])
+            for head in lanes.scan(self.db, [])
             if head.due_in is not None and self._runs(head.lane)
         }
 
@@ -164,7 +168,7 @@ class InlineWorker:
 
     def _due(self) -> list[Lane]:
         """The lanes that have a job to run now, in the order of their first ones."""
-        due_in = self._look()
+        due_in = self._scan()
         due = [lane for lane, seconds in due_in.items() if seconds <= 0]
         return sorted(due, key=lambda lane: (-lane.priority, due_in[lane]))
 
@@ -221,14 +225,14 @@ class InlineWorker:
             refused = verb(self.db, holder, [finished], finished.ended)
         if not refused:
             self._counters.add(attempt, finished)
-            tell_end(attempt, finished, tell=signals.send)
+            announce_end(attempt, finished, send=signals.send)
 
     def _die(self, holder: Holder, reason: str) -> None:
-        """As if this worker had ended with what it holds."""
+        """End as if this worker had died with its jobs."""
         held = holder.worker_id
         worker_rows.stopped(self.db, [held], end=reason, lost=True)
         rescued = rescue(self.db, [held], crashed=True, reason=reason)
-        tell_rescued(rescued, reason, tell=signals.send)
+        announce_rescued(rescued, reason, send=signals.send)
         self._holder = None
 
     def _job(self, id: UUID) -> Job:

@@ -1,4 +1,4 @@
-"""What is raised in a handler and not meant for the queue."""
+"""Exceptions that a test raises in a handler and the queue must not catch."""
 
 from __future__ import annotations
 

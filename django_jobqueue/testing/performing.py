@@ -26,7 +26,7 @@ NO_DATA: Final[Mapping[str, Any]] = {}
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Performed(Outcome):
-    """What an attempt came to, with what the queue would not keep."""
+    """The outcome of an attempt, with values that the queue would not keep."""
 
     error: BaseException | None  # what the handler raised
     value: Any  # what it returned, as JSON brings it back

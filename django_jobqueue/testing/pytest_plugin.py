@@ -50,8 +50,8 @@ def _jobqueue_settings(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _settings_of(mark: pytest.Mark) -> Mapping[str, Any]:
-    """Those that the mark states. Raises UsageError for what no setting has, as a test
-    that runs with other settings than it says may pass."""
+    """The settings of the mark. Raises UsageError for an unknown one: a test that runs
+    with other settings than it names may pass."""
     if mark.args:
         raise pytest.UsageError(
             f"The mark jobqueue takes settings by name, not {mark.args[0]!r}. Write "

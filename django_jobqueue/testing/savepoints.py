@@ -1,4 +1,4 @@
-"""A test's open transaction, made to look to a handler like autocommit."""
+"""Makes a test's open transaction look like autocommit to a handler."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_broken(connection: BaseDatabaseWrapper) -> bool:
 
 @contextmanager
 def like_autocommit() -> Iterator[None]:
-    """What a handler does here stays, whether it fails or not.
+    """Keep the handler's writes, whether it fails or not.
 
     Unless an error of the database breaks the transaction: that costs what the handler
     wrote, but not the test its transaction.

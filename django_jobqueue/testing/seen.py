@@ -35,7 +35,7 @@ def name_of(handler: Any) -> str:
 
 
 def known_name_of(handler: Any) -> str:
-    """The same. Raises UnknownJobType, too, so that a typing error makes no test
+    """The same name. Raises UnknownJobType, so that a typing error makes no test
     pass."""
     name = name_of(handler)
     if registry.get(name) is None:

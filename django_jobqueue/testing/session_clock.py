@@ -37,7 +37,7 @@ SET_PATH: Final = "SELECT pg_catalog.set_config('search_path', %(path)s, false)"
 
 
 def now(db: Database) -> datetime:
-    """What time it is for PostgreSQL, whatever clock stands before its own."""
+    """The time that PostgreSQL itself has, whichever clock stands before its own."""
     moment: datetime = db.fetch(NOW)[0][0]
     return moment
 

@@ -1,4 +1,4 @@
-"""The same verbs in two more places: an object for pytest, mixins for unittest."""
+"""The verbs as an object for pytest, and as mixins for unittest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django_jobqueue.testing.performing import aperform, perform
 
 
 class JobQueueVerbs:
-    """What a test does with jobs."""
+    """The things that a test does with jobs."""
 
     drain = staticmethod(drain)
     adrain = staticmethod(adrain)

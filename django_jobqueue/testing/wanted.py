@@ -1,4 +1,4 @@
-"""What a test says about a job, and how far a job is from it."""
+"""Describes the job that a test expects, and how far a job differs from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BESIDES: Final = "*"  # key of what tasks keep beside their arguments
 
 
 class About(TypedDict, total=False):
-    """What a test may say about a job, besides its type."""
+    """The options by which a test may describe a job, besides its type."""
 
     data: Mapping[str, Any] | None
     data_contains: Mapping[str, Any] | None
@@ -80,7 +80,7 @@ class Wanted:
         return [*self._of_data(arguments(job)), *self._of_options(job)]
 
     def distance(self, job: Job) -> int:
-        """How far this job is from it; 0 if it is the one."""
+        """The number of differences of this job; 0 if it matches."""
         found = self.differences(job)
         return 100 if OTHER_TYPE in found else len(found)
 

@@ -1,5 +1,4 @@
-"""What a worker tells the other processes of its host, in its entry of the process
-table."""
+"""Publishes the state of a worker in its entry of the process table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes what attempts tell: while they run, and once more when they end."""
+"""Writes the reports of attempts while they run, and once more when they end."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ APART: Final = 0.1  # seconds between two statements of the process
 
 
 class Reporter(Loop):
-    """The first thing that an attempt tells is written at once, what follows at most
-    once a second, for all attempts of the process in one statement.
+    """Writes the first report of an attempt at once, and later ones at most once a
+    second, in one statement for all attempts of the process.
 
     The completer writes the last state before it finishes the job. Both hold one lock,
     so that an older state never follows a newer one.
@@ -46,21 +46,21 @@ class Reporter(Loop):
         self._worker = worker
         self._connection = connection
         self._clock = clock
-        self._told: deque[Attempt] = deque()
+        self._added: deque[Attempt] = deque()
         self._waiting: dict[Attempt, None] = {}  # a set with an order
         self._next = 0.0  # no statement before
         self._lock = threading.Lock()
 
-    def told(self, attempt: Attempt) -> None:
-        """This attempt has something to tell; called from any thread."""
-        self._told.append(attempt)
+    def add(self, attempt: Attempt) -> None:
+        """Write this attempt's report soon; called from any thread."""
+        self._added.append(attempt)
         self.wake()
 
     def tick(self) -> float:
         """Write what is due."""
         now = self._clock()
-        while self._told:
-            self._waiting[self._told.popleft()] = None
+        while self._added:
+            self._waiting[self._added.popleft()] = None
         if self._waiting and now < self._next:
             return self._next - now
         running = [attempt for attempt in self._waiting if not attempt.over]
@@ -74,13 +74,13 @@ class Reporter(Loop):
         return max(first + EVERY, self._next) - now
 
     def write(self, connection: Database, attempts: Sequence[Attempt]) -> None:
-        """Write what these tell now, if they told anything since the last time.
+        """Write the reports that have changed since they were last written.
 
-        Raises StoreUnavailable; then they are to be written again. What the database
-        refuses is logged and dropped: no job fails for what it told.
+        Raises StoreUnavailable; then they are to be written again. A report that the
+        database refuses is logged and dropped: no job fails because of its report.
         """
         with self._lock:
-            telling = [attempt for attempt in attempts if attempt.is_telling]
+            telling = [attempt for attempt in attempts if attempt.has_unwritten_report]
             if not telling:
                 return
             now = self._clock()
@@ -97,8 +97,8 @@ class Reporter(Loop):
                 attempt.reported = now
 
     def flush(self, attempt: Attempt) -> None:
-        """Write what this tells, before its transaction is committed; what cannot be
-        written now is left to the completer."""
+        """Write this attempt's report before its transaction commits; if that fails
+        now, the completer writes it."""
         with suppress(StoreUnavailable):
             self.write(self._connection, [attempt])
 
@@ -114,5 +114,5 @@ def _row(attempt: Attempt, now: float) -> Report:
         fence=job.fence,
         number=job.attempts,
         ago=max(0.0, now - attempt.started),
-        told=attempt.here().report.take(),
+        content=attempt.here().report.take(),
     )

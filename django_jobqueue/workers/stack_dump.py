@@ -1,4 +1,4 @@
-"""Where a worker process is now: the stacks of its jobs and of its other threads."""
+"""Dumps the stacks of a worker process: of its jobs, and of its other threads."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ LARGEST: Final = 64 * 1_024  # characters of all stacks
 ROOM: Final = 300  # characters for what is said beside a stack
 CALLERS: Final = tuple(
     str(Path(__file__).parent.parent / "execution" / name)
-    for name in ("attempt.py", "atomic.py")
+    for name in ("attempt_steps.py", "atomic.py")
 )
 
 Frames = list[tuple[FrameType, int]]
 
 
 def stacks(executors: Sequence[Executor]) -> dict[str, Any]:
-    """What each running job does at this moment, and what the other threads do; no
-    values of variables.
+    """The stacks of the running jobs and of the other threads, without values of
+    variables.
 
-    Those that there is no room for are left out, and counted.
+    Stacks that do not fit are left out, and counted.
     """
     inside = sys._current_frames()
     running = [(a, executor) for executor in executors for a in executor.running]
-    found = [_of_job(attempt, executor, inside) for attempt, executor in running]
-    found.sort(key=lambda one: -float(one["seconds"]))
+    dumps = [_of_job(attempt, executor, inside) for attempt, executor in running]
+    dumps.sort(key=lambda one: -float(one["seconds"]))
     shown = {attempt.thread for attempt, _executor in running}
-    found += _of_threads(inside, shown | {threading.get_ident()})
-    return _bounded(found)
+    dumps += _of_threads(inside, shown | {threading.get_ident()})
+    return _bounded(dumps)
 
 
 def _of_job(
@@ -112,13 +112,13 @@ def _text(frames: Frames) -> str:
     return mask_text("".join(one[:LONGEST_FRAME] for one in summary.format()))
 
 
-def _bounded(found: list[dict[str, Any]]) -> dict[str, Any]:
-    room, kept = LARGEST, []
-    for one in found:
+def _bounded(dumps: list[dict[str, Any]]) -> dict[str, Any]:
+    room, included = LARGEST, []
+    for one in dumps:
         room -= len(one["stack"]) + ROOM
         if room >= 0:
-            kept.append(one)
-    return {"stacks": kept, "left_out": len(found) - len(kept)}
+            included.append(one)
+    return {"stacks": included, "left_out": len(dumps) - len(included)}
 
 
 class StackDumper(Loop):
@@ -138,7 +138,7 @@ class StackDumper(Loop):
         self._answered = 0
 
     def ask(self, stack_request: int) -> None:
-        """Answer the inquiry with this number, unless that was done."""
+        """Answer the request with this number, unless it is answered already."""
         if stack_request == self._asked:
             return
         self._asked = stack_request
@@ -150,8 +150,8 @@ class StackDumper(Loop):
         """Write down where everything is."""
         stack_request = self._asked
         if stack_request != self._answered:
-            said = {"inquiry": stack_request, **stacks(self._executors)}
-            worker_rows.answer(self._connection, self._worker, said)
+            answer = {"inquiry": stack_request, **stacks(self._executors)}
+            worker_rows.answer(self._connection, self._worker, answer)
             self._connection.close()
             self._answered = stack_request
         return FOREVER if stack_request == self._asked else 0.0

@@ -1,4 +1,4 @@
-"""Watches the clock over running attempts: times out, and gives up."""
+"""Watches running attempts: times them out, and gives up those that do not stop."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SLEEPING: Final = 60.0  # at most, should nobody have been able to wake it
 
 
 class Timer(Loop):
-    """First tells a handler that it is late, then, if it goes on, that its process has
-    to be replaced: a thread cannot be killed.
+    """First interrupts a handler that is late; if it goes on, has its process replaced,
+    because a thread cannot be killed.
 
     An attempt is watched from when it has its slot until it gives it back. What comes
     before its handler and after it has a bound, too: receivers of signals, the text of

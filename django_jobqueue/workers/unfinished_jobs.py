@@ -1,4 +1,4 @@
-"""The list of jobs that a stop cut off: in a file if a folder is set, else in the log.
+"""Lists the jobs that a stop cut off: in a file if a folder is set, else in the log.
 
 Every process writes a part of the file, the supervisor merges them. Nothing here may
 keep a process from its end, so whatever goes wrong with a file is a warning.
@@ -64,11 +64,11 @@ class Dump:
         merged = []
         for part in self._parts(self.path):
             try:
-                found = _read(part)
+                listed = _read(part)
             except (OSError, ValueError, RecursionError) as error:
                 logger.warning("%s is no list of jobs, and is left: %s", part, error)
                 continue
-            for job in found:
+            for job in listed:
                 jobs.setdefault(job["id"], {}).update(job)
             merged.append(part)
         if jobs:
@@ -141,8 +141,8 @@ def _read(part: Path) -> list[dict[str, Any]]:
     return jobs
 
 
-def _is_job(found: object) -> bool:
-    return isinstance(found, dict) and isinstance(found.get("id"), str)
+def _is_job(listed: object) -> bool:
+    return isinstance(listed, dict) and isinstance(listed.get("id"), str)
 
 
 def _named(jobs: Sequence[dict[str, Any]]) -> str:

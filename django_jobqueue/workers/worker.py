@@ -13,10 +13,9 @@ from django_jobqueue import signals
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import StopReason
-from django_jobqueue.execution import attempt as attempts
 from django_jobqueue.execution.atomic import run_atomically
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.execution.attempt_signals import tell as tell_attempt
+from django_jobqueue.execution.attempt_steps import notify_end, run
 from django_jobqueue.execution.metadata import save_metadata
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.processes import identity
@@ -51,7 +50,7 @@ logger = logging.getLogger("django_jobqueue.worker")
 
 
 class Worker:
-    """Claims jobs and runs them, until it is told to stop."""
+    """Claims jobs and runs them, until it is asked to stop."""
 
     def __init__(self, config: WorkerConfig, table: AttemptTable | None = None) -> None:
         self.config = config
@@ -84,7 +83,7 @@ class Worker:
         self.dispatcher = self._make_dispatcher(pooled)
         reports = OwnConnection("reporter", plans=PINNED, pooled=pooled)
         self.reporter = Reporter(self.name, reports)
-        self._told = self.reporter.told
+        self._on_report = self.reporter.add
         self.completer = Completer(
             holder,
             OwnConnection("completer", plans=FINISHING, pooled=pooled),
@@ -108,7 +107,7 @@ class Worker:
         """Start everything."""
         for loop in self._loops:
             loop.start()
-        _tell(signals.worker_started, self)
+        _announce(signals.worker_started, self)
 
     def drain(self) -> None:
         """Claim nothing more; what was not started is given back."""
@@ -136,12 +135,12 @@ class Worker:
             self.listener.stop(0)
         self.completer.stop(timeout)
         self.dispatcher.stop(min(timeout, 1.0))
-        _tell(signals.worker_stopped, self)
+        _announce(signals.worker_stopped, self)
         announcer.flush(min(timeout, 1.0))
 
     @property
     def running(self) -> int:
-        """How many jobs are in its slots."""
+        """The number of jobs in its slots."""
         return sum(len(executor.running) for executor in self.executors)
 
     @property
@@ -176,7 +175,7 @@ class Worker:
         process is about to end. ``unresponsive``: those that do not stop timed out.
 
         To record the others may call code of the project, as for the text of an
-        exception; it has so many seconds.
+        exception; it has ``within`` seconds.
         """
         over = [attempt for attempt in list(self.held) if attempt.over]
         left = [attempt for attempt in over if not attempt.handed_over]
@@ -247,7 +246,7 @@ class Worker:
             effective_policy.timeout,
             self.name,
             claimed,
-            self._told,
+            self._on_report,
             save_metadata,
         )
 
@@ -264,8 +263,10 @@ class Worker:
             held=self.held,
             activity=self.activity,
         )
-        kind = QuarantineDispatcher if self.config.quarantined else Dispatcher
-        return kind(
+        dispatcher_class = (
+            QuarantineDispatcher if self.config.quarantined else Dispatcher
+        )
+        return dispatcher_class(
             self.id,
             connection,
             claimer,
@@ -275,10 +276,10 @@ class Worker:
         )
 
     def _make_executors(self, holder: Holder) -> None:
-        def run(attempt: Attempt) -> Finished:
+        def run_sync(attempt: Attempt) -> Finished:
             if attempt.declaration.policy.atomic:
                 return run_atomically(attempt, holder, self.reporter.flush)
-            return attempts.run(attempt)
+            return run(attempt)
 
         callbacks = ExecutorCallbacks(
             done=self.completer.add,
@@ -287,7 +288,7 @@ class Worker:
             table=self._table,
         )
         if self.config.threads:
-            self.executors.append(Threads(self.config.threads, callbacks, run=run))
+            self.executors.append(Threads(self.config.threads, callbacks, run=run_sync))
         if self.config.async_slots:
             self.executors.append(Coroutines(self.config.async_slots, callbacks))
 
@@ -298,20 +299,20 @@ def record_in_thread(
     within: float,
     upshot: str = "its worker process was replaced",
 ) -> None:
-    """Record these, which hang, and then tell of it, in a thread of its own: each of
-    that may hang again. It is waited for so many seconds."""
+    """Record the outcomes of attempts that hang, then notify of them, in a thread of
+    its own, because either step may hang again. Waits at most ``within`` seconds."""
 
     def record() -> None:
-        told = []
+        recorded = []
         for attempt in attempts:
             if attempt.over:
                 add(attempt, attempt.finish_ended(upshot))
             elif attempt.asked is not StopReason.NOTHING:
                 finished = attempt.finish_unresponsive(upshot)
                 add(attempt, finished)
-                told.append((attempt, finished))
-        for attempt, finished in told:
-            tell_attempt(attempt, finished)
+                recorded.append((attempt, finished))
+        for attempt, finished in recorded:
+            notify_end(attempt, finished)
         connections.close_all()
 
     if attempts:
@@ -330,8 +331,8 @@ def _log_unresponsive(attempt: Attempt) -> None:
     )
 
 
-def _tell(signal: Signal, worker: Worker) -> None:
-    announcer.tell(
+def _announce(signal: Signal, worker: Worker) -> None:
+    announcer.send(
         signal,
         Worker,
         name=worker.name,
@@ -341,7 +342,7 @@ def _tell(signal: Signal, worker: Worker) -> None:
 
 
 def _row(worker: Worker) -> worker_rows.NewWorker:
-    """What a worker says about itself."""
+    """The new row of a worker."""
     pid, config = os.getpid(), worker.config
     return worker_rows.NewWorker(
         name=worker.name,

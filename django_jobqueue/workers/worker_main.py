@@ -1,4 +1,4 @@
-"""The life of a worker process, from its fork to its exit code."""
+"""The main function of a worker process: from its fork to its exit code."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ GARBAGE: Final = 20_000
 BEAT: Final = 0.25  # seconds between looks at the pipe's silence, with a job
 IDLE_BEAT: Final = 1.0  # without one
 OF_LEASE: Final = 15  # looks in a lease at least
-CALM_LOOKS: Final = 3  # the same when nobody has had anything to do for a lease
+IDLE_LOOKS: Final = 3  # the same when nobody has had anything to do for a lease
 LAST_WORDS: Final = 0.7  # seconds for writing outcomes when told to quit
 REPLACED_WITHIN: Final = 10.0  # seconds from the decision to the process's end
 
@@ -61,7 +61,7 @@ def collect_seldom() -> None:
 
 
 class WorkerMain:
-    """A worker process, told what to do through a pipe."""
+    """A worker process, controlled through a pipe."""
 
     def __init__(
         self,
@@ -114,8 +114,8 @@ class WorkerMain:
                 return code
 
     def _end(self, worker: Worker, code: int) -> None:
-        """Write what is known. It is said first that this end was decided: if a step of
-        it fails, no job is to blame for that."""
+        """Write all known outcomes. The decision to end is published first: if a step
+        fails, no job is blamed for it."""
         self._process_table.write(self._entry, orderly=1)
         try:
             if code == REPLACE:
@@ -140,7 +140,7 @@ class WorkerMain:
         leaving.start()
 
     def _register(self, worker: Worker) -> bool:
-        """Write the worker's row, however long it takes; False if told to stop."""
+        """Write the worker's row, however long it takes; False if asked to stop."""
         while True:
             began = int(lease_time() * 1_000)
             try:
@@ -158,14 +158,14 @@ class WorkerMain:
         if self._is_ending or self._config.drain:
             return 0.01
         if self._may_rest(worker):
-            return conf.lease / CALM_LOOKS
+            return conf.lease / IDLE_LOOKS
         return min(BEAT if worker.held else IDLE_BEAT, conf.lease / OF_LEASE)
 
     def _may_rest(self, worker: Worker) -> bool:
         """Whether it has had nothing to do for a lease, and hears when it has."""
         self._idle_backoff = True  # said first: see Activity
-        calm = time.monotonic() - worker.activity.last > conf.lease
-        self._idle_backoff = calm and self._config.listen and not worker.held
+        is_idle = time.monotonic() - worker.activity.last > conf.lease
+        self._idle_backoff = is_idle and self._config.listen and not worker.held
         return self._idle_backoff
 
     def _rouse(self) -> None:
@@ -177,13 +177,13 @@ class WorkerMain:
     def _read(self, seconds: float) -> None:
         _, ready = self._wakeup.wait(seconds, self._control)
         if ready:
-            said = os.read(self._control, 64)
-            if not said:
+            order = os.read(self._control, 64)
+            if not order:
                 os._exit(forking.ORPHANED)
-            self._orders += [bytes([letter]) for letter in said]
+            self._orders += [bytes([letter]) for letter in order]
 
     def _obey(self, worker: Worker) -> int | None:
-        """Carry out what was said; returns an exit code if that was to quit."""
+        """Carry out an order; returns an exit code if it was to quit."""
         orders, self._orders = self._orders, []
         for order in orders:
             if order == DRAIN:

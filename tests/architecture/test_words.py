@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 import pytest
@@ -32,6 +32,49 @@ FORBIDDEN = {
     "common": "name the noun",
     "helpers": "name the noun",
     "helper": "name the noun",
+}
+
+# Words of a former private dialect, and the field's word for each.
+DIALECT = {
+    "answerer": "stack dump",
+    "awaiting": "waiting",
+    "bell": "wakeup pipe",
+    "careful": "exclusive",
+    "dress": "annotate",
+    "family": "children",
+    "glance": "probe",
+    "guess": "suggestion",
+    "hopeless": "unresponsive",
+    "hung": "unresponsive",
+    "hygiene": "connection reset",
+    "inquiry": "stack request",
+    "keeper": "maintenance process",
+    "lookout": "lane scanner",
+    "outlook": "bulk preview",
+    "pace": "runtime estimate",
+    "polite": "handler requested",
+    "prospect": "next deadlines",
+    "roster": "process table",
+    "seat": "process entry",
+    "settled": "committed",
+    "stir": "activity",
+    "tally": "counters",
+    "triage": "operations",
+}
+# In these rooms also the words that each meant several things. The beginning of a path.
+ENGINE = (
+    *("domain/", "execution/", "middleware/", "models/", "processes/", "search/"),
+    *("stats/", "store/", "testing/", "workers/"),
+    *("exceptions.py", "logs.py", "progress.py", "retries.py", "signals.py"),
+    "waiting.py",
+)
+MANY_MEANINGS = {
+    "anew": "again",
+    "calm": "idle",
+    "chore": "maintenance task",
+    "tell": "announce, notify, wake, send",
+    "told": "report, content",
+    "trouble": "error, failures",
 }
 
 # The same words where they are somebody else's, or mean another thing. The place is the
@@ -77,10 +120,10 @@ def words_of(name: str) -> str:
     return " ".join(word.lower() for word in words)
 
 
-def forbidden_in(name: str) -> Iterator[str]:
+def forbidden_in(name: str, forbidden: Iterable[str] = FORBIDDEN) -> Iterator[str]:
     """The forbidden words that an identifier has, also in the plural."""
     words = words_of(name)
-    for word in FORBIDDEN:
+    for word in forbidden:
         if re.search(rf"\b{word}s?\b", words):
             yield word
 
@@ -102,6 +145,19 @@ def test_no_identifier_has_a_word_that_the_glossary_replaces() -> None:
             word == allowed and path.startswith(place) for allowed, place in ALLOWED
         )
     }
+    assert strangers == set()
+
+
+def test_no_identifier_or_file_has_a_word_of_the_former_dialect() -> None:
+    strangers = set()
+    for module in modules():
+        forbidden = DIALECT | (MANY_MEANINGS if module.is_in(*ENGINE) else {})
+        names = {*defined(module.tree), *module.path.removesuffix(".py").split("/")}
+        strangers |= {
+            (module.path, name, f"say: {forbidden[word]}")
+            for name in names
+            for word in forbidden_in(name, forbidden)
+        }
     assert strangers == set()
 
 
@@ -127,6 +183,14 @@ def test_no_allowance_is_kept_in_vain(word: str, place: str) -> None:
 )
 def test_a_forbidden_word_is_found_inside_a_name(name: str, word: str) -> None:
     assert word in forbidden_in(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [("_roster", "roster"), ("MaintenanceKeeper", "keeper"), ("bells", "bell")],
+)
+def test_a_word_of_the_dialect_is_found_inside_a_name(name: str, word: str) -> None:
+    assert word in forbidden_in(name, DIALECT)
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ HOUR = 3_600
 @pytest.fixture
 def _only_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks again by himself: who is not told waits for ever."""
-    monkeypatch.setattr(awaiting, "LOOK_HEARD", HOUR)
-    monkeypatch.setattr(awaiting, "LOOK_UNHEARD", HOUR)
+    monkeypatch.setattr(awaiting, "CHECK_HEARD", HOUR)
+    monkeypatch.setattr(awaiting, "CHECK_UNHEARD", HOUR)
 
 
 def in_thread(function: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:

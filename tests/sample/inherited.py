@@ -108,7 +108,7 @@ def announce() -> None:
 
     job_succeeded.connect(receive, weak=False)
     for number in range(50):
-        announcer.tell(job_succeeded, None, id=f"parent's {number}")
+        announcer.send(job_succeeded, None, id=f"parent's {number}")
 
 
 def hold_locks() -> None:

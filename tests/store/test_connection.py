@@ -341,7 +341,7 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
     levels = [record.levelname for record in caplog.records]
     messages = [record.getMessage() for record in caplog.records]
     assert levels == ["WARNING", "INFO"]
-    assert messages[0].startswith("tests: database trouble, trying again: relation")
+    assert messages[0].startswith("tests: database error, trying again: relation")
     assert "can be used again" in messages[1]
     assert "(50 tries)" in messages[1]
     assert max(rests) <= LONGEST_REST

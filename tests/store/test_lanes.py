@@ -47,14 +47,14 @@ def found(heads: list[Head]) -> list[Lane]:
 
 
 def test_an_empty_queue_has_no_lanes(own: OwnConnection) -> None:
-    assert lanes.look(own, []) == []
-    assert found(lanes.look(own, known(*PLACES))) == []
+    assert lanes.scan(own, []) == []
+    assert found(lanes.scan(own, known(*PLACES))) == []
 
 
 def test_every_lane_that_has_a_job_is_found_once(own: OwnConnection) -> None:
     fill(*PLACES, *PLACES)
 
-    assert found(lanes.look(own, [])) == sorted(PLACES)
+    assert found(lanes.scan(own, [])) == sorted(PLACES)
 
 
 @pytest.mark.parametrize("number", range(len(PLACES)))
@@ -64,7 +64,7 @@ def test_a_lane_is_found_whatever_lanes_around_it_are_known(
     fill(*PLACES)
     others = PLACES[:number] + PLACES[number + 1 :]
 
-    assert found(lanes.look(own, known(*others))) == sorted(PLACES)
+    assert found(lanes.scan(own, known(*others))) == sorted(PLACES)
 
 
 # Next to each other in each of the three columns, and at both ends of the priorities.
@@ -84,7 +84,7 @@ def test_a_lane_next_to_known_ones_is_found_whichever_these_are(
     missed = {}
     for number, first in enumerate(places):
         for second in places[number:]:
-            heads = lanes.look(own, known(*{first, second}))
+            heads = lanes.scan(own, known(*{first, second}))
             if found(heads) != places:
                 missed[first, second] = set(places) - set(found(heads))
     assert missed == {}
@@ -93,7 +93,7 @@ def test_a_lane_next_to_known_ones_is_found_whichever_these_are(
 def test_several_new_lanes_of_one_gap_are_found_together(own: OwnConnection) -> None:
     fill(*PLACES)
 
-    heads = lanes.look(own, known(*sorted(PLACES)[::4]))
+    heads = lanes.scan(own, known(*sorted(PLACES)[::4]))
 
     assert found(heads) == sorted(PLACES)
 
@@ -101,7 +101,7 @@ def test_several_new_lanes_of_one_gap_are_found_together(own: OwnConnection) -> 
 def test_known_lanes_are_found_in_any_order(own: OwnConnection) -> None:
     fill(*PLACES)
 
-    assert found(lanes.look(own, known(*reversed(PLACES)))) == sorted(PLACES)
+    assert found(lanes.scan(own, known(*reversed(PLACES)))) == sorted(PLACES)
 
 
 @pytest.mark.parametrize("are_known", [True, False])
@@ -112,7 +112,7 @@ def test_a_look_tells_when_the_first_job_of_a_lane_is_due(
     fill(due, run_after=ago(100))
     fill(due, later, run_after=ago(-600))
 
-    heads = lanes.look(own, known(due, later) if are_known else [])
+    heads = lanes.scan(own, known(due, later) if are_known else [])
 
     first, second = sorted(heads)
     assert (first.lane, first.is_due) == (due, True)
@@ -129,7 +129,7 @@ def test_a_look_tells_where_a_lane_begins(own: OwnConnection, are_known: bool) -
     first, _ = sorted(make(run_after=moment) for _ in range(2))
     make(run_after=ago(50))
 
-    (head,) = lanes.look(own, [lane()] if are_known else [])
+    (head,) = lanes.scan(own, [lane()] if are_known else [])
 
     assert head.mark == (moment, first)
 
@@ -141,7 +141,7 @@ def test_a_lane_whose_jobs_are_not_due_begins_now_and_not_at_the_first(
     make(run_after=ago(-600))
     empty = Lane("empty", 0, ADD)
 
-    heads = lanes.look(own, [lane(), LaneMark(empty)])
+    heads = lanes.scan(own, [lane(), LaneMark(empty)])
 
     assert {head.lane: head.is_due for head in heads} == {
         lane().lane: False,
@@ -156,7 +156,7 @@ def test_a_look_starts_at_the_mark(own: OwnConnection) -> None:
     make(run_after=ago(100))
     seen = make(run_after=ago(50))
 
-    (head,) = lanes.look(own, [LaneMark(lane().lane, (ago(75), UUID(int=0)))])
+    (head,) = lanes.scan(own, [LaneMark(lane().lane, (ago(75), UUID(int=0)))])
 
     assert head.mark[1] == seen
 
@@ -166,13 +166,13 @@ def test_running_and_lonely_jobs_make_no_lane(own: OwnConnection, holder: int) -
     make()
     claimed(own, holder)
 
-    assert lanes.look(own, []) == []
+    assert lanes.scan(own, []) == []
 
 
 def test_a_lane_with_many_jobs_is_found_once(own: OwnConnection) -> None:
     make_many(500)
 
-    assert found(lanes.look(own, [])) == [Lane("default", 0, ADD)]
+    assert found(lanes.scan(own, [])) == [Lane("default", 0, ADD)]
 
 
 def test_the_queues_of_all_lanes_are_found_once(own: OwnConnection) -> None:

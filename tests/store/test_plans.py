@@ -150,9 +150,9 @@ def test_a_mark_spares_a_scan_the_entries_that_an_old_snapshot_keeps(
         make()
         mark = LaneMark(lane().lane, (last.run_after, last.id))
 
-        (head,) = lanes.look(own, [lane()])
-        looked = plan_of(own, lanes.LOOK, lanes._params([mark]))
-        looked_in_vain = plan_of(own, lanes.LOOK, lanes._params([lane()]))
+        (head,) = lanes.scan(own, [lane()])
+        looked = plan_of(own, lanes.SCAN, lanes._params([mark]))
+        looked_in_vain = plan_of(own, lanes.SCAN, lanes._params([lane()]))
         marked = plan_of(own, claim.CLAIM, params(holder, mark))
         claimed_in_vain = plan_of(own, claim.CLAIM, params(holder, lane()))
 
@@ -237,7 +237,7 @@ def test_a_look_reads_one_entry_of_each_known_lane(
         fill(name, count=BURST // 5)
     known = [lane(name) for name in names]
 
-    plan = plan_of(own, lanes.LOOK, lanes._params(known))
+    plan = plan_of(own, lanes.SCAN, lanes._params(known))
 
     assert_index_scans(plan, READY)
     assert plan.rows() == 5
@@ -251,7 +251,7 @@ def test_a_look_that_knows_nothing_reads_one_entry_of_each_lane(
     for name in names:
         fill(name, count=BURST // 5)
 
-    plan = plan_of(own, lanes.LOOK, lanes._params([]))
+    plan = plan_of(own, lanes.SCAN, lanes._params([]))
 
     assert_index_scans(plan, READY)
     assert plan.rows() <= 10  # an average that PostgreSQL rounds, times the loops

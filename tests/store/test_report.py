@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.domain.report import Told
+from django_jobqueue.domain.report import TakenReport
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.models import Report as Row
 from django_jobqueue.store.connection import OwnConnection
@@ -27,8 +27,8 @@ def running(fence: int = 7) -> UUID:
     return make(status="running", worker_id=1, fence=fence, attempts=2)
 
 
-def told(id: UUID, fence: int = 7, **values: object) -> Report:
-    return Report(id, fence, 2, 3.0, Told(**values))  # type: ignore[arg-type]
+def content(id: UUID, fence: int = 7, **values: object) -> Report:
+    return Report(id, fence, 2, 3.0, TakenReport(**values))  # type: ignore[arg-type]
 
 
 def test_one_statement_writes_the_reports_of_several_attempts(
@@ -39,8 +39,10 @@ def test_one_statement_writes_the_reports_of_several_attempts(
         own,
         "host:1",
         [
-            told(one, done=1.0, total=4.0, note="resizing", lines=(LINE,), dropped=3),
-            told(two, queries=5, query_ms=2.5),
+            content(
+                one, done=1.0, total=4.0, note="resizing", lines=(LINE,), dropped=3
+            ),
+            content(two, queries=5, query_ms=2.5),
         ],
     )
     first = Row.objects.get(job_id=one)
@@ -58,9 +60,9 @@ def test_what_an_attempt_tells_later_takes_the_place_of_what_it_told(
     own: OwnConnection,
 ) -> None:
     id = running()
-    reports.write(own, "host:1", [told(id, done=1.0, note="first")])
+    reports.write(own, "host:1", [content(id, done=1.0, note="first")])
     before = Row.objects.get(job_id=id)
-    reports.write(own, "host:1", [told(id, done=2.0, lines=(LINE,))])
+    reports.write(own, "host:1", [content(id, done=2.0, lines=(LINE,))])
     after = Row.objects.get(job_id=id)
     assert (after.done, after.note, after.lines) == (2.0, "", [[*LINE]])
     assert after.started_at == before.started_at
@@ -69,9 +71,9 @@ def test_what_an_attempt_tells_later_takes_the_place_of_what_it_told(
 
 def test_each_claim_has_a_row_of_its_own(own: OwnConnection) -> None:
     id = running(fence=7)
-    reports.write(own, "host:1", [told(id, 7, done=9.0)])
+    reports.write(own, "host:1", [content(id, 7, done=9.0)])
     QueuedJob.objects.filter(id=id).update(fence=8)
-    reports.write(own, "host:2", [told(id, 8, done=1.0)])
+    reports.write(own, "host:2", [content(id, 8, done=1.0)])
     assert list(
         Row.objects.filter(job_id=id).order_by("fence").values_list("fence", "done")
     ) == [(7, 9.0), (8, 1.0)]
@@ -81,10 +83,10 @@ def test_of_a_job_that_is_attempted_for_ever_the_last_reports_are_kept(
     own: OwnConnection,
 ) -> None:
     id, other = running(), running()
-    reports.write(own, "host:1", [told(other, done=1.0)])
+    reports.write(own, "host:1", [content(other, done=1.0)])
     for fence in range(1, reports.KEPT + 6):
         QueuedJob.objects.filter(id=id).update(fence=fence)
-        reports.write(own, "host:1", [told(id, fence, done=1.0)])
+        reports.write(own, "host:1", [content(id, fence, done=1.0)])
     fences = Row.objects.filter(job_id=id).order_by("fence")
     assert [row.fence for row in fences] == list(range(6, reports.KEPT + 6))
     assert Row.objects.filter(job_id=other).exists()
@@ -92,15 +94,17 @@ def test_of_a_job_that_is_attempted_for_ever_the_last_reports_are_kept(
 
 def test_a_claim_that_was_lost_writes_nothing(own: OwnConnection) -> None:
     id = running(fence=7)
-    reports.write(own, "host:1", [told(id, 7, done=1.0)])
+    reports.write(own, "host:1", [content(id, 7, done=1.0)])
     QueuedJob.objects.filter(id=id).update(fence=8)  # claimed by another
-    reports.write(own, "host:1", [told(id, 7, done=2.0)])
+    reports.write(own, "host:1", [content(id, 7, done=2.0)])
     assert Row.objects.get(job_id=id).done == 1.0
 
 
 def test_a_job_that_waits_again_takes_nothing(own: OwnConnection) -> None:
     id = make(fence=7, attempts=2)
-    reports.write(own, "host:1", [told(id, 7, done=1.0), told(new_id(), done=1.0)])
+    reports.write(
+        own, "host:1", [content(id, 7, done=1.0), content(new_id(), done=1.0)]
+    )
     assert not Row.objects.exists()
 
 
@@ -108,9 +112,9 @@ def test_a_job_that_this_worker_archived_takes_its_last_state(
     own: OwnConnection,
 ) -> None:
     id = archive(attempts=2, worker="host:1")
-    reports.write(own, "host:2", [told(id, done=1.0)])
+    reports.write(own, "host:2", [content(id, done=1.0)])
     assert not Row.objects.exists()
-    reports.write(own, "host:1", [told(id, done=1.0)])
+    reports.write(own, "host:1", [content(id, done=1.0)])
     assert Row.objects.get(job_id=id).done == 1.0
 
 
@@ -118,13 +122,13 @@ def test_the_row_of_the_job_is_not_touched(own: OwnConnection) -> None:
     id = running()
     place = "SELECT ctid::text, xmin::text FROM jobqueue_queuedjob WHERE id = %(id)s"
     before = own.fetch(place, {"id": id})
-    reports.write(own, "host:1", [told(id, done=1.0)])
+    reports.write(own, "host:1", [content(id, done=1.0)])
     assert own.fetch(place, {"id": id}) == before
 
 
 def test_reports_go_with_their_job(own: OwnConnection) -> None:
     old, chosen, kept = (archive(attempts=2, worker="host:1") for _ in range(3))
-    reports.write(own, "host:1", [told(id, done=1.0) for id in (old, chosen, kept)])
+    reports.write(own, "host:1", [content(id, done=1.0) for id in (old, chosen, kept)])
     ArchivedJob.objects.filter(id=old).update(finished_at=ago(1_000))
     assert sum(prune.prune(own, Rule(status="succeeded", keep=500.0))) == 1
     prune.prune_ids(own, [chosen])

@@ -219,7 +219,7 @@ def test_what_operators_do_is_told_with_the_verb(heard: list[Any]) -> None:
 
 def test_without_receivers_no_thread_begins() -> None:
     signal, made = Signal(), Announcer()
-    made.tell(signal, None)
+    made.send(signal, None)
     assert not made.has_started
     assert made.flush(0)
 
@@ -234,7 +234,7 @@ def test_a_receiver_that_raises_does_not_keep_the_others_waiting() -> None:
 
     signal.connect(receive)
     for number in range(3):
-        made.tell(signal, None, number=number)
+        made.send(signal, None, number=number)
     assert made.flush(20)
     assert got == [0, 2]
     assert made.stop(20)
@@ -252,10 +252,10 @@ def test_signals_that_nobody_can_keep_up_with_are_dropped_and_the_log_says_so(
         gate.wait(20)
 
     signal.connect(receive)
-    made.tell(signal, None, number=0)
+    made.send(signal, None, number=0)
     eventually(lambda: got)
     for number in range(1, 6):
-        made.tell(signal, None, number=number)
+        made.send(signal, None, number=number)
     gate.set()
     assert made.flush(20)
     assert got == [0, 1, 2]
@@ -274,7 +274,7 @@ def test_what_a_receiver_left_open_does_not_reach_the_next_one(
 
     signal.connect(receive)
     for number in range(2):
-        made.tell(signal, None, number=number)
+        made.send(signal, None, number=number)
     assert made.flush(20)
     assert got == [False, False]
     assert made.stop(20)

@@ -13,7 +13,8 @@ from django.db import connection, transaction
 
 from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.execution import atomic
-from django_jobqueue.execution.attempt import Attempt, call
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.attempt_steps import call
 from django_jobqueue.models import Rollup
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.rescue import rescue
@@ -195,15 +196,14 @@ def test_a_commit_is_not_interrupted_and_its_hooks_are(
         for _ in range(1_000):
             time.sleep(0.01)  # where the exception arrives
 
-    real = Attempt.commits
+    real = Attempt.begin_commit
 
-    def commits(attempt: Attempt, committing: bool) -> None:
-        real(attempt, committing)
-        if committing:
-            told.append(attempt.interrupt(StopReason.CANCEL))
-            told.append(attempt.interrupt(StopReason.STOP))
+    def begin_commit(attempt: Attempt) -> None:
+        real(attempt)
+        told.append(attempt.interrupt(StopReason.CANCEL))
+        told.append(attempt.interrupt(StopReason.STOP))
 
-    monkeypatch.setattr(Attempt, "commits", commits)
+    monkeypatch.setattr(Attempt, "begin_commit", begin_commit)
     monkeypatch.setattr(jobs, "note", lambda *words: transaction.on_commit(in_hook))
     jobs.write_atomic.enqueue(journal, "name")
     worker.work()
@@ -218,15 +218,14 @@ def test_a_timeout_while_it_commits_gives_the_process_up_in_the_end(
     """A commit may wait forever, for a standby: then only the end of the process
     helps."""
     given_up: list[float | None] = []
-    real = Attempt.commits
+    real = Attempt.begin_commit
 
-    def commits(attempt: Attempt, committing: bool) -> None:
-        real(attempt, committing)
-        if committing:
-            assert attempt.interrupt(StopReason.TIME_OUT)
-            given_up.append(attempt.unresponsive_at)
+    def begin_commit(attempt: Attempt) -> None:
+        real(attempt)
+        assert attempt.interrupt(StopReason.TIME_OUT)
+        given_up.append(attempt.unresponsive_at)
 
-    monkeypatch.setattr(Attempt, "commits", commits)
+    monkeypatch.setattr(Attempt, "begin_commit", begin_commit)
     jobs.write_atomic.enqueue(journal, "name")
     worker.work()
     assert given_up[0] is not None

@@ -23,9 +23,9 @@ from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.retry_decision import MOST_GIVEN_BACK, StopReason, Verb
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.exceptions import JobTimeout
-from django_jobqueue.execution import attempt as attempts
-from django_jobqueue.execution.attempt import Attempt, arun, run
+from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.attempt_outcome import CANCELLED, STOPPED, NotWanted
+from django_jobqueue.execution.attempt_steps import arun, run
 from django_jobqueue.signals import attempt_failed, attempt_started, attempt_succeeded
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import MASK, secrets_in
@@ -92,7 +92,7 @@ def test_an_exception_is_kept_and_retried() -> None:
     assert outcome.failure.error_class == "ValueError"
     assert outcome.failure.message == "no such order"
     assert "in handler" in outcome.failure.traceback
-    assert "worker/attempt.py" not in outcome.failure.traceback
+    assert "execution/attempt" not in outcome.failure.traceback
 
 
 @pytest.mark.parametrize(
@@ -438,7 +438,7 @@ def test_the_secrets_of_an_attempt_are_looked_for_once(
         looked.append(1)
         return secrets_in(data, sensitive)
 
-    monkeypatch.setattr(attempts, "secrets_in", count)
+    monkeypatch.setattr("django_jobqueue.execution.attempt.secrets_in", count)
     made = attempt_of(
         jobs.leak.function,
         json.dumps({"token": [f"token-{n}" for n in range(60_000)]}),

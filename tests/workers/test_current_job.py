@@ -12,7 +12,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 
 from django_jobqueue import Context, NoCurrentJob, current_job
 from django_jobqueue.domain.retry_decision import StopReason, Verb
-from django_jobqueue.execution.attempt import arun, run
+from django_jobqueue.execution.attempt_steps import arun, run
 from tests.workers.test_attempt import attempt_of
 
 

@@ -236,7 +236,7 @@ def test_a_full_worker_claims_ahead_no_more_short_jobs_than_it_has_room_for(
     jobs.add.enqueue_many([{"a": number} for number in range(200)])
     worker.worker.dispatcher.jobs_arrived()
     worker.claim()
-    ahead = executor.runtimes.ahead("tests.sample.add", 1)
+    ahead = executor.runtimes.prefetch("tests.sample.add", 1)
     assert 0 < ahead < 200
     assert held(worker) == 1 + ahead
     worker.worker.dispatcher.jobs_arrived()
@@ -364,13 +364,13 @@ def test_a_claim_that_is_committed_long_after_its_answer_was_lost_is_given_back(
 
 def test_the_looks_for_a_lost_claim_become_rare_and_never_end() -> None:
     unconfirmed = UnconfirmedClaims()
-    assert unconfirmed.rest == math.inf
+    assert unconfirmed.seconds_until_due == math.inf
     unconfirmed.arise()
     rests = []
     for _ in range(30):
-        assert unconfirmed.rest >= 0
+        assert unconfirmed.seconds_until_due >= 0
         unconfirmed.looked()
-        rests.append(round(unconfirmed.rest, 1))
+        rests.append(round(unconfirmed.seconds_until_due, 1))
     assert rests[:4] == [RECHECK_FIRST * 2**n for n in range(4)]
     assert set(rests[10:]) == {RECHECK_LONGEST}
 
@@ -467,7 +467,7 @@ def test_a_worker_is_not_idle_when_something_ended_since_its_last_round(
         dispatcher.ended([])
         return False
 
-    monkeypatch.setattr(dispatcher, "_look", ends_meanwhile)
+    monkeypatch.setattr(dispatcher, "_scan", ends_meanwhile)
     worker.claim()
     assert not dispatcher.is_idle
 
@@ -564,7 +564,7 @@ def test_what_is_claimed_in_a_round_that_fails_later_is_watched(
     dispatcher = worker.worker.dispatcher
     dispatcher.jobs_arrived()
     monkeypatch.setattr(dispatcher._scanner, "next_at", 0.0)
-    monkeypatch.setattr(dispatcher._scanner, "look", gone)
+    monkeypatch.setattr(dispatcher._scanner, "scan", gone)
     worker.worker.activity.last = 0.0
     with pytest.raises(StoreUnavailable):
         worker.claim()

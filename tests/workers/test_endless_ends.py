@@ -15,7 +15,8 @@ from django.test import override_settings
 from django_jobqueue import signals
 from django_jobqueue.domain.retry_decision import StopReason, Verb
 from django_jobqueue.execution import connection_reset
-from django_jobqueue.execution.attempt import Attempt, run
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.attempt_steps import run
 from django_jobqueue.workers.executors import base, coroutines
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads

@@ -10,8 +10,7 @@ import pytest
 
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.domain.states import AttemptEnd
-from django_jobqueue.execution import attempt as attempts
-from django_jobqueue.execution import connection_reset
+from django_jobqueue.execution import attempt_steps, connection_reset
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.workers.executors.base import Executor, ExecutorCallbacks
@@ -35,7 +34,7 @@ class Scene:
         callbacks = ExecutorCallbacks(done=self._take, wanting=self.wanted.set)
         self.executor: Executor
         if kind is Threads:
-            self.executor = Threads(SLOTS, callbacks, run=attempts.run)
+            self.executor = Threads(SLOTS, callbacks, run=attempt_steps.run)
         else:
             self.executor = Coroutines(SLOTS, callbacks)
 
@@ -215,8 +214,7 @@ def test_an_end_that_cannot_be_handled_is_a_failure_and_costs_no_slot(
     scene.gate.set()
     broken = scene.attempt()
     with monkeypatch.context() as patch:
-        patch.setattr(Attempt, "finish", stumble)
-        patch.setattr(Attempt, "afinish", stumble)
+        patch.setattr(Attempt, "conclude", stumble)
         scene.executor.put([broken])
         eventually(lambda: scene.done)
     scene.executor.put([scene.attempt() for _ in range(SLOTS)])

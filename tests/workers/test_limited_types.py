@@ -65,7 +65,7 @@ def test_what_ends_while_a_limited_type_is_claimed_makes_room_at_once(
     enqueue(3)
     worker.claim()
     worker.run()
-    worker.worker.dispatcher._scanner.look()  # there is one more
+    worker.worker.dispatcher._scanner.scan()  # there is one more
     worker.worker.dispatcher._claimer.choice.limited_until.clear()
     worker.worker.dispatcher.jobs_arrived()
     claiming = threading.Thread(target=worker.claim)

@@ -179,7 +179,7 @@ def test_jobs_that_are_given_back_wait_for_no_locked_one(
         claimer.release_unconfirmed()
         back = QueuedJob.objects.filter(status="queued").values_list("id", flat=True)
         assert set(back) == set(others)
-        assert 0 < claimer.unconfirmed.rest <= 1.0
+        assert 0 < claimer.unconfirmed.seconds_until_due <= 1.0
     eventually(
         lambda: (
             (claimer.release_unconfirmed(), QueuedJob.objects.get(id=locked))[1].status

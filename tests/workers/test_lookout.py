@@ -90,12 +90,12 @@ def test_slow_sweeps_are_told_once_in_a_while(
 @pytest.mark.django_db(transaction=True)
 def test_a_look_says_which_lanes_have_jobs_now(own: OwnConnection) -> None:
     looks = LaneScanner(own, Lanes())
-    assert looks.look() == []
+    assert looks.scan() == []
     assert looks.longest_rest == math.inf
 
     jobs.add.using(queue="later", run_after=timedelta(minutes=1)).enqueue(1)
     jobs.add.enqueue(1)
-    assert looks.look() == [ADDS]
+    assert looks.scan() == [ADDS]
     assert 50 < looks.longest_rest <= 60
 
 
@@ -104,23 +104,23 @@ def test_a_job_behind_the_mark_is_found_when_there_is_time_for_a_sweep(
     own: OwnConnection, time: Time
 ) -> None:
     looks = LaneScanner(own, Lanes())
-    looks.look()
+    looks.scan()
     jobs.add.enqueue(1)
-    assert looks.look() == [ADDS]
+    assert looks.scan() == [ADDS]
     QueuedJob.objects.all().delete()
-    assert looks.look() == []  # so the lane begins now
+    assert looks.scan() == []  # so the lane begins now
 
     jobs.add.enqueue(2)
     QueuedJob.objects.update(run_after=OLD)
     looks._full_scans.took(0.2)
     looks.ask_behind()
     assert not looks.is_due
-    assert looks.look() == []
+    assert looks.scan() == []
     assert looks.longest_rest == 1.0
 
     time.now += 0.2 / SHARE
     assert looks.is_due
-    assert looks.look() == [ADDS]
+    assert looks.scan() == [ADDS]
     assert looks.longest_rest == math.inf
 
 
@@ -142,13 +142,13 @@ def test_a_sweep_that_fails_is_repeated_no_sooner_than_one_that_does_not(
         raise error
 
     jobs.add.enqueue(1)
-    assert looks.look() == [ADDS]
-    monkeypatch.setattr(lane_scanner.lanes, "look", cut_off)
+    assert looks.scan() == [ADDS]
+    monkeypatch.setattr(lane_scanner.lanes, "scan", cut_off)
     looks.ask_behind()
     began = time.now
     while time.now < began + 900:
         with suppress(StoreUnavailable, KeyError):
-            looks.look()
+            looks.scan()
         time.now += 0.05
     assert sweeps <= 4  # 15 s each in a twentieth of the time
     monkeypatch.undo()

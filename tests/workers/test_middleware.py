@@ -18,7 +18,8 @@ from django.utils import timezone, translation
 from django_jobqueue import Context, Retry, Snooze, current_job
 from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb
 from django_jobqueue.execution import middleware_chain
-from django_jobqueue.execution.attempt import Attempt, arun, run
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.attempt_steps import arun, run
 from django_jobqueue.logs import JobFilter, JobLogHandler
 from django_jobqueue.middleware import count_queries, localize, log_context
 from django_jobqueue.models import ArchivedJob, Report

@@ -21,25 +21,25 @@ def pace_of(seconds: float, runs: int = SAMPLES) -> RuntimeEstimate:
 
 
 def test_nothing_is_claimed_ahead_of_what_is_not_known() -> None:
-    assert pace_of(0.001, SAMPLES - 1).ahead("mail", 4) == 0
-    assert RuntimeEstimate().ahead("mail", 4) == 0
+    assert pace_of(0.001, SAMPLES - 1).prefetch("mail", 4) == 0
+    assert RuntimeEstimate().prefetch("mail", 4) == 0
 
 
 def test_long_jobs_are_never_claimed_ahead() -> None:
-    assert pace_of(0.5).ahead("mail", 4) == 0
+    assert pace_of(0.5).prefetch("mail", 4) == 0
 
 
 def test_so_many_are_claimed_as_the_slots_do_in_the_time() -> None:
     with override_settings(JOBQUEUE={"PREFETCH": 0.05}):
-        assert pace_of(0.002).ahead("mail", 4) == 100
-        assert pace_of(0.000001).ahead("mail", 4) == 0.05 / OVERHEAD
+        assert pace_of(0.002).prefetch("mail", 4) == 100
+        assert pace_of(0.000001).prefetch("mail", 4) == 0.05 / OVERHEAD
     with override_settings(JOBQUEUE={"PREFETCH": 60}):
-        assert pace_of(0.000001).ahead("mail", 4) == MOST_AHEAD
+        assert pace_of(0.000001).prefetch("mail", 4) == MOST_AHEAD
 
 
 def test_the_setting_switches_it_off() -> None:
     with override_settings(JOBQUEUE={"PREFETCH": 0}):
-        assert pace_of(0.001).ahead("mail", 4) == 0
+        assert pace_of(0.001).prefetch("mail", 4) == 0
 
 
 def test_jobs_that_became_long_are_not_claimed_ahead_any_more() -> None:
@@ -52,9 +52,9 @@ def test_the_larger_the_data_of_jobs_is_the_fewer_are_claimed_ahead() -> None:
     with override_settings(JOBQUEUE={"PREFETCH": 60}):
         runtimes = pace_of(0.000001)
         runtimes.took(9_000)
-        assert runtimes.ahead("mail", 4) == MOST_AHEAD
+        assert runtimes.prefetch("mail", 4) == MOST_AHEAD
         runtimes.took(1_000_000)
-        assert runtimes.ahead("mail", 4) == LARGEST_AHEAD // 1_000_000 == 32
+        assert runtimes.prefetch("mail", 4) == LARGEST_AHEAD // 1_000_000 == 32
         for _ in range(50):
             runtimes.took(0)
-        assert runtimes.ahead("mail", 4) == MOST_AHEAD
+        assert runtimes.prefetch("mail", 4) == MOST_AHEAD

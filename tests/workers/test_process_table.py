@@ -85,30 +85,30 @@ def idle_table(wakeups: WakeupPipes | None = None) -> ProcessTable:
 
 def test_a_host_is_calm_when_nobody_had_anything_to_do_for_a_lease() -> None:
     process_table = idle_table(WakeupPipes())
-    assert not process_table.is_calm(115.0, LEASE)
-    assert process_table.is_calm(116.0, LEASE)
+    assert not process_table.is_idle(115.0, LEASE)
+    assert process_table.is_idle(116.0, LEASE)
     assert process_table.may_rest(116.0, LEASE)
 
 
 def test_a_host_that_hears_no_notifications_is_never_calm() -> None:
     process_table = idle_table(WakeupPipes())
     process_table.can_listen = False
-    assert not process_table.is_calm(1_000.0, LEASE)
+    assert not process_table.is_idle(1_000.0, LEASE)
 
 
 def test_nobody_rests_for_long_who_cannot_be_woken() -> None:
     process_table = idle_table()
-    assert process_table.is_calm(116.0, LEASE)
+    assert process_table.is_idle(116.0, LEASE)
     assert not process_table.may_rest(116.0, LEASE)
     process_table.activity(117.0, LEASE)
-    assert not process_table.is_calm(118.0, LEASE)
+    assert not process_table.is_idle(118.0, LEASE)
 
 
 def test_whoever_may_rest_is_woken_when_somebody_has_something_to_do() -> None:
     wakeups = WakeupPipes()
     process_table = idle_table(wakeups)
     process_table.activity(116.0, LEASE)
-    assert not process_table.is_calm(116.0, LEASE)
+    assert not process_table.is_idle(116.0, LEASE)
     assert wakeups.supervisor.wait(0)[0]
     assert wakeups.maintenance.wait(0)[0]
 

@@ -53,7 +53,7 @@ def telling(reporter: Reporter) -> Iterator[Callable[[], Attempt]]:
         attempt = attempt_of(lambda: None)
         id = make(status="running", worker_id=1, fence=1, attempts=1)
         attempt.job = attempt.job._replace(id=id)
-        attempt.told = reporter.told
+        attempt.on_report = reporter.add
         attempt.started = 999.0
         made.append(attempt)
         return attempt
@@ -210,7 +210,7 @@ def test_an_atomic_job_is_seen_while_its_transaction_is_open(
     try:
         id = jobs.tell_atomically.enqueue(gate="atomic").id
         worker.claim()
-        eventually(lambda: worker.worker.reporter._told, what="the handler to tell")
+        eventually(lambda: worker.worker.reporter._added, what="the handler to tell")
         worker.worker.reporter.tick()
         assert Report.objects.get(job_id=id).note == "inside"
     finally:

@@ -17,7 +17,7 @@ from django_jobqueue.admin.parts.policies import effective_concurrency
 from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.reading.lane_position import Place, ahead
+from django_jobqueue.store.reading.lane_position import Place, count_ahead
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.text import numbers as formatting
 from django_jobqueue.text import timezones
@@ -215,4 +215,4 @@ def _ahead(rows: Sequence[Any]) -> dict[UUID, int]:
         for row in rows
         if not row.quarantined
     ]
-    return ahead(DjangoDatabase(), places, MOST_AHEAD) if places else {}
+    return count_ahead(DjangoDatabase(), places, MOST_AHEAD) if places else {}

@@ -14,7 +14,7 @@ from uuid import UUID
 import psycopg
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.execution.signal_sender import tell_rescued
+from django_jobqueue.execution.signal_sender import announce_rescued
 from django_jobqueue.host.maintenance.overruns import Overruns
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
@@ -121,7 +121,7 @@ class Recovery:
 
     def _tell(self, taken: list[Rescued]) -> None:
         self.taken += taken
-        tell_rescued(taken, self._reason)
+        announce_rescued(taken, self._reason)
 
 
 class Burial:

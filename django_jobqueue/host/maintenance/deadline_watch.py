@@ -51,7 +51,7 @@ class DeadlineWatch:
     def _look(self) -> NextDeadlines:
         names = [d.name for d in registry if self._config.has_slots_for(d)]
         began, before = time.monotonic(), lease_time()
-        found = next_deadlines.look(self._connection, names, self._config.queues)
+        found = next_deadlines.read(self._connection, names, self._config.queues)
         self.looked_at = began
         ahead = self._clock.see(found.clock, before, lease_time())
         if ahead > conf.lease / 6:  # two thirds of one are left in every lease

@@ -11,7 +11,7 @@ from uuid import UUID
 import psycopg
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.execution.signal_sender import tell_expired
+from django_jobqueue.execution.signal_sender import announce_expired
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store.connection import OwnConnection
@@ -58,7 +58,7 @@ class Expirer(Loop):
 
     def _expire(self, only: Sequence[UUID] | None) -> int:
         found = expire.expire(self._connection, only)
-        tell_expired(found)
+        announce_expired(found)
         return len(found)
 
     def _expire_others(self) -> float:

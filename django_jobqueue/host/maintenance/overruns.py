@@ -19,7 +19,7 @@ from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import JobTimeout
 from django_jobqueue.execution.attempt_outcome import outcome_of
 from django_jobqueue.execution.lost_attempts import log_timed_out
-from django_jobqueue.execution.signal_sender import tell_outcome
+from django_jobqueue.execution.signal_sender import announce_outcome
 from django_jobqueue.store import failure_rollup, rollup
 from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.failure_rollup import FailureCount
@@ -135,4 +135,4 @@ def _count(db: Database, ended: Sequence[Ended]) -> None:
 def _tell(ended: Sequence[Ended]) -> None:
     for row, finished in ended:
         log_timed_out(finished, row.job_type, row.attempt)
-        tell_outcome(finished, row.job_type, row.attempt)
+        announce_outcome(finished, row.job_type, row.attempt)

@@ -48,7 +48,7 @@ class Pruner(Loop):
             self._pass = None
             if self._pruned:
                 logger.info("%d archived jobs were pruned", self._pruned)
-                announcer.tell(signals.jobs_pruned, None, count=self._pruned)
+                announcer.send(signals.jobs_pruned, None, count=self._pruned)
             return conf.prune_interval
         except Exception as error:
             self._pass = None

@@ -185,7 +185,7 @@ class Renewer(Loop):
         """Whether no worker has had anything to do for as long as a lease."""
         if any(entry.held or entry.draining for entry in entries):
             self._process_table.activity(now, conf.lease)
-        return self._process_table.is_calm(now, conf.lease)
+        return self._process_table.is_idle(now, conf.lease)
 
     def close(self) -> None:
         """Let the connection go."""

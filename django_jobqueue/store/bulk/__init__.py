@@ -1,1 +1,1 @@
-"""Bulk operations: their rows, and their work chunk by chunk."""
+"""Stores bulk operations, and works on their jobs chunk by chunk."""

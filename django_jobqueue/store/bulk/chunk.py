@@ -43,7 +43,7 @@ SELECT id,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """What a chunk came to."""
+    """The result of one chunk."""
 
     looked_at: int = 0
     changed: int = 0
@@ -88,7 +88,7 @@ def chunk(
 
 
 def _within(room: int | None, ids: list[UUID]) -> tuple[list[UUID], list[UUID]]:
-    """Those that were confirmed, and those that have joined since."""
+    """The confirmed jobs, and those that have joined since."""
     return (ids, []) if room is None else (ids[:room], ids[room:])
 
 
@@ -172,7 +172,7 @@ def _changed(db: Database, operation: Operation, ids: list[UUID]) -> tuple[int, 
 
 
 def _with(skipped: Counter[str], reason: str, number: int) -> Counter[str]:
-    """Also so many more for this reason."""
+    """Add this many for this reason."""
     if number:
         skipped[reason] += number
     return skipped

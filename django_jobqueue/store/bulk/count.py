@@ -1,5 +1,4 @@
-"""How many jobs a drafted bulk operation has: counted chunk by chunk, never
-estimated."""
+"""Counts the jobs of a drafted bulk operation chunk by chunk, and never estimates."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ ROWS: Final = "SELECT count(*) FROM (SELECT FROM {table} LIMIT %(most)s) AS foun
 
 
 def count_chunk(db: DjangoDatabase, operation: Operation, *, look: int) -> Counted:
-    """What is counted with the next ``look`` rows."""
+    """Count among the next ``look`` rows."""
     before = operation.counted
     with _undone(db):
         pin(db)
@@ -47,8 +46,8 @@ def count_chunk(db: DjangoDatabase, operation: Operation, *, look: int) -> Count
 
 
 def is_most(db: DjangoDatabase, table: Table, number: int) -> bool | None:
-    """Whether so many jobs are more than half of the table; None if it takes too long
-    to say. The planner's own number is no answer: it may be days old."""
+    """Whether this many jobs are more than half of the table; None if the answer takes
+    too long. The planner's own number may be days old, so it is not used."""
     if number <= FEW:
         return False
     statement = ROWS.format(table=TABLES[table])

@@ -1,4 +1,4 @@
-"""What was counted of the jobs of a draft: as data, kept with the operation."""
+"""The counts of a draft's jobs, as data that is kept with the operation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Traits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """How many jobs a draft has, by their traits, as far as they are counted.
+    """Counts of a draft's jobs, by their traits, as far as they are counted.
 
     The jobs are counted in the order in which they would be worked off, so a count that
     was interrupted goes on at its cursor.
@@ -44,15 +44,15 @@ class Counted:
 
     @property
     def number(self) -> int:
-        """How many jobs were counted."""
+        """The number of counted jobs."""
         return sum(self.cells.values())
 
     def having(self, trait: str) -> int:
-        """How many of them have this trait."""
+        """The number of counted jobs that have this trait."""
         return sum(n for traits, n in self.cells.items() if trait in traits.split())
 
     def by_status(self) -> dict[str, int]:
-        """How many have each status."""
+        """The number of jobs of each status."""
         found: Counter[str] = Counter()
         for traits, number in self.cells.items():
             found[traits.split()[0]] += number
@@ -101,7 +101,7 @@ class Counted:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> Counted:
-        """What ``to_json`` wrote, read from its text; of none, nothing was counted."""
+        """Read the text that ``to_json`` wrote; None is an empty count."""
         read = dict(value or {})
         for name in ("oldest", "newest"):
             if read.get(name):

@@ -1,4 +1,4 @@
-"""The rows of bulk operations: drafted, read, moved from state to state."""
+"""Drafts and reads bulk operations, and moves them from state to state."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Operation:
     cutoff: datetime
     options: Options
     reason: str
-    per_minute: int | None  # None: as fast as is polite
+    per_minute: int | None  # None: no limit
     total: int | None  # jobs that it was about when it began; None: not counted
     seen: int
     changed: int
@@ -118,11 +118,11 @@ class Operation:
     job_id: UUID | None
     horizon: str  # of transactions, by its number; empty: none
     counted: Counted
-    confirmed: int | None  # no more jobs are changed; None: any number
+    confirmed: int | None  # the most jobs to change; None: unlimited
 
     @property
     def room(self) -> int | None:
-        """How many jobs it may still change; None: any number."""
+        """The number of jobs that it may still change; None is unlimited."""
         if self.confirmed is None:
             return None
         return max(0, self.confirmed - self.changed)
@@ -157,7 +157,7 @@ def read(db: Database, id: UUID) -> Operation | None:
 
 
 def lock(db: Database, id: UUID) -> Operation | None:
-    """The same; nobody else changes it before this transaction ends."""
+    """Read it, and lock it until the end of this transaction."""
     return _one(db.fetch(LOCK, {"id": id}))
 
 

@@ -1,4 +1,4 @@
-"""What became of the jobs that a bulk operation created."""
+"""Counts the states of the jobs that a bulk operation created."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ SELECT false, waiting, count(*)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many of the created jobs are what: succeeded, failed, waiting …"""
+    """Counts of the created jobs by state: succeeded, failed, waiting …"""
 
     counts: dict[str, int]
     capped: frozenset[str] = frozenset()  # kinds of which there may be more
 
 
 def outcome(db: DjangoDatabase, id: UUID) -> Outcome | None:
-    """What became of the jobs that this operation created; None if the database takes
-    too long to say."""
+    """Count the jobs that this operation created by state; None if that takes too
+    long."""
     params = {"id": id, "cap": CAP + 1}
     rows = in_time(db, BUDGET, lambda: db.fetch(OUTCOME, params))
     if rows is None:

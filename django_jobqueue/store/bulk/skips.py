@@ -107,7 +107,7 @@ def skip_reason(kind: str, traits: str, options: Options) -> str | None:
 
 
 def planned(kind: str, counted: Counted, options: Options) -> tuple[int, Counter[str]]:
-    """How many of the counted jobs would be changed, and how many skipped for which
+    """The number of counted jobs that would be changed, and the numbers skipped, by
     reason."""
     skipped: Counter[str] = Counter()
     changes = 0
@@ -121,10 +121,10 @@ def planned(kind: str, counted: Counted, options: Options) -> tuple[int, Counter
 
 
 def allowed(operation: Operation, options: Options) -> int | None:
-    """How many jobs an operation may change once it was confirmed; None: any number.
+    """The number of jobs that a confirmed operation may change; None is unlimited.
 
-    Of archived jobs those that the operator was told. Of queued jobs all that were
-    counted, as one that ran then may wait by now.
+    Of archived jobs it is the number that the operator confirmed. Of queued jobs it is
+    the number counted, because a job that ran then may wait by now.
     """
     return _least(_confirmed(operation, options), options.limit)
 

@@ -1,6 +1,6 @@
-"""The next jobs of a bulk operation after a position, in the order of an index.
+"""Reads the next jobs of a bulk operation after a position, in the order of an index.
 
-Whoever counts its jobs and whoever works them off walk the same way.
+Counting and working read in the same way.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What operators do to jobs and failure groups."""
+"""The changes that operators make to jobs and failure groups."""

@@ -80,11 +80,12 @@ def cancel(db: Database, ids: Sequence[UUID], *, reason: str) -> Cancelled:
 
 
 def requested(db: Database, ids: Sequence[UUID]) -> list[UUID]:
-    """Those of these running jobs that somebody asked to cancel."""
+    """The running jobs among these that somebody asked to cancel."""
     return [row[0] for row in db.fetch(REQUESTED, {"ids": list(ids)})]
 
 
 def requested_long_ago(db: Database, ids: Sequence[UUID], seconds: float) -> list[UUID]:
-    """Those that somebody asked to cancel more than so many seconds ago."""
+    """The jobs among these that somebody asked to cancel more than this many seconds
+    ago."""
     params = {"ids": list(ids), "seconds": seconds}
     return [row[0] for row in db.fetch(REQUESTED_LONG_AGO, params)]

@@ -1,4 +1,4 @@
-"""Edit data: what a waiting job is called with."""
+"""Edits the data of a waiting job."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ SELECT status, as_seen FROM held
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """What the edit found; it was done if the job was queued, and as it was seen."""
+    """The result of an edit: it was done if the job was queued, and its data
+    unchanged."""
 
     status: str
     as_seen: bool

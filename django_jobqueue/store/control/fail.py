@@ -1,4 +1,4 @@
-"""Fail now: a waiting job is archived as failed, whatever attempts are left."""
+"""Fail now: a waiting job is archived as failed, even with attempts left."""
 
 from __future__ import annotations
 

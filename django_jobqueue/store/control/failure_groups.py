@@ -1,4 +1,4 @@
-"""What people decide about failure groups.
+"""Stores the decisions of people about failure groups.
 
 Each statement changes only what was decided, so that a group that regresses at the same
 moment loses nothing; rows are locked in key order.

@@ -1,4 +1,4 @@
-"""How many attempts a waiting job may have."""
+"""Sets the maximum of attempts of waiting jobs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def spent(
 
 
 def allow(db: Database, ids: Sequence[UUID], max_attempts: int) -> list[UUID]:
-    """Let these have so many attempts; return those that were still waiting and have
+    """Set the maximum of attempts; return the jobs that were still waiting and have
     made fewer."""
     rows = db.fetch(ALLOW, {"ids": list(ids), "max_attempts": max_attempts})
     return [row[0] for row in rows]

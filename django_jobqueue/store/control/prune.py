@@ -1,4 +1,4 @@
-"""Prune: archived → gone, by status and age, in small batches."""
+"""Prune: archived → deleted, by status and age, in small batches."""
 
 from __future__ import annotations
 
@@ -150,9 +150,9 @@ class Rule:
 
 @dataclass(slots=True)
 class Walk:
-    """How far through the archive a rule has come, from the oldest job on.
+    """The position of a rule in the archive, from the oldest job on.
 
-    Who goes on with it later does not see again what was kept.
+    A later round does not read the jobs again that were not deleted.
     """
 
     position: tuple[datetime, UUID] = OLDEST
@@ -214,7 +214,7 @@ def prune_ids(db: Database, ids: Sequence[UUID]) -> list[UUID]:
 
 
 def count(db: Database, rule: Rule) -> int:
-    """How many jobs this rule would delete."""
+    """The number of jobs that this rule would delete."""
     cutoff = db.fetch(CUTOFF, {"keep": rule.keep})[0][0]
     statement = _COUNT.format(condition=rule.condition)
     found: int = db.fetch(statement, rule.params(cutoff))[0][0]

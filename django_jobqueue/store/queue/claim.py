@@ -187,7 +187,7 @@ def claim_quarantined(
     """Claim one job that must run in a process of its own. A type that is locked, or
     whose jobs the database refuses, keeps no other one."""
     wanted = quarantine_params(job_types, queues)
-    trouble: Exception | None = None
+    error_left: Exception | None = None
     for (job_type,) in db.fetch(QUARANTINED_TYPES, wanted):
         params = {**wanted, "worker": worker, "limit": 1, "job_type": job_type}
         try:
@@ -195,12 +195,12 @@ def claim_quarantined(
         except (psycopg.Error, StoreUnavailable) as error:
             if not is_refusal(error):
                 raise
-            trouble = error
+            error_left = error
             continue
         if rows:
             return claimed_jobs(rows)
-    if trouble is not None:
-        raise trouble
+    if error_left is not None:
+        raise error_left
     return []
 
 

@@ -1,4 +1,4 @@
-"""Jobs that somebody waits for: their end is notified, that of others is not."""
+"""Marks jobs that somebody waits for: only their ends are notified."""
 
 from __future__ import annotations
 

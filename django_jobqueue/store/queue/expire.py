@@ -1,5 +1,4 @@
-"""Expire: queued → archived expired, also when nobody claims. A claim refuses them
-already."""
+"""Expire: queued → archived as expired, also when no worker claims."""
 
 from __future__ import annotations
 

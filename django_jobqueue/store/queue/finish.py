@@ -1,5 +1,4 @@
-"""What becomes of running jobs: archived, or back in the queue. Always with the
-fence."""
+"""Finish: running → archived, or back in the queue; always with the fence."""
 
 from __future__ import annotations
 
@@ -193,7 +192,7 @@ _REFUNDED = (Verb.SNOOZE, Verb.RELEASE)
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who finishes jobs: the worker that claimed them."""
+    """The worker that claimed the jobs, and finishes them."""
 
     worker_id: int
     name: str  # host:pid
@@ -250,7 +249,7 @@ def end(
 
 
 def unlocked(db: Database, ids: Sequence[UUID]) -> set[UUID]:
-    """Those of these queued or running jobs that nobody has locked, and those that are
+    """The queued or running jobs among these that nobody has locked, and those that are
     gone."""
     known = db.fetch(HELD_IDS, {"ids": list(ids)})
     free = db.fetch(UNLOCKED, {"ids": list(ids)})

@@ -96,7 +96,7 @@ INSERT INTO jobqueue_archivedjob (id, job_type, status) VALUES (%(id)s, '', 'can
 
 @dataclass(frozen=True, kw_only=True)
 class NewJob:
-    """What an enqueue asks for. None leaves a choice to the job type."""
+    """The values of an enqueue. None leaves a choice to the job type."""
 
     job_type: str
     queue: str | None = None
@@ -152,7 +152,7 @@ class NewJob:
 
 
 # How long, in seconds, a look at a job type holds for the next enqueues. An operator's
-# new priority, and a worker that just became idle, may be missed for so long; such a
+# new priority, and a worker that just became idle, may be missed for that time; such a
 # worker polls often in its first tenths of a second.
 KNOWN_FOR: Final = 0.1
 MOST_KNOWN: Final = 500  # options; for a burst of each there are as many looks
@@ -167,7 +167,7 @@ class Inserted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What an enqueue of these options came to a moment ago."""
+    """The job type's values that an enqueue of these options found a moment ago."""
 
     queue: str
     priority: int
@@ -208,7 +208,7 @@ def insert(
     unusual = expires_at or on_complete or not new.is_plain
     if not unusual and is_quarantined(db):
         # What is read in a transaction may be undone; else it holds for a moment.
-        _remember(key, _look(new.job_type, *row))
+        _remember(key, _known_from(new.job_type, *row))
     return job
 
 
@@ -224,7 +224,7 @@ def insert_once(
     is not in its snapshot, hence the second look.
     """
 
-    def insert_and_look() -> tuple[tuple[Any, ...] | None, Job | None]:
+    def insert_and_find() -> tuple[tuple[Any, ...] | None, Job | None]:
         row = _insert(db, UNLESS_THERE, new, id, text)
         found = find(db, id)
         if found is not None and found.is_over:
@@ -233,7 +233,7 @@ def insert_once(
             _check_archive(db, id)
         return row, found
 
-    row, found = db.in_transaction(insert_and_look)
+    row, found = db.in_transaction(insert_and_find)
     if row is not None:
         return Inserted(_job(new, id, data, row), is_new=True)
     return None if found is None else Inserted(found, is_new=False)
@@ -259,7 +259,7 @@ def insert_unless_there(
 def _insert(
     db: DjangoDatabase, conflict: str, new: NewJob, id: UUID, text: str
 ) -> tuple[Any, ...] | None:
-    """What the new row says; None if there is none."""
+    """Insert it, and return values of the new row; None if there is none."""
     statement = INSERT if new.has_more else INSERT_FEW
     is_first = announces(db, new.lane)
     statement = statement.format(
@@ -280,8 +280,8 @@ def _remember(key: tuple[Any, ...], known: Known) -> None:
     _known[key] = known
 
 
-def _look(job_type: str, queue: str, priority: int, *row: Any) -> Known:
-    """What the row that was just inserted tells about the next ones."""
+def _known_from(job_type: str, queue: str, priority: int, *row: Any) -> Known:
+    """The cached values for the next enqueues, from the row that was just inserted."""
     values = {
         "job_type": job_type,
         "queue": queue,

@@ -1,4 +1,4 @@
-"""Lanes: which have jobs, where each begins and when that is due; and the marks from
+"""Lanes: which have jobs, where each begins and when that is due, and the marks from
 which a claim scans them."""
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ SELECT queue, priority, job_type,
             ELSE '{START[1]}'::uuid END
   FROM ({{heads}}) AS head
 """
-LOOK: Final = PreparedStatement(
+SCAN: Final = PreparedStatement(
     _HEADS.format(heads=f"{_NEW}\n        UNION ALL {_KNOWN}")
 )
 PROBE: Final = PreparedStatement(_HEADS.format(heads=_KNOWN))
@@ -193,12 +193,12 @@ class Head(NamedTuple):
         return self.due_in is not None and self.due_in <= 0
 
 
-def look(db: Database, known: Sequence[LaneMark]) -> list[Head]:
+def scan(db: Database, known: Sequence[LaneMark]) -> list[Head]:
     """Look at all lanes, at the known ones from their marks on, in one statement.
 
     A known lane that is empty is among the heads as well.
     """
-    return _heads(db.fetch(LOOK, _params(known)))
+    return _heads(db.fetch(SCAN, _params(known)))
 
 
 def probe(db: Database, known: Sequence[LaneMark]) -> list[Head]:

@@ -1,4 +1,4 @@
-"""The metadata of a running job, written by its handler. Always with the fence."""
+"""Writes the metadata of a running job, with the fence."""
 
 from __future__ import annotations
 

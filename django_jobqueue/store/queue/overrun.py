@@ -1,5 +1,4 @@
-"""Overrun: what is known of attempts that ran longer than their timeout, where the
-process is gone that knew them."""
+"""Overrun: reads attempts past their timeout whose process is gone."""
 
 from __future__ import annotations
 
@@ -46,6 +45,6 @@ class Overrun(NamedTuple):
 
 
 def overrun(db: Database, worker: int, ids: Sequence[UUID]) -> list[Overrun]:
-    """What is known of these jobs of a worker, if it has them still."""
+    """The attempts at these jobs that this worker still holds."""
     rows = db.fetch(OVERRUN, {"worker": worker, "ids": list(ids)})
     return [Overrun(*row) for row in rows]

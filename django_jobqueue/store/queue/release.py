@@ -1,4 +1,4 @@
-"""Release: running → queued with the attempt given back, for jobs that never
+"""Release: running → queued, with the attempt given back, for jobs that never
 started."""
 
 from __future__ import annotations
@@ -89,6 +89,6 @@ def recover(db: Database, worker: int, held: Sequence[UUID]) -> int:
 
 
 def count_lost(db: Database, worker: int, held: Sequence[UUID]) -> int:
-    """How many jobs this worker has claimed but for ``held``."""
+    """The number of jobs that this worker has claimed, besides ``held``."""
     ((count,),) = db.fetch(LOST, {"worker": worker, "held": list(held)})
     return int(count)

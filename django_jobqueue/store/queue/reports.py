@@ -1,4 +1,5 @@
-"""What attempts tell while they run: a row for each, and only for its own claim."""
+"""Writes the reports of running attempts: one row each, only for the attempt's own
+claim."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from django_jobqueue.domain.report import Told
+from django_jobqueue.domain.report import TakenReport
 from django_jobqueue.store.connection import Database
 
 KEPT: Final = 20  # reports of each job, the last ones
@@ -55,33 +56,33 @@ SELECT job_id, fence, number, done, total, note, lines, dropped, queries, query_
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one attempt has told."""
+    """The report of one attempt."""
 
     job_id: UUID
     fence: int
     number: int  # of the attempt
     ago: float  # seconds since it started
-    told: Told
+    content: TakenReport
 
 
 def write(db: Database, worker: str, reports: Sequence[Report]) -> None:
-    """Write these, or overwrite what the same attempts told before."""
+    """Insert these reports, or overwrite the earlier ones of the same attempts."""
     text = json.dumps([_row(report) for report in reports])
     db.run(WRITE, {"reports": text, "worker": worker})
 
 
 def _row(report: Report) -> dict[str, Any]:
-    told = report.told
+    content = report.content
     return {
         "job_id": str(report.job_id),
         "fence": report.fence,
         "number": report.number,
-        "done": told.done,
-        "total": told.total,
-        "note": told.note,
-        "lines": told.lines,
-        "dropped": told.dropped,
-        "queries": told.queries,
-        "query_ms": told.query_ms,
+        "done": content.done,
+        "total": content.total,
+        "note": content.note,
+        "lines": content.lines,
+        "dropped": content.dropped,
+        "queries": content.queries,
+        "query_ms": content.query_ms,
         "ago": report.ago,
     }

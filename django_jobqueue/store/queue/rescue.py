@@ -1,4 +1,4 @@
-"""Rescue: what a worker held when it died goes back to the queue, or to the archive."""
+"""Rescue: jobs of a dead worker go back to the queue, or to the archive."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def _rescue(
 
 
 def error_class_of(crashed: bool) -> str:
-    """Of an attempt whose worker died, or was stopped on purpose."""
+    """The error class of an attempt whose worker died, or was stopped on purpose."""
     return "WorkerLost" if crashed else "WorkerStopped"
 
 

@@ -1,1 +1,1 @@
-"""What people and programs read of jobs. Nothing here changes a row."""
+"""Reads jobs for people and programs; nothing here changes a row."""

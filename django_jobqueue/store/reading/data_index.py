@@ -1,4 +1,4 @@
-"""Whether a project has made an index on what the jobs carry."""
+"""Finds out whether a project has made an index on the data of jobs."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ SELECT EXISTS (
 
 def has_data_index(db: Database, table: Table) -> bool:
     """Whether a GIN index finds jobs of this table by their data."""
-    ((found,),) = db.fetch(HAS_DATA_INDEX, {"table": TABLES[table]})
-    return bool(found)
+    ((index_exists,),) = db.fetch(HAS_DATA_INDEX, {"table": TABLES[table]})
+    return bool(index_exists)

@@ -1,5 +1,4 @@
-"""How large failure groups are, and whom they meet. Read only, and bounded: nothing
-here looks at more than so many jobs or failures of a group."""
+"""Counts failures and affected job types of failure groups, up to a bound."""
 
 from __future__ import annotations
 
@@ -61,7 +60,7 @@ SELECT newest.job_type, coalesce(over.queue, waiting.queue, ''), newest.worker,
 
 @dataclass(slots=True)
 class Figures:
-    """What a list says of a group."""
+    """The figures of a group in a list."""
 
     archived: int = 0  # jobs; at most MOST_COUNTED + 1
     looked_at: int = 0  # newest failures, which the others are about
@@ -98,6 +97,6 @@ def figures(db: Database, fingerprints: Sequence[UUID]) -> dict[UUID, Figures]:
 
 
 def break_down(db: Database, fingerprint: UUID) -> list[Share]:
-    """What the newest failures of a group have in common."""
+    """The common properties of a group's newest failures."""
     params = {"fingerprint": fingerprint, "most": MOST_BROKEN_DOWN}
     return [Share(*row) for row in db.fetch(BREAK_DOWN, params)]

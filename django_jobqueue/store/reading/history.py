@@ -1,5 +1,4 @@
-"""What happened since some time: by job type and queue, and by spans of time. From the
-roll-ups, never from the archive."""
+"""Reads past figures by job type, queue and span of time, from the roll-ups."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ SELECT bucket
 
 @dataclass(frozen=True, slots=True)
 class Span(Times):
-    """What happened in one span of time, all job types together."""
+    """The figures of one span of time, all job types together."""
 
     start: datetime
     succeeded: int
@@ -63,7 +62,8 @@ class Span(Times):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How many jobs of a type in a queue succeeded or failed in one span of time."""
+    """The numbers of jobs of a type in a queue that succeeded and failed in one span of
+    time."""
 
     job_type: str
     queue: str
@@ -73,18 +73,19 @@ class Finished:
 
 
 def since(db: Database, start: datetime) -> list[Recent]:
-    """What happened since then, by job type and queue."""
+    """The figures since this time, by job type and queue."""
     return [Recent(*row) for row in db.fetch(SINCE, {"since": start})]
 
 
 def spans(db: Database, start: datetime, step: timedelta) -> list[Span]:
-    """What happened since then, by spans of this length; one without a roll-up is
+    """The figures since this time, by spans of this length; a span without a roll-up is
     missing."""
     return [Span(*row) for row in db.fetch(SPANS, {"since": start, "step": step})]
 
 
 def trends(db: Database, start: datetime, step: timedelta) -> list[Finished]:
-    """What finished since then, by job type, queue and spans of this length."""
+    """The finished jobs since this time, by job type, queue and spans of this
+    length."""
     return [Finished(*row) for row in db.fetch(TRENDS, {"since": start, "step": step})]
 
 

@@ -1,4 +1,4 @@
-"""How many jobs a claim takes before others of their lane."""
+"""Counts the jobs that a claim takes before others of their lane."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import Lane
 
-# A part of the index that claims read, and no more of it than is told.
+# A part of the index that claims read, and only as far as ``most``.
 AHEAD: Final = """
 SELECT given.id,
        (SELECT count(*)
@@ -34,8 +34,8 @@ class Place(NamedTuple):
     run_after: datetime
 
 
-def ahead(db: Database, places: Sequence[Place], most: int) -> dict[UUID, int]:
-    """How many jobs come before each in its lane; ``most`` is that many or more."""
+def count_ahead(db: Database, places: Sequence[Place], most: int) -> dict[UUID, int]:
+    """The number of jobs before each of these in its lane, counted up to ``most``."""
     params = {
         "most": most,
         "ids": [place.id for place in places],

@@ -1,5 +1,4 @@
-"""How far jobs are, wherever they are: one read of both tables of jobs and of what
-attempts told."""
+"""Reads the progress of jobs, queued or archived, in one statement."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ SELECT job.id, job.job_type, job.status, job.attempts, job.since,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a job was when this was read."""
+    """The progress of a job when it was read."""
 
     id: UUID
     job_type: str
@@ -69,7 +68,7 @@ class Progress:
 
     @property
     def percent(self) -> int | None:
-        """The same in whole percent, and 100 only when all is done."""
+        """The share in whole percent; 100 only when everything is done."""
         if self.status == ArchivedStatus.SUCCEEDED:
             return 100
         return numbers.whole_percent(self.done, self.total)
@@ -82,7 +81,7 @@ class Progress:
 
 
 def progress(db: Database, ids: Iterable[UUID]) -> dict[UUID, Progress]:
-    """How far these jobs are; one that is not kept any more is missing."""
+    """The progress of these jobs; a job that was pruned is missing."""
     rows = db.fetch(PROGRESS, {"ids": list(ids)})
     return {
         row[0]: Progress(

@@ -1,4 +1,4 @@
-"""One job and the ends of its attempts, wherever it is: one read of all of it."""
+"""Reads one job and its attempts, queued or archived, in one statement."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SELECT id, created_at, queue, priority FROM jobqueue_archivedjob
 
 
 class End(NamedTuple):
-    """How an attempt that did not succeed came to its end."""
+    """The end of an attempt that did not succeed."""
 
     number: int  # of the attempt
     end: str  # see states.AttemptEnd
@@ -49,7 +49,7 @@ class End(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What the database decided about a job when it was enqueued."""
+    """The decisions of the database about a job when it was enqueued."""
 
     created_at: datetime
     queue: str
@@ -81,6 +81,6 @@ def record(db: Database, id: UUID) -> Record | None:
 
 
 def made(db: Database, ids: Sequence[UUID]) -> dict[UUID, Made]:
-    """What was decided about these jobs, wherever they are."""
+    """The decisions about these jobs, queued or archived."""
     rows = db.fetch(MADE, {"ids": list(ids)})
     return {id: Made(*decided) for id, *decided in rows}

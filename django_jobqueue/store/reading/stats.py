@@ -1,5 +1,4 @@
-"""Figures for people: depth, age, liveness, failures. None of them counts without
-end."""
+"""Reads figures for people: depth, age, liveness, failures. Each count is limited."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from typing import Any, Final
 from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.histogram import BUCKETS, Times
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.queue.lanes import look
+from django_jobqueue.store.queue.lanes import scan
 
 CAP: Final = 10_000  # a depth above this is shown as "10,000+"
 
@@ -137,8 +136,7 @@ SELECT 'queue', name, paused_by, paused_reason, paused_at, resume_at
 
 @dataclass(slots=True)
 class Depth:
-    """What waits and runs of one job type in one queue. Counts are capped at
-    ``CAP``."""
+    """The waiting and running jobs of one type in one queue, counted up to ``CAP``."""
 
     queue: str
     job_type: str
@@ -170,7 +168,7 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True)
 class Recent(Times):
-    """What happened lately with one job type in one queue."""
+    """The recent figures of one job type in one queue."""
 
     job_type: str
     queue: str
@@ -184,7 +182,7 @@ class Recent(Times):
 
 @dataclass(frozen=True, slots=True)
 class FailureCount:
-    """How often jobs of one type were archived as failed with one exception."""
+    """The number of failed jobs of one type with one exception."""
 
     error_class: str
     job_type: str
@@ -206,7 +204,7 @@ class Pause:
 
 
 def depths(db: Database) -> list[Depth]:
-    """What waits and runs, by queue and job type."""
+    """The waiting and running jobs, by queue and job type."""
     found: dict[tuple[str, str], Depth] = {}
 
     def depth(queue: str, job_type: str) -> Depth:
@@ -235,7 +233,7 @@ def workers(db: Database) -> list[WorkerRow]:
 
 
 def recent(db: Database, seconds: float) -> list[Recent]:
-    """What happened in the last ``seconds``, to the minute."""
+    """The figures of the last ``seconds``, to the minute."""
     return [Recent(*row) for row in db.fetch(RECENT, {"seconds": seconds})]
 
 
@@ -255,7 +253,7 @@ def _waiting(db: Database) -> list[tuple[Any, ...]]:
 
 
 def _lane_depths(db: Database) -> list[tuple[Any, ...]]:
-    lanes = [head.lane for head in look(db, [])]
+    lanes = [head.lane for head in scan(db, [])]
     params = {
         "queues": [lane.queue for lane in lanes],
         "priorities": [lane.priority for lane in lanes],

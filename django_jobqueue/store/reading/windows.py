@@ -1,4 +1,5 @@
-"""What happened with one job type in the last hour, day and week, from the roll-ups."""
+"""Reads the figures of one job type in the last hour, day and week, from the
+roll-ups."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Which jobs a worker claims, how many, and when."""
+"""Decides which jobs a worker claims, how many, and when."""

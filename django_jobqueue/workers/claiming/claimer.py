@@ -1,4 +1,4 @@
-"""Claims jobs for one worker: which lanes to ask, in what order, and for how many."""
+"""Claims jobs for one worker: selects lanes, their order, and the number of jobs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class UnconfirmedClaims:
         self._rest = min(2 * self._rest, RECHECK_LONGEST)
 
     @property
-    def rest(self) -> float:
+    def seconds_until_due(self) -> float:
         """Seconds until the next look; infinite without a doubt."""
         return max(0.0, self._next_at - time.monotonic())
 
@@ -164,7 +164,7 @@ class Claimer:
 
     def release_unconfirmed(self) -> None:
         """Release what is claimed in our name and is not here."""
-        if self.unconfirmed.rest > 0:
+        if self.unconfirmed.seconds_until_due > 0:
             return
         ours = [attempt.job.id for attempt in list(self._held)]
         try:
@@ -207,11 +207,11 @@ class Claimer:
         for slots."""
         due = [known for known in short if known.due] or short
         ahead = min(
-            executor.runtimes.ahead(known.lane.job_type, executor.slots)
+            executor.runtimes.prefetch(known.lane.job_type, executor.slots)
             for known in due
         )
         executor.low = ahead // 2
-        wanted = ahead - executor.ahead
+        wanted = ahead - executor.backlog
         if wanted <= 0:
             return 0, due[0]
         return self._take_batch(executor, short, wanted)

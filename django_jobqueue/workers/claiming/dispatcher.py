@@ -1,4 +1,4 @@
-"""Keeps the slots busy: when to claim, when to look around, how long to rest."""
+"""Keeps the slots busy: claims, scans lanes, and waits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Cancelled:
         self._stop = stop
         self._next = 0.0  # time.monotonic()
 
-    def look(self, connection: OwnConnection, now: float) -> None:
+    def poll(self, connection: OwnConnection, now: float) -> None:
         """Stop what was cancelled, unless the last look was a moment ago."""
         if now < self._next:
             return
@@ -144,7 +144,7 @@ class Dispatcher(Loop):
 
     def tick(self) -> float:
         """Claim what there are slots for."""
-        return min(self._round(), self._claimer.unconfirmed.rest)
+        return min(self._round(), self._claimer.unconfirmed.seconds_until_due)
 
     def _round(self) -> float:
         ends, self._idle_at = self._ends, None
@@ -158,7 +158,7 @@ class Dispatcher(Loop):
         if news:
             self._news = False
         taken = self._claim() if news or self._hungry else 0
-        if self._should_look(taken, news=news) and self._look():
+        if self._should_scan(taken, news=news) and self._scan():
             taken += self._claim(looked=True)
         if not taken and not self._hungry:
             self._idle_at = ends
@@ -175,7 +175,7 @@ class Dispatcher(Loop):
         self._connection.close()
 
     def _set_straight(self) -> None:
-        """What comes before any claim."""
+        """Bring policies, cancels and unconfirmed claims up to date before a claim."""
         self._claimer.release_unconfirmed()
         now = time.monotonic()
         for executor in self.executors:
@@ -184,7 +184,7 @@ class Dispatcher(Loop):
             executor.nudge()
         if not self._open:
             return
-        self._cancelled.look(self._connection, now)
+        self._cancelled.poll(self._connection, now)
         if self._reload or now >= self._next_reload:
             self._load_policies(now)
 
@@ -214,14 +214,14 @@ class Dispatcher(Loop):
         self._full_since = (self._full_since or began) if self._hungry else None
         return taken
 
-    def _should_look(self, taken: int, *, news: bool) -> bool:
+    def _should_scan(self, taken: int, *, news: bool) -> bool:
         if self._scanner.is_due:
             return self._has_room or bool(taken)
         return not taken and self._has_room and (news or not self._hungry)
 
-    def _look(self) -> bool:
+    def _scan(self) -> bool:
         """Look around; True if there is something to claim."""
-        due = self._scanner.look()
+        due = self._scanner.scan()
         return any(self._choice.runs(lane, e) for lane in due for e in self.executors)
 
     @property

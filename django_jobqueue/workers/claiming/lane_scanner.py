@@ -1,5 +1,4 @@
-"""Which lanes have jobs now, and when there will be some: scans, and the memory of
-them that later claims correct."""
+"""Knows which lanes have jobs now or later: scans them, and remembers the result."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ class KnownLane:
     _passed: int = 0  # jobs since then
 
     def put(self, mark: Mark, jobs: int = 0) -> None:
-        """Move the mark, past so many jobs."""
+        """Move the mark past this many jobs."""
         if self.mark == START:
             self._back = self._turn = mark
         self.mark = mark
@@ -162,7 +161,7 @@ class FullScans:
         return self._left > 0
 
     def took(self, seconds: float) -> None:
-        """One was made, and took so long."""
+        """Record a full scan that took this many seconds."""
         self._left -= seconds
         if seconds > SLOW and self._at > self._warned_at + WARN_EVERY:
             self._warned_at = self._at
@@ -208,7 +207,7 @@ class LaneScanner:
         known = self._known.marks(full_scan=False)
         self._known.looked(lanes.probe(self._connection, known))
 
-    def look(self) -> list[Lane]:
+    def scan(self) -> list[Lane]:
         """The lanes that have a job to run now. Raises StoreUnavailable."""
         heads = (
             self._full_scan()
@@ -235,4 +234,4 @@ class LaneScanner:
             self._full_scans.took(time.monotonic() - began)
 
     def _read(self, *, full_scan: bool) -> list[lanes.Head]:
-        return lanes.look(self._connection, self._known.marks(full_scan=full_scan))
+        return lanes.scan(self._connection, self._known.marks(full_scan=full_scan))

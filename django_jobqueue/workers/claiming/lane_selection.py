@@ -1,4 +1,5 @@
-"""Which lanes a worker claims from, in what order, and which job types are let rest."""
+"""Selects the lanes to claim from, their order, and the job types that rest after an
+error."""
 
 from __future__ import annotations
 
@@ -97,7 +98,7 @@ class LaneSelection:
             self.limited_until[job_type] = 0.0
 
     def statements(self, executor: Executor) -> int:
-        """How many it takes to ask all lanes for this executor."""
+        """The number of statements that ask all lanes for this executor."""
         lanes = [known for known in self.lanes if self.runs(known.lane, executor)]
         exclusive = [known.lane.job_type for known in lanes if self.is_exclusive(known)]
         asked = [name for name in exclusive if not self.is_at_its_limit(name)]

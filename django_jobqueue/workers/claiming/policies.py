@@ -1,5 +1,5 @@
-"""The effective policies: the code's, with the overrides of operators, read again when
-somebody says that they changed."""
+"""Holds the effective policies, code plus overrides, and reads them again after a
+change."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ NOTHING = Overrides(None, None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class EffectivePolicy:
-    """On which attempts at a job type are made, now."""
+    """The effective policy of a job type: the code's, with the overrides."""
 
     declaration: Declaration
-    max_attempts: int | None  # of a job that says nothing itself; None is without end
-    timeout: float | None  # seconds; None is without end
+    max_attempts: int | None  # of a job that says nothing itself; None is unlimited
+    timeout: float | None  # seconds; None is unlimited
     is_async: bool
 
     def attempts_of(self, job: ClaimedJob) -> int | None:
-        """How many attempts this job has; None is without end."""
+        """The maximum of attempts of this job; None is unlimited."""
         if job.max_attempts is None:
             return self.max_attempts
         delivery = self.declaration.policy.delivery
@@ -84,16 +84,16 @@ class Policies:
 
     def _find(self, job_type: str) -> Declaration | None:
         """Its declaration, once the module of the handler is there as a whole."""
-        found = self._declared.get(job_type)
-        if found is None:
-            found = self._registry.get(job_type)
-            if found is None or _is_being_imported(found):
+        declaration = self._declared.get(job_type)
+        if declaration is None:
+            declaration = self._registry.get(job_type)
+            if declaration is None or _is_being_imported(declaration):
                 return None
-            self._declared[job_type] = found
-        return found
+            self._declared[job_type] = declaration
+        return declaration
 
     def is_limited(self, job_type: str) -> bool:
-        """Whether only so many of these may run at once in the whole cluster."""
+        """Whether the job type has a limit of running jobs in the whole cluster."""
         overrides = self._overrides.get(job_type)
         if overrides is None:
             return self._declared[job_type].policy.concurrency is not None
@@ -105,7 +105,7 @@ class Policies:
         return policy.delivery == Delivery.AT_MOST_ONCE or self.is_limited(job_type)
 
     def effective_policy(self, job_type: str) -> EffectivePolicy:
-        """On which an attempt at this job type is made now."""
+        """The effective policy of this job type."""
         effective_policy = self._terms.get(job_type)
         if effective_policy is None:
             effective_policy = self._terms[job_type] = self._terms_of(job_type)

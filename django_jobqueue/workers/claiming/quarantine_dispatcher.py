@@ -1,4 +1,4 @@
-"""Claims the jobs that run alone in their process, one at a time."""
+"""Claims quarantined jobs, which run alone in their process, one at a time."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Writes what attempts came to, in batches."""
+"""Writes outcomes in batches."""

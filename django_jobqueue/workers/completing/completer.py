@@ -1,4 +1,4 @@
-"""Gathers outcomes and finishes them in batches, each with its fence."""
+"""Gathers outcomes and writes them in batches, each with its fence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import psycopg
 from django_jobqueue.domain.retry_decision import Verb
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
-from django_jobqueue.execution.signal_sender import anybody_hears_ends, tell_end
+from django_jobqueue.execution.signal_sender import announce_end, anybody_hears_ends
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
@@ -96,7 +96,7 @@ class Completer(Loop):
 
     @property
     def waiting(self) -> int:
-        """How many outcomes wait while others are written."""
+        """The number of outcomes that wait while others are written."""
         return len(self._gathered)
 
     def tick(self) -> float:
@@ -115,7 +115,7 @@ class Completer(Loop):
         if self._gathered:
             return 0.0
         rest = COUNTERS_EVERY if self._counters else self._rest_idle()
-        return min(rest, self._refused.rest)
+        return min(rest, self._refused.seconds_until_due)
 
     def close(self) -> None:
         """Write the counts, too, if it can be done; then let the connection go. There
@@ -156,7 +156,7 @@ class Completer(Loop):
         try:
             # Most have no context, since nobody asked for it.
             with_context = [a for a, _ in items if a.context is not None]
-            self._write_reports([a for a in with_context if a.is_telling])
+            self._write_reports([a for a in with_context if a.has_unwritten_report])
             done, succeeded, others = _sorted_by_verb(items)
             self._confirm(done, set())
             self._send(finish.succeed, succeeded)
@@ -255,13 +255,13 @@ class Completer(Loop):
             self._writing = [item for item in writing if item[0] not in gone]
 
     def _account_for(self, items: Sequence[Item], refused: set[UUID]) -> None:
-        """Count what is written, and tell of it."""
+        """Count the written outcomes, and announce them."""
         is_heard, add = anybody_hears_ends(), self._counters.add
         for attempt, finished in items:
             if not refused or finished.id not in refused:
                 add(attempt, finished)
                 if is_heard:
-                    tell_end(attempt, finished)
+                    announce_end(attempt, finished)
             elif not self._doubtful:
                 logger.info(
                     "Job %s was rescued while it ran here; its outcome (%s) is dropped",
@@ -270,8 +270,8 @@ class Completer(Loop):
                 )
 
     def _write_reports(self, telling: list[Attempt]) -> None:
-        """Before the jobs are finished, so that whoever sees a job's end sees what it
-        told."""
+        """Write the reports before the jobs are finished, so that everybody who sees
+        the end of a job sees its last report."""
         if not telling or self._report is None:
             return
         write = partial(self._report, self._connection)
@@ -299,8 +299,7 @@ class Completer(Loop):
 def _sorted_by_verb(
     items: Sequence[Item],
 ) -> tuple[list[Item], list[Item], list[Item]]:
-    """Those that are finished in the handler's own transaction, those that succeeded,
-    and all others."""
+    """Three lists: finished in the handler's own transaction, succeeded, all others."""
     done: list[Item] = []
     succeeded: list[Item] = []
     others: list[Item] = []

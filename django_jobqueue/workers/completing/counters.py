@@ -1,4 +1,4 @@
-"""What this worker counted since it last added to the roll-ups."""
+"""Counts outcomes until they are added to the roll-ups."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Counters:
             self._add_failure(mark, verb)
 
     def write(self, db: Database) -> None:
-        """Add everything to the roll-ups, and begin anew; what cannot be written is
-        kept. Raises StoreUnavailable."""
+        """Add all counts to the roll-ups, and start again from zero; counts that cannot
+        be written stay. Raises StoreUnavailable."""
         self._write_counts(db)
         self._write_failures(db)
 

@@ -1,5 +1,5 @@
-"""Outcomes that the database refuses, or that wait for a lock of others: they are kept
-here, and hold up no other."""
+"""Keeps outcomes that the database refuses, or that wait for a lock, so that they delay
+no other."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class RefusedOutcomes:
         return any(waiting.is_locked for waiting in self._waiting.values())
 
     @property
-    def rest(self) -> float:
+    def seconds_until_due(self) -> float:
         """Seconds until the next one is to be tried again; infinite without any."""
         due = min((w.due_at for w in self._waiting.values()), default=math.inf)
         return max(0.0, due - time.monotonic())
 
     def due(self) -> list[Item]:
-        """Those that are to be tried again now."""
+        """The outcomes to try again now."""
         now = time.monotonic()
         return [w.item for w in self._waiting.values() if w.due_at <= now]
 
@@ -120,8 +120,8 @@ class RefusedOutcomes:
 
 
 def without_content(finished: Finished, error: psycopg.Error) -> Finished | None:
-    """The same outcome without what the database cannot store; None if that is not why
-    it was refused."""
+    """The same outcome without content that the database cannot store; None if the
+    content is not the reason."""
     if getattr(error.diag, "constraint_name", None) == ARCHIVE_KEY:
         # The id was used again, by plain SQL. The archive stays as it is.
         gone = Outcome(verb=Verb.CANCEL, reason="its id is archived already")

@@ -1,1 +1,1 @@
-"""Where handlers run: threads, and an event loop."""
+"""Runs handlers: in threads, and in an event loop."""

@@ -1,4 +1,4 @@
-"""What a dispatcher needs of an executor."""
+"""The interface and common parts of executors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAST_PATIENCE: Final = 5.0  # seconds; receivers of signals may be slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorCallbacks:
-    """What an executor tells to the rest of the worker, and asks of it."""
+    """The parts of the worker that an executor calls."""
 
     done: Callable[[Attempt, Finished], None]  # an attempt came to this
     wanting: Callable[[], None]  # it could do with more
@@ -99,7 +99,7 @@ class Executor:
         return max(0, self.slots - len(self._running) - len(self._buffer))
 
     @property
-    def ahead(self) -> int:
+    def backlog(self) -> int:
         """Attempts that wait for a slot, and outcomes that wait to be written."""
         return len(self._buffer) + self._unwritten()
 
@@ -108,7 +108,7 @@ class Executor:
         """Whether a slot has nothing to do, or what is claimed ahead is running low."""
         if self._unwritten() >= MOST_UNWRITTEN:
             return False
-        return bool(self.free or (self.low and self.ahead <= self.low))
+        return bool(self.free or (self.low and self.backlog <= self.low))
 
     @property
     def running(self) -> list[Attempt]:
@@ -156,7 +156,7 @@ def patience(attempt: Attempt | None) -> float:
 
 
 def safely(clean: Callable[[], None]) -> None:
-    """Do what comes between jobs; its troubles are no job's."""
+    """Do the work between jobs; errors here never fail a job."""
     try:
         clean()
     except BaseException:  # a SystemExit would end the thread, and its slot with it

@@ -1,4 +1,4 @@
-"""One event loop for async handlers."""
+"""Runs async handlers in one event loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.db import connections
 
 from django_jobqueue.execution import connection_reset
-from django_jobqueue.execution.attempt import Attempt, arun
+from django_jobqueue.execution.attempt import Attempt
+from django_jobqueue.execution.attempt_steps import arun
 from django_jobqueue.processes import forking
 from django_jobqueue.processes.attempt_table import Row
 from django_jobqueue.processes.forking import GuardedThreads
@@ -57,7 +58,7 @@ class Coroutines(Executor):
         self._thread: threading.Thread | None = None
         self._context: contextvars.Context | None = None  # each job has a copy
         self._shared = SharedThread()
-        self._told_to_stop = asyncio.Event()
+        self._stop_requested = asyncio.Event()
         self._native_id = 0  # the system's number of that thread
         self._rows: list[Row] = []  # that nobody uses
         self._ended = 0
@@ -91,7 +92,7 @@ class Coroutines(Executor):
 
     @property
     def is_dead(self) -> bool:
-        """Whether the event loop is gone, and was not told to stop."""
+        """Whether the event loop is gone without a request to stop."""
         thread = self._thread
         return thread is not None and not (thread.is_alive() or self._is_stopping)
 
@@ -113,7 +114,7 @@ class Coroutines(Executor):
         if self._loop is None or self._thread is None:
             return True
         with contextlib.suppress(RuntimeError):  # it has ended
-            self._loop.call_soon_threadsafe(self._told_to_stop.set)
+            self._loop.call_soon_threadsafe(self._stop_requested.set)
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -140,8 +141,8 @@ class Coroutines(Executor):
             loop.close()
 
     def _live_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Run the loop until it is told to stop, whatever its handlers do to it: they
-        may stop it, cancel all its tasks, or raise SystemExit in a task of theirs."""
+        """Run the loop until it is asked to stop, even if a handler stops it, cancels
+        all its tasks, or raises SystemExit in a task."""
         living = loop.create_task(self._live())
         while True:
             try:
@@ -166,7 +167,7 @@ class Coroutines(Executor):
         self._fill()
         cleaning = asyncio.create_task(self._clean())
         try:
-            await self._told_to_stop.wait()
+            await self._stop_requested.wait()
             while self._running or self._buffer:
                 await asyncio.sleep(0.01)
         finally:
@@ -250,8 +251,7 @@ class Coroutines(Executor):
         self._fill()
 
     async def _clean(self) -> None:
-        """What a handler left in the connection that they share is cleaned now and
-        then, when it was used."""
+        """Reset the shared connection once a second, if a handler has used it."""
         while True:
             await asyncio.sleep(CLEAN_EVERY)
             self._take_up_unstarted()

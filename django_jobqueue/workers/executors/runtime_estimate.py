@@ -1,4 +1,5 @@
-"""How long the jobs of each type take here: what may be claimed ahead of free slots."""
+"""Estimates run times by job type, which decide how many jobs are claimed ahead of free
+slots."""
 
 from __future__ import annotations
 
@@ -45,8 +46,9 @@ class RuntimeEstimate:
         """The moving average, in seconds; 0 if nothing is known."""
         return self._mean.get(job_type, 0.0)
 
-    def ahead(self, job_type: str, slots: int) -> int:
-        """How many jobs of this type this many slots do in the time of PREFETCH.
+    def prefetch(self, job_type: str, slots: int) -> int:
+        """The number of jobs of this type that this many slots run in the time of
+        PREFETCH.
 
         A claim takes as long as hundreds of the shortest ones.
         """

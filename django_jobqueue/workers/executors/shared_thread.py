@@ -1,4 +1,4 @@
-"""The one thread in which the async handlers of a worker call sync code."""
+"""The one thread in which async handlers of a worker call sync code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class _Call:
-    """What runs in the thread."""
+    """A call that runs in the thread."""
 
     def __init__(self, attempt: Attempt | None) -> None:
         self.attempt = attempt  # whose handler called; None where no handler did

@@ -1,4 +1,4 @@
-"""Threads for sync handlers."""
+"""Runs sync handlers in threads."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Threads(Executor):
         self._stuck = first
 
     def _threads_for(self, attempts: Sequence[Attempt]) -> int:
-        """How many more threads these are worth.
+        """The number of further threads that these attempts are worth.
 
         Tiny jobs are done fastest by one thread: with more, they only hand the
         interpreter lock to each other (two threads: half the rate).
