@@ -29,7 +29,7 @@ from django_jobqueue.execution.attempt_outcome import (
     unresponsive_error,
     unwanted,
 )
-from django_jobqueue.execution.interruption import raise_in, settle
+from django_jobqueue.execution.interruption import raise_in, drop_pending
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import Secrets, secrets_in
@@ -179,7 +179,7 @@ class Attempt:
         with self._lock:
             self.over = True
             if self.asked is not StopReason.NOTHING and self.thread is not None:
-                settle(self.thread)
+                drop_pending(self.thread)
         before, self._before = self._before, None
         if before is not None:
             running.reset(before)

@@ -7,7 +7,7 @@ import ctypes
 _set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
 
-class _Settled(BaseException):
+class _Superseded(BaseException):
     """Takes the place of an exception that was not raised in time."""
 
 
@@ -16,7 +16,7 @@ def raise_in(thread: int, error: type[BaseException]) -> None:
     _set_exception(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
-def settle(thread: int) -> None:
+def drop_pending(thread: int) -> None:
     """Drop what was to be raised in this thread, the caller's, and was not yet.
 
     None in its place would drop it, too, but before 3.13 CPython would go on looking
@@ -24,8 +24,8 @@ def settle(thread: int) -> None:
     (3.11), until another exception is raised like this one.
     """
     try:
-        raise_in(thread, _Settled)
+        raise_in(thread, _Superseded)
         for _ in range(1_000):  # it is raised here, or in a finalizer, which drops it
             pass
-    except _Settled:
+    except _Superseded:
         pass

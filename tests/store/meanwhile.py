@@ -43,8 +43,10 @@ class OpenTransaction:
 
 @contextmanager
 def open_transaction(db: OwnConnection) -> Iterator[OpenTransaction]:
-    """A transaction that is committed at the end of the block."""
+    """A transaction that is committed at the end of the block, however long the test
+    takes on a busy machine."""
     with db.raw() as raw, raw.transaction():
+        raw.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         yield OpenTransaction(raw)
 
 
