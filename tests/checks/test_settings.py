@@ -437,7 +437,7 @@ def test_e009_names_the_job_type_that_names_it() -> None:
 
 
 def test_w005_a_sync_middleware_around_async_handlers() -> None:
-    (message,) = found_of_middleware("tests.workers.test_middleware.outer")
+    (message,) = found_of_middleware("tests.execution.test_middleware.outer")
     assert isinstance(message, Warning)
     assert message.id == "jobqueue.W005"
     assert "stands around async handlers: " in message.msg

@@ -17,7 +17,7 @@ from django_jobqueue.workers.executors.base import Executor, ExecutorCallbacks
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from tests.conftest import eventually
-from tests.workers.test_attempt import attempt_of
+from tests.execution.test_attempt import attempt_of
 
 SLOTS = 3
 

@@ -17,9 +17,9 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.text.redaction import MASK
 from django_jobqueue.workers.reporter import APART, EVERY, Reporter
 from tests.conftest import HandDriven, archived, eventually, queued
+from tests.execution.test_attempt import attempt_of
 from tests.sample import jobs
 from tests.store.rows import make
-from tests.workers.test_attempt import attempt_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

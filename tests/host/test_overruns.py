@@ -29,8 +29,8 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import archived
+from tests.host.lost import Told, commits, held_by, lines
 from tests.store.rows import ONCE, archived_job, job_type, queued_job, register
-from tests.workers.lost import Told, commits, held_by, lines
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,7 +13,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django_jobqueue import Context, NoCurrentJob, current_job
 from django_jobqueue.domain.retry_decision import StopReason, Verb
 from django_jobqueue.execution.attempt_steps import arun, run
-from tests.workers.test_attempt import attempt_of
+from tests.execution.test_attempt import attempt_of
 
 
 def test_outside_of_a_job_there_is_none() -> None:

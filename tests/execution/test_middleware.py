@@ -25,8 +25,8 @@ from django_jobqueue.middleware import count_queries, localize, log_context
 from django_jobqueue.models import ArchivedJob, Report
 from django_jobqueue.store.queue.finish import Finished
 from tests.conftest import HandDriven
+from tests.execution.test_attempt import attempt_of
 from tests.sample import jobs
-from tests.workers.test_attempt import attempt_of
 
 GetResult = Callable[[Context], Any]
 calls: list[str] = []

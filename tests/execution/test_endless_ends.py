@@ -22,8 +22,8 @@ from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from django_jobqueue.workers.timer import Timer
 from tests.conftest import HandDriven, archived, eventually
+from tests.execution.test_attempt import attempt_of
 from tests.sample import jobs
-from tests.workers.test_attempt import attempt_of
 from tests.workers.test_executors import SLOTS, Scene
 
 

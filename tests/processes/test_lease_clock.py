@@ -20,7 +20,7 @@ from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import HandDriven
-from tests.workers.test_attempt import attempt_of
+from tests.execution.test_attempt import attempt_of
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.rescuer import Rescuer
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
+from tests.host.lost import Told
 from tests.store.rows import ONCE
-from tests.workers.lost import Told
 
 NEWS = ("job_rescued", "job_failed", "job_cancelled", "job_retried", "job_released")
 

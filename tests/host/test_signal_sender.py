@@ -24,8 +24,8 @@ from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.worker import Worker
 from tests.conftest import HandDriven, eventually
+from tests.processes.test_loop import rescuer_on
 from tests.sample import jobs
-from tests.workers.test_loops import rescuer_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ALL = {name: value for name, value in vars(signals).items() if type(value) is Signal}

@@ -336,7 +336,7 @@ signal.alarm(20)  # kills a process that spins inside of CPython
 import django
 django.setup()
 from django_jobqueue.domain.retry_decision import StopReason
-from tests.workers.test_attempt import attempt_of, run
+from tests.execution.test_attempt import attempt_of, run
 attempt = attempt_of(lambda: attempt.interrupt(StopReason.TIME_OUT), timeout=1.0)
 print(run(attempt).outcome.verb)
 sys.setprofile(lambda frame, event, argument: None)
