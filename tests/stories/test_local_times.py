@@ -18,8 +18,8 @@ from django.test.utils import CaptureQueriesContext
 
 from django_jobqueue import get_job, operations
 from django_jobqueue.admin.jobs.archived_jobs import ArchivedJobAdmin
+from django_jobqueue.domain import throttle
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.management.jobqueue import replaying
 from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
 from django_jobqueue.operations import bulk_steps
 from django_jobqueue.search.selection import Selection, Table
@@ -93,7 +93,8 @@ def test_a_bulk_operation_takes_each_job_once(ended: list[UUID]) -> None:
 def test_the_command_takes_each_job_once(
     ended: list[UUID], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replaying, "BATCH", 2)
+    for name in ("SMALLEST", "FIRST", "LARGEST"):
+        monkeypatch.setattr(throttle, name, 2)
     call_command("jobqueue", "replay", "--status", "failed", "--yes", verbosity=0)
     assert sorted(job.replay_of for job in queued()) == sorted(ended)
 
