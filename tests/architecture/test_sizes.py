@@ -1,42 +1,29 @@
-"""Sizes: a file, a class and a function that one can read at a sitting."""
+"""Sizes: a file has one idea, and a function fits a screen.
+
+Nothing is split to satisfy a counter: a cap of 200 lines made seven classes of 195 to
+200 lines, and a base with one subclass. The caps here only stop what nobody would want;
+``make structure`` prints what a reviewer should look at.
+"""
 
 from __future__ import annotations
 
-import ast
-
 from tests.architecture.source import functions, lines, modules
 
-# A class is not split to satisfy a counter: seven had grown to 195-200 lines of 200.
-FILE, FUNCTION, CLASS = 400, 40, 300
-
-
-def too_large(sizes: dict[str, int], limit: int) -> dict[str, int]:
-    """What has more lines than the limit."""
-    return {name: size for name, size in sizes.items() if size > limit}
+FILE, FUNCTION = 400, 60
 
 
 def test_no_file_has_more_than_400_lines() -> None:
     sizes = {m.path: len(m.text.splitlines()) for m in modules()}
-    assert too_large(sizes, FILE) == {}
+    assert {path: size for path, size in sizes.items() if size > FILE} == {}
 
 
-def test_no_function_has_more_than_40_lines() -> None:
-    sizes: dict[str, int] = {}
-    for module in modules():
-        for function in functions(module.tree):
-            name = f"{module.path} {function.name}"
-            sizes[name] = max(lines(function), sizes.get(name, 0))
-    assert too_large(sizes, FUNCTION) == {}
-
-
-def test_no_class_has_more_than_300_lines() -> None:
-    sizes = {
-        f"{module.path} {node.name}": lines(node)
+def test_a_function_fits_a_screen() -> None:
+    sizes = [
+        (f"{module.path} {function.name}", lines(function))
         for module in modules()
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.ClassDef)
-    }
-    assert too_large(sizes, CLASS) == {}
+        for function in functions(module.tree)
+    ]
+    assert [each for each in sizes if each[1] > FUNCTION] == []
 
 
 def test_nine_functions_of_ten_have_20_lines_at_most() -> None:

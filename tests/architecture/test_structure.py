@@ -27,6 +27,8 @@ def test_the_sizes_of_the_rooms_are_known() -> None:
     for name, size in rooms.items():
         print(f"{name or 'the root':12}{size.files:5} files{size.lines:8,} lines")
     print(f"{'engine':12}{engine.files:5} files{engine.lines:8,} lines")
+    for name, number in structure.worth_a_look().items():
+        print(f"{number} lines: {name}")
     assert engine.files < sum(size.files for size in rooms.values())
 
 
