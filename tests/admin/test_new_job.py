@@ -297,5 +297,5 @@ def test_a_duplicate_of_a_unique_job_is_refused_with_the_job_that_is_there(
 
     page = enqueue(anna, "tests.sample.index", **said)
 
-    assert f"Job {job.id} of type 'tests.sample.index' is queued already" in page.text
+    assert f"Job {job.id} of type 'tests.sample.index' is already queued" in page.text
     assert QueuedJob.objects.count() == 1

@@ -323,7 +323,7 @@ def test_what_becomes_of_a_duplicate_can_be_said() -> None:
     first = jobqueue(*quarantined)
     assert jobqueue(*quarantined, "--on-duplicate", "return") == first
     jobqueue(*index)
-    with pytest.raises(CommandError, match="is queued already"):
+    with pytest.raises(CommandError, match="is already queued"):
         jobqueue(*index, "--on-duplicate", "raise")
 
 
