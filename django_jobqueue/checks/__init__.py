@@ -153,7 +153,7 @@ def check_handlers(
 def check_middleware(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:
-    """E009, W005: what stands around handlers can be loaded, and suits them."""
+    """E009, W005: middleware can be loaded, and suits the handlers."""
     wrong: dict[object, CheckMessage] = {}
     slow: dict[object, list[str]] = {}
     for where, named in _middleware():
@@ -206,7 +206,7 @@ def _near_path(path: str) -> str:
 
 def _slow(named: object, job_types: list[str]) -> CheckMessage:
     return Warning(
-        f"The middleware {named!r} is sync, but stands around async handlers: "
+        f"The middleware {named!r} is sync, but wraps async handlers: "
         f"{', '.join(job_types)}. They run one at a time.",
         hint="Make it async_capable, with django.utils.decorators."
         "sync_and_async_middleware, or name it only where handlers are sync.",

@@ -28,7 +28,7 @@ def check_followers(
         if name == start and start not in reported:
             reported.update(chain)
             yield Error(
-                f"These job types follow on each other without end: "
+                f"These job types follow each other in a cycle: "
                 f"{' → '.join([*chain, start])}.",
                 hint="Leave out on_complete of one of them, or enqueue there by a "
                 "condition of your own.",

@@ -75,12 +75,12 @@ class Conf:
         optional=True,
     )
     modules = Names[list[str]](
-        ["jobs"], "Modules of each app in which handlers are looked for."
+        ["jobs"], "Modules of each app that are searched for handlers."
     )
     mode = Mode(
         "queue",
-        "What an enqueue does: queue keeps the job for a worker; immediate runs it in "
-        "the caller's process at once, on_commit when the transaction is committed. "
+        "How an enqueue works: queue keeps the job for a worker; immediate runs it at "
+        "once in the caller's process; on_commit runs it there after the commit. "
         "The latter two need no PostgreSQL; they are for tests and for development.",
     )
     queues = Names[list[str] | None](
@@ -100,37 +100,37 @@ class Conf:
     )
     lease = Seconds[float](
         15.0,
-        "How long a worker's claims hold without renewal. A host that vanishes is "
-        "taken over after this time; an outage of the database of 0.4 of it or less "
-        "runs no job again.",
+        "How long a worker's claims hold without renewal. The jobs of a lost host run "
+        "again after this time; a database outage of up to 0.4 of it makes no job run "
+        "again.",
         minimum=2,
     )
     poll_interval = Seconds[float](
         20.0,
-        "Longest rest between two looks for work; at most one second while LISTEN "
+        "Longest pause between two polls for work; at most one second while LISTEN "
         "cannot be used.",
         minimum=0.05,
     )
     listen = Flag[bool | None](
         None,
-        "Use LISTEN/NOTIFY; None tries it at start, and polls if nothing is heard.",
+        "Use LISTEN/NOTIFY; None tries it at start, and polls if it does not work.",
         optional=True,
     )
     grace = Seconds[float](
         30.0, "How long running jobs may go on after the first stop signal.", minimum=0
     )
     cancel_grace = Seconds[float](
-        1.0, "How long a handler that was told to stop has to obey.", minimum=0
+        1.0, "How long a handler has to stop after it was told to.", minimum=0
     )
     max_attempts = Count[int | None](
         5,
-        "Attempts of job types that do not say; None is without end.",
+        "Attempts of job types that set no limit; None is unlimited.",
         minimum=1,
         optional=True,
     )
     timeout = Seconds[float | None](
         3_600.0,
-        "Timeout of job types that do not say; None is none.",
+        "Timeout of job types that set none; None is no time limit.",
         minimum=0.01,
         optional=True,
     )
@@ -139,25 +139,27 @@ class Conf:
     )
     capture = Captures(
         (),
-        "What is active at an enqueue is so in the handler, too: the language, the "
-        "time zone. It is kept in the job's metadata.",
+        "What the handler takes over from the enqueueing code: the language, the time "
+        "zone. It is stored in the job's metadata.",
     )
     middleware = Names[list[str]](
         [],
-        "Dotted paths of what stands around every handler, the outermost first: "
-        "factories of Django's own shape.",
+        "Dotted paths of the middleware around every handler, the outermost first. "
+        "Each is a factory, as in Django.",
     )
     max_data_bytes = Count[int](
-        1_000_000, "Largest data of a job, in bytes of JSON text.", minimum=2
+        1_000_000, "Maximum size of a job's data, in bytes of JSON text.", minimum=2
     )
     max_result_bytes = Count[int](
         65_536,
-        "Largest result that is kept, in bytes of JSON text; of others the size.",
+        "Maximum size of a stored result, in bytes of JSON text; of a larger one only "
+        "the size is stored.",
         minimum=64,
     )
     max_traceback_bytes = Count[int](
         65_536,
-        "Longest traceback that is kept, in bytes; the middle of a longer one is cut.",
+        "Maximum size of a stored traceback, in bytes; a longer one is cut in the "
+        "middle.",
         minimum=256,
     )
     prefetch = Seconds[float](
@@ -173,10 +175,10 @@ class Conf:
             "expired": 30 * DAY,
             "cancelled": 30 * DAY,
         },
-        "How long archived jobs are kept, by status; None is for ever.",
+        "How long archived jobs are kept, by status; None is forever.",
     )
     prune_interval = Seconds[float](
-        300.0, "Rest of the pruner between two passes over the archive.", minimum=1
+        300.0, "Pause between two prunes of the archive.", minimum=1
     )
     release = Text[str](
         "",
@@ -190,34 +192,36 @@ class Conf:
     )
     dump_dir = Text[str | None](
         None,
-        "Folder for a JSON list of the jobs that a stop cut off; None is the log.",
+        "Folder for a JSON list of the jobs that a stop cut off; None logs them.",
         optional=True,
     )
     statement_timeout = Seconds[float](
-        10.0, "Bound on each database call of the worker's own machinery.", minimum=1
+        10.0,
+        "Time limit of each database call that a worker makes for itself.",
+        minimum=1,
     )
     alert_wait = Seconds[float](
         300.0,
-        "The overview points at job types whose oldest ready job has waited longer.",
+        "The overview warns of job types whose oldest ready job has waited longer.",
         minimum=1,
     )
     alert_failed = Count[int](
         5,
-        "The overview points at job types of which more than this share, in percent, "
-        "failed in the last hour.",
+        "The overview warns of job types of which more than this percentage failed in "
+        "the last hour.",
         minimum=0,
         maximum=100,
     )
     admin_statement_timeout = Seconds[float](
         10.0,
-        "Bound on each database call of a page of the admin; a page that needs longer "
+        "Time limit of each database call of an admin page; a page that exceeds it "
         "says so.",
         minimum=0.1,
     )
     progress_max_age = Seconds[float | None](
         DAY,
-        "How long a page may ask for the progress of a job that it shows; None is for "
-        "ever.",
+        "How long a page may ask for the progress of a job that it shows; None is "
+        "forever.",
         minimum=1,
         optional=True,
     )

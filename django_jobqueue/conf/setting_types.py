@@ -176,7 +176,7 @@ class Captures(Names[tuple[str, ...]]):
 
 class Retention(Setting[dict[str, float | None]]):
     kind = (
-        "a dict of seconds (or None, for ever) by status: succeeded, failed, expired, "
+        "a dict of seconds (or None, forever) by status: succeeded, failed, expired, "
         "cancelled"
     )
 

@@ -110,7 +110,7 @@ def _end_with_parent() -> None:
 
 
 def _looks() -> Iterator[None]:
-    """Look for changes, about once a second, for ever."""
+    """Look for changes, about once a second, forever."""
     reloader = autoreload.get_reloader()
     for folder in _folders():
         reloader.watch_dir(folder, "**/*.py")

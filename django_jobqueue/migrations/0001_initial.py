@@ -208,7 +208,7 @@ class Migration(PostgreSQLMigration):
                     "listening",
                     models.BooleanField(
                         db_default=False,
-                        help_text="Idle: wants to be notified of new jobs.",
+                        help_text="The worker is idle and waits to be notified of new jobs.",
                         verbose_name="listening",
                     ),
                 ),
@@ -298,7 +298,7 @@ class Migration(PostgreSQLMigration):
                     "per_minute",
                     models.IntegerField(
                         blank=True,
-                        help_text="Empty: as fast as is polite.",
+                        help_text="Empty: no limit.",
                         null=True,
                         verbose_name="jobs per minute",
                     ),
@@ -306,7 +306,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "total",
                     models.BigIntegerField(
-                        help_text="Jobs that it was about, when it began.",
+                        help_text="Number of matching jobs when the operation began.",
                         null=True,
                         verbose_name="total",
                     ),
@@ -315,7 +315,7 @@ class Migration(PostgreSQLMigration):
                     "horizon",
                     models.CharField(
                         db_default="",
-                        help_text="The first transaction that was open when it was frozen.",
+                        help_text="The oldest transaction that was open when the selection was frozen.",
                         max_length=20,
                         verbose_name="horizon",
                     ),
@@ -323,7 +323,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "counted",
                     models.JSONField(
-                        help_text="What is known of its jobs, as far as they are counted.",
+                        help_text="Facts about its jobs, as far as they have been counted.",
                         null=True,
                         verbose_name="counted",
                     ),
@@ -331,7 +331,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "confirmed",
                     models.BigIntegerField(
-                        help_text="No more jobs are changed than these.",
+                        help_text="The operation changes no more jobs than this.",
                         null=True,
                         verbose_name="confirmed",
                     ),
@@ -385,7 +385,7 @@ class Migration(PostgreSQLMigration):
                     "job_id",
                     models.UUIDField(
                         blank=True,
-                        help_text="The job that does it.",
+                        help_text="The job that runs this operation. Empty if a command runs it.",
                         null=True,
                         verbose_name="job",
                     ),
@@ -542,7 +542,7 @@ class Migration(PostgreSQLMigration):
                     "last_seen",
                     models.DateTimeField(
                         db_default=django_jobqueue.models.functions.ClockTimestamp(),
-                        help_text="To some seconds: workers write it together with the roll-ups.",
+                        help_text="Accurate to a few seconds: workers write it with the roll-ups.",
                         verbose_name="last seen",
                     ),
                 ),
@@ -747,7 +747,7 @@ class Migration(PostgreSQLMigration):
                     "unique_by",
                     models.CharField(
                         db_default="",
-                        help_text="Of what there is one job at a time; empty is no limit.",
+                        help_text="The arguments by which jobs are unique. Empty: not unique.",
                         max_length=300,
                         verbose_name="unique by",
                     ),
@@ -756,7 +756,7 @@ class Migration(PostgreSQLMigration):
                     "unique_rule",
                     models.JSONField(
                         blank=True,
-                        help_text="By what jobs are unique, for the database; null is no limit.",
+                        help_text="The unique rule as the database applies it. Empty: not unique.",
                         null=True,
                         verbose_name="unique rule",
                     ),
@@ -794,7 +794,7 @@ class Migration(PostgreSQLMigration):
                     "max_attempts_override",
                     models.IntegerField(
                         blank=True,
-                        help_text="-1 is without end.",
+                        help_text="-1 is unlimited.",
                         null=True,
                         verbose_name="max attempts",
                     ),
@@ -803,7 +803,7 @@ class Migration(PostgreSQLMigration):
                     "timeout_override",
                     models.DurationField(
                         blank=True,
-                        help_text="0 is none.",
+                        help_text="0 is no time limit.",
                         null=True,
                         verbose_name="timeout",
                     ),
@@ -812,7 +812,7 @@ class Migration(PostgreSQLMigration):
                     "concurrency_override",
                     models.IntegerField(
                         blank=True,
-                        help_text="Running at once in the whole cluster; 0 pauses, -1 is no limit.",
+                        help_text="Jobs running at once in the whole cluster; 0 pauses, -1 is unlimited.",
                         null=True,
                         verbose_name="concurrency",
                     ),
@@ -853,7 +853,7 @@ class Migration(PostgreSQLMigration):
                     "resume_at",
                     models.DateTimeField(
                         blank=True,
-                        help_text="When the pause ends by itself; empty is never.",
+                        help_text="When the pause ends by itself. Empty: never.",
                         null=True,
                         verbose_name="resume at",
                     ),
@@ -947,7 +947,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "fence",
                     models.BigIntegerField(
-                        help_text="Number of the claim, so that attempts never mix.",
+                        help_text="Number of the claim, which keeps the reports of attempts apart.",
                         verbose_name="fence",
                     ),
                 ),
@@ -964,7 +964,7 @@ class Migration(PostgreSQLMigration):
                     "lines",
                     models.JSONField(
                         db_default=[],
-                        help_text="Each a list: seconds since 1970, level, text.",
+                        help_text="Each line is a list: seconds since 1970, level, text.",
                         verbose_name="lines",
                     ),
                 ),
@@ -972,7 +972,7 @@ class Migration(PostgreSQLMigration):
                     "dropped",
                     models.IntegerField(
                         db_default=0,
-                        help_text="Lines that there was no room for.",
+                        help_text="Number of lines dropped because the limit was reached.",
                         verbose_name="dropped",
                     ),
                 ),
@@ -980,7 +980,7 @@ class Migration(PostgreSQLMigration):
                     "queries",
                     models.IntegerField(
                         blank=True,
-                        help_text="Sent to databases.",
+                        help_text="Number of queries sent to databases.",
                         null=True,
                         verbose_name="queries",
                     ),
@@ -1044,7 +1044,7 @@ class Migration(PostgreSQLMigration):
                     "priority",
                     models.SmallIntegerField(
                         db_default=0,
-                        help_text="-100 to 100; greater is sooner.",
+                        help_text="-100 to 100; higher runs first.",
                         verbose_name="priority",
                     ),
                 ),
@@ -1052,7 +1052,7 @@ class Migration(PostgreSQLMigration):
                     "data",
                     models.JSONField(
                         db_default={},
-                        help_text="What the handler is called with.",
+                        help_text="The arguments of the handler.",
                         verbose_name="data",
                     ),
                 ),
@@ -1085,7 +1085,7 @@ class Migration(PostgreSQLMigration):
                     "max_attempts",
                     models.IntegerField(
                         blank=True,
-                        help_text="Empty: what the job type says.",
+                        help_text="Empty: the limit of the job type.",
                         null=True,
                         verbose_name="max attempts",
                     ),
@@ -1117,7 +1117,7 @@ class Migration(PostgreSQLMigration):
                     "root_id",
                     models.UUIDField(
                         blank=True,
-                        help_text="The first of a line of replays.",
+                        help_text="The first job in a chain of replays.",
                         null=True,
                         verbose_name="root",
                     ),
@@ -1142,7 +1142,7 @@ class Migration(PostgreSQLMigration):
                     "metadata",
                     models.JSONField(
                         blank=True,
-                        help_text="What travels with the job beside its data.",
+                        help_text="Stored with the job in addition to its data.",
                         null=True,
                         verbose_name="metadata",
                     ),
@@ -1152,7 +1152,7 @@ class Migration(PostgreSQLMigration):
                     models.CharField(
                         blank=True,
                         db_collation="C",
-                        help_text="Job type of the job that is enqueued when this one is over.",
+                        help_text="Job type of the job that is enqueued when this one finishes.",
                         max_length=100,
                         null=True,
                         verbose_name="on complete",
@@ -1181,7 +1181,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "wait_ms",
                     models.BigIntegerField(
-                        help_text="From when it was due to the start of its last attempt.",
+                        help_text="Time between when the job was due and the start of its last attempt.",
                         null=True,
                         verbose_name="waited (ms)",
                     ),
@@ -1189,7 +1189,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "run_ms",
                     models.BigIntegerField(
-                        help_text="Length of the last attempt.",
+                        help_text="Duration of the last attempt.",
                         null=True,
                         verbose_name="ran (ms)",
                     ),
@@ -1198,7 +1198,7 @@ class Migration(PostgreSQLMigration):
                     "effective_max_attempts",
                     models.IntegerField(
                         blank=True,
-                        help_text="The limit that applied when it ended; empty is unlimited or not known, as of jobs that succeeded.",
+                        help_text="The limit that applied when the job finished. Empty: unlimited, or not recorded, as for jobs that succeeded.",
                         null=True,
                         verbose_name="attempts allowed",
                     ),
@@ -1319,7 +1319,7 @@ class Migration(PostgreSQLMigration):
                     "data",
                     models.JSONField(
                         db_default={},
-                        help_text="What the handler is called with.",
+                        help_text="The arguments of the handler.",
                         verbose_name="data",
                     ),
                 ),
@@ -1352,7 +1352,7 @@ class Migration(PostgreSQLMigration):
                     "max_attempts",
                     models.IntegerField(
                         blank=True,
-                        help_text="Empty: what the job type says.",
+                        help_text="Empty: the limit of the job type.",
                         null=True,
                         verbose_name="max attempts",
                     ),
@@ -1384,7 +1384,7 @@ class Migration(PostgreSQLMigration):
                     "root_id",
                     models.UUIDField(
                         blank=True,
-                        help_text="The first of a line of replays.",
+                        help_text="The first job in a chain of replays.",
                         null=True,
                         verbose_name="root",
                     ),
@@ -1409,7 +1409,7 @@ class Migration(PostgreSQLMigration):
                     "metadata",
                     models.JSONField(
                         blank=True,
-                        help_text="What travels with the job beside its data.",
+                        help_text="Stored with the job in addition to its data.",
                         null=True,
                         verbose_name="metadata",
                     ),
@@ -1419,7 +1419,7 @@ class Migration(PostgreSQLMigration):
                     models.CharField(
                         blank=True,
                         db_collation="C",
-                        help_text="Job type of the job that is enqueued when this one is over.",
+                        help_text="Job type of the job that is enqueued when this one finishes.",
                         max_length=100,
                         null=True,
                         verbose_name="on complete",
@@ -1438,7 +1438,7 @@ class Migration(PostgreSQLMigration):
                     "priority",
                     models.SmallIntegerField(
                         db_default=32767,
-                        help_text="-100 to 100; greater is sooner.",
+                        help_text="-100 to 100; higher runs first.",
                         verbose_name="priority",
                     ),
                 ),
@@ -1455,7 +1455,7 @@ class Migration(PostgreSQLMigration):
                     "fence",
                     models.BigIntegerField(
                         db_default=0,
-                        help_text="Number of the claim; every write about a running job shows it.",
+                        help_text="Number of the claim. Only its worker may write about the running job.",
                         verbose_name="fence",
                     ),
                 ),
@@ -1486,7 +1486,7 @@ class Migration(PostgreSQLMigration):
                     "cancel_reason",
                     models.TextField(
                         blank=True,
-                        help_text="Why a running job is to be cancelled.",
+                        help_text="The reason given with the cancel request.",
                         null=True,
                         verbose_name="cancel reason",
                     ),
@@ -1495,7 +1495,7 @@ class Migration(PostgreSQLMigration):
                     "unique_key",
                     models.UUIDField(
                         blank=True,
-                        help_text="No other job with this key is enqueued meanwhile.",
+                        help_text="While this job is in the queue, no other job can have the same key.",
                         null=True,
                         verbose_name="unique key",
                     ),
@@ -1504,7 +1504,7 @@ class Migration(PostgreSQLMigration):
                     "unique_until_started",
                     models.BooleanField(
                         db_default=False,
-                        help_text="The key is free again when the job is claimed.",
+                        help_text="The key becomes free when the job is claimed, not when it finishes.",
                         verbose_name="unique until started",
                     ),
                 ),
@@ -1512,7 +1512,7 @@ class Migration(PostgreSQLMigration):
                     "awaited",
                     models.BooleanField(
                         db_default=False,
-                        help_text="Somebody waits for its end, and is notified of it.",
+                        help_text="Someone waits for this job and is notified when it finishes.",
                         verbose_name="awaited",
                     ),
                 ),
@@ -1520,7 +1520,7 @@ class Migration(PostgreSQLMigration):
                     "announce",
                     models.BooleanField(
                         db_default=True,
-                        help_text="Idle workers are notified when its INSERT is committed.",
+                        help_text="Idle workers are notified when the INSERT commits.",
                         verbose_name="announce",
                     ),
                 ),

@@ -38,18 +38,20 @@ class ArchivedJob(AbstractJob):
     wait_ms = models.BigIntegerField(
         _("waited (ms)"),
         null=True,
-        help_text=_("From when it was due to the start of its last attempt."),
+        help_text=_(
+            "Time between when the job was due and the start of its last attempt."
+        ),
     )
     run_ms = models.BigIntegerField(
-        _("ran (ms)"), null=True, help_text=_("Length of the last attempt.")
+        _("ran (ms)"), null=True, help_text=_("Duration of the last attempt.")
     )
     effective_max_attempts = models.IntegerField(
         _("attempts allowed"),
         null=True,
         blank=True,
         help_text=_(
-            "The limit that applied when it ended; empty is unlimited or not known, "
-            "as of jobs that succeeded."
+            "The limit that applied when the job finished. Empty: unlimited, or not "
+            "recorded, as for jobs that succeeded."
         ),
     )
     worker = models.CharField(_("worker"), max_length=200, db_default="")

@@ -36,25 +36,31 @@ class BulkOperation(models.Model):
         _("jobs per minute"),
         null=True,
         blank=True,
-        help_text=_("Empty: as fast as is polite."),
+        help_text=_("Empty: no limit."),
     )
 
     total = models.BigIntegerField(
-        _("total"), null=True, help_text=_("Jobs that it was about, when it began.")
+        _("total"),
+        null=True,
+        help_text=_("Number of matching jobs when the operation began."),
     )
     horizon = models.CharField(
         _("horizon"),
         max_length=20,
         db_default="",
-        help_text=_("The first transaction that was open when it was frozen."),
+        help_text=_(
+            "The oldest transaction that was open when the selection was frozen."
+        ),
     )
     counted = models.JSONField(
         _("counted"),
         null=True,
-        help_text=_("What is known of its jobs, as far as they are counted."),
+        help_text=_("Facts about its jobs, as far as they have been counted."),
     )
     confirmed = models.BigIntegerField(
-        _("confirmed"), null=True, help_text=_("No more jobs are changed than these.")
+        _("confirmed"),
+        null=True,
+        help_text=_("The operation changes no more jobs than this."),
     )
     seen = models.BigIntegerField(_("seen"), db_default=0)
     changed = models.BigIntegerField(_("changed"), db_default=0)
@@ -68,7 +74,10 @@ class BulkOperation(models.Model):
     progress_at = UTCDateTimeField(_("last progress"), null=True, blank=True)
     finished_at = UTCDateTimeField(_("finished at"), null=True, blank=True)
     job_id = models.UUIDField(
-        _("job"), null=True, blank=True, help_text=_("The job that does it.")
+        _("job"),
+        null=True,
+        blank=True,
+        help_text=_("The job that runs this operation. Empty if a command runs it."),
     )
 
     class Meta:

@@ -18,10 +18,10 @@ class AbstractJob(models.Model):
         _("queue"), max_length=NAME_LENGTH, db_collation="C", db_default="default"
     )
     priority = models.SmallIntegerField(
-        _("priority"), db_default=0, help_text=_("-100 to 100; greater is sooner.")
+        _("priority"), db_default=0, help_text=_("-100 to 100; higher runs first.")
     )
     data = models.JSONField(
-        _("data"), db_default={}, help_text=_("What the handler is called with.")
+        _("data"), db_default={}, help_text=_("The arguments of the handler.")
     )
     run_after = UTCDateTimeField(_("run after"), db_default=ClockTimestamp())
     expires_at = UTCDateTimeField(_("expires at"), null=True, blank=True)
@@ -33,7 +33,7 @@ class AbstractJob(models.Model):
         _("max attempts"),
         null=True,
         blank=True,
-        help_text=_("Empty: what the job type says."),
+        help_text=_("Empty: the limit of the job type."),
     )
     crashes = models.IntegerField(
         _("crashes"),
@@ -48,7 +48,10 @@ class AbstractJob(models.Model):
         help_text=_("The archived job that this one repeats."),
     )
     root_id = models.UUIDField(
-        _("root"), null=True, blank=True, help_text=_("The first of a line of replays.")
+        _("root"),
+        null=True,
+        blank=True,
+        help_text=_("The first job in a chain of replays."),
     )
     bulk_operation_id = models.UUIDField(_("bulk operation"), null=True, blank=True)
     enqueued_by = models.CharField(
@@ -59,7 +62,7 @@ class AbstractJob(models.Model):
         _("metadata"),
         null=True,
         blank=True,
-        help_text=_("What travels with the job beside its data."),
+        help_text=_("Stored with the job in addition to its data."),
     )
     on_complete = models.CharField(
         _("on complete"),
@@ -67,7 +70,7 @@ class AbstractJob(models.Model):
         db_collation="C",
         null=True,
         blank=True,
-        help_text=_("Job type of the job that is enqueued when this one is over."),
+        help_text=_("Job type of the job that is enqueued when this one finishes."),
     )
 
     class Meta:

@@ -46,13 +46,13 @@ class JobType(models.Model):
         _("unique by"),
         max_length=300,
         db_default="",
-        help_text=_("Of what there is one job at a time; empty is no limit."),
+        help_text=_("The arguments by which jobs are unique. Empty: not unique."),
     )
     unique_rule = models.JSONField(
         _("unique rule"),
         null=True,
         blank=True,
-        help_text=_("By what jobs are unique, for the database; null is no limit."),
+        help_text=_("The unique rule as the database applies it. Empty: not unique."),
     )
     on_complete = models.CharField(
         _("on complete"), max_length=NAME_LENGTH, db_collation="C", db_default=""
@@ -66,16 +66,18 @@ class JobType(models.Model):
         _("max attempts"),
         null=True,
         blank=True,
-        help_text=_("-1 is without end."),
+        help_text=_("-1 is unlimited."),
     )
     timeout_override = models.DurationField(
-        _("timeout"), null=True, blank=True, help_text=_("0 is none.")
+        _("timeout"), null=True, blank=True, help_text=_("0 is no time limit.")
     )
     concurrency_override = models.IntegerField(
         _("concurrency"),
         null=True,
         blank=True,
-        help_text=_("Running at once in the whole cluster; 0 pauses, -1 is no limit."),
+        help_text=_(
+            "Jobs running at once in the whole cluster; 0 pauses, -1 is unlimited."
+        ),
     )
     keep_succeeded_override = models.DurationField(
         _("keep succeeded jobs for"), null=True, blank=True
@@ -91,7 +93,7 @@ class JobType(models.Model):
         _("resume at"),
         null=True,
         blank=True,
-        help_text=_("When the pause ends by itself; empty is never."),
+        help_text=_("When the pause ends by itself. Empty: never."),
     )
 
     class Meta:

@@ -48,7 +48,7 @@ class QueuedJob(AbstractJob):
     priority = models.SmallIntegerField(
         _("priority"),
         db_default=PRIORITY_OF_TYPE,
-        help_text=_("-100 to 100; greater is sooner."),
+        help_text=_("-100 to 100; higher runs first."),
     )
     status = models.CharField(
         _("status"),
@@ -59,7 +59,9 @@ class QueuedJob(AbstractJob):
     fence = models.BigIntegerField(
         _("fence"),
         db_default=0,
-        help_text=_("Number of the claim; every write about a running job shows it."),
+        help_text=_(
+            "Number of the claim. Only its worker may write about the running job."
+        ),
     )
     worker_id = models.BigIntegerField(
         _("worker"), null=True, blank=True, help_text=_("Empty unless running.")
@@ -76,28 +78,32 @@ class QueuedJob(AbstractJob):
         _("cancel reason"),
         null=True,
         blank=True,
-        help_text=_("Why a running job is to be cancelled."),
+        help_text=_("The reason given with the cancel request."),
     )
     unique_key = models.UUIDField(
         _("unique key"),
         null=True,
         blank=True,
-        help_text=_("No other job with this key is enqueued meanwhile."),
+        help_text=_(
+            "While this job is in the queue, no other job can have the same key."
+        ),
     )
     unique_until_started = models.BooleanField(
         _("unique until started"),
         db_default=False,
-        help_text=_("The key is free again when the job is claimed."),
+        help_text=_(
+            "The key becomes free when the job is claimed, not when it finishes."
+        ),
     )
     awaited = models.BooleanField(
         _("awaited"),
         db_default=False,
-        help_text=_("Somebody waits for its end, and is notified of it."),
+        help_text=_("Someone waits for this job and is notified when it finishes."),
     )
     announce = models.BooleanField(
         _("announce"),
         db_default=True,
-        help_text=_("Idle workers are notified when its INSERT is committed."),
+        help_text=_("Idle workers are notified when the INSERT commits."),
     )
 
     class Meta(AbstractJob.Meta):

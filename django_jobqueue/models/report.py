@@ -28,7 +28,8 @@ class Report(models.Model):
     id = models.BigAutoField(primary_key=True)
     job_id = models.UUIDField(_("job"))  # queued or archived, so no foreign key
     fence = models.BigIntegerField(
-        _("fence"), help_text=_("Number of the claim, so that attempts never mix.")
+        _("fence"),
+        help_text=_("Number of the claim, which keeps the reports of attempts apart."),
     )
     number = models.IntegerField(_("attempt"))
     done = models.FloatField(_("done"), null=True, blank=True)
@@ -37,13 +38,18 @@ class Report(models.Model):
     lines = models.JSONField(
         _("lines"),
         db_default=[],
-        help_text=_("Each a list: seconds since 1970, level, text."),
+        help_text=_("Each line is a list: seconds since 1970, level, text."),
     )
     dropped = models.IntegerField(
-        _("dropped"), db_default=0, help_text=_("Lines that there was no room for.")
+        _("dropped"),
+        db_default=0,
+        help_text=_("Number of lines dropped because the limit was reached."),
     )
     queries = models.IntegerField(
-        _("queries"), null=True, blank=True, help_text=_("Sent to databases.")
+        _("queries"),
+        null=True,
+        blank=True,
+        help_text=_("Number of queries sent to databases."),
     )
     query_ms = models.FloatField(_("time of queries (ms)"), null=True, blank=True)
     started_at = UTCDateTimeField(_("started at"), db_default=ClockTimestamp())

@@ -45,7 +45,7 @@ class Worker(models.Model):
     listening = models.BooleanField(
         _("listening"),
         db_default=False,
-        help_text=_("Idle: wants to be notified of new jobs."),
+        help_text=_("The worker is idle and waits to be notified of new jobs."),
     )
     # The control channel: what operators ask, and what came of it.
     desired = models.CharField(_("asked to"), max_length=10, db_default="")

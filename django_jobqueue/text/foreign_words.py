@@ -48,7 +48,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "args": "Give the arguments to enqueue itself: <handler>.enqueue(…)",
     "at_front": "Write using(priority=100)",
     "autoretry_for": "Write @job(retry_for=(SomeError,))",
-    "base": "Write @job(middleware=(…,)) for what stands around a handler",
+    "base": "Write @job(middleware=(…,)) to wrap a handler",
     "bind": CONTEXT,
     "broker": "There is no broker; using=… names the alias of a database",
     "cached": ALWAYS,

@@ -440,7 +440,7 @@ def test_w005_a_sync_middleware_around_async_handlers() -> None:
     (message,) = found_of_middleware("tests.execution.test_middleware.outer")
     assert isinstance(message, Warning)
     assert message.id == "jobqueue.W005"
-    assert "stands around async handlers: " in message.msg
+    assert "wraps async handlers: " in message.msg
     assert jobs.aadd.name in message.msg
     assert jobs.add.name + "," not in message.msg
     assert "async_capable" in message.hint
@@ -489,7 +489,7 @@ def test_e011_job_types_that_follow_on_each_other_without_end(length: int) -> No
             registry.remove(name)
     assert message.id == "jobqueue.E011"
     assert message.msg == (
-        "These job types follow on each other without end: "
+        "These job types follow each other in a cycle: "
         f"{' → '.join([*names, names[0]])}."
     )
     assert list(check_followers(None)) == []

@@ -84,7 +84,7 @@ def test_a_retention_keeps_the_defaults_of_the_statuses_that_it_leaves_out() -> 
 
 
 RETENTION = (
-    "must be a dict of seconds (or None, for ever) by status: succeeded, failed, "
+    "must be a dict of seconds (or None, forever) by status: succeeded, failed, "
     "expired, cancelled, not "
 )
 WRONG: list[tuple[str, Any, str]] = [

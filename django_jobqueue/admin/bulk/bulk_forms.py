@@ -204,7 +204,7 @@ class ReplayAllForm(BulkForm):
     )
     run_after = MomentField(label=_("Run after"), help_text=_("Empty is now."))
     priority = PriorityField(
-        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is.")
+        help_text=_("-100 to 100; higher runs first. Empty leaves it as it is.")
     )
     queue = QueueField()
     field_order = (*options, "per_minute", "spread", "reason", "typed")
@@ -218,7 +218,7 @@ class RescheduleAllForm(BulkForm):
         label=_("Run after"), help_text=_("Empty leaves the time as it is.")
     )
     priority = PriorityField(
-        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is.")
+        help_text=_("-100 to 100; higher runs first. Empty leaves it as it is.")
     )
     queue = QueueField()
     field_order = (*options, "per_minute", "spread", "reason", "typed")

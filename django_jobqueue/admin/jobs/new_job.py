@@ -47,7 +47,7 @@ class NewJobForm(MomentsForm):
     )
     queue = QueueField()
     priority = PriorityField(
-        help_text=_("-100 to 100; greater is sooner. Empty: what the job type says.")
+        help_text=_("-100 to 100; higher runs first. Empty: what the job type says.")
     )
     reason = forms.CharField(
         label=_("Reason"),

@@ -32,7 +32,7 @@ class ReplayOptions(MomentsForm):
     run_after = MomentField(label=_("Run at"), help_text=_("Empty: now."))
     queue = QueueField()
     priority = PriorityField(
-        help_text=_("-100 to 100; greater is sooner. Empty: what each had.")
+        help_text=_("-100 to 100; higher runs first. Empty: what each had.")
     )
     attempts = forms.ChoiceField(
         label=_("Attempts"),

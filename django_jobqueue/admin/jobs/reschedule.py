@@ -65,7 +65,7 @@ class RescheduleForm(ActionForm):
         label=_("Run after"), help_text=_("Empty leaves the time as it is.")
     )
     priority = PriorityField(
-        help_text=_("-100 to 100; greater is sooner. Empty leaves it as it is.")
+        help_text=_("-100 to 100; higher runs first. Empty leaves it as it is.")
     )
     queue = QueueField()
 

@@ -167,7 +167,7 @@ def _add_options(parser: CommandParser) -> None:
     parser.add_argument(
         "--priority",
         type=int,
-        help="From -100 to 100, greater is sooner; instead of the job type's.",
+        help="From -100 to 100, higher runs first; instead of the job type's.",
     )
     parser.add_argument(
         "--on-duplicate",

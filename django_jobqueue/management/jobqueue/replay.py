@@ -162,7 +162,7 @@ def _add_how(group: Group) -> None:
     group.add_argument(
         "--priority",
         type=int,
-        help="From -100 to 100, greater is sooner; instead of the old one.",
+        help="From -100 to 100, higher runs first; instead of the old one.",
     )
 
 
