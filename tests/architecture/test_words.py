@@ -76,8 +76,8 @@ MANY_MEANINGS = {
     "told": "report, content",
     "trouble": "error, failures",
 }
-# In these rooms also the words that say of a thing only that somebody has it, or that do
-# not say for whom it is: a noun says what it is.
+# In these rooms also the words that say that somebody has a thing, instead of what it
+# is.
 PLAIN = ("execution/", "processes/", "workers/")
 VAGUE = {
     "ahead": "prefetched, or name the seconds",
