@@ -17,7 +17,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
-    from django_jobqueue.enqueueing.memory import MemoryRecord
+    from django_jobqueue.enqueueing.immediate_jobs import MemoryRecord
 
 # The tags of our checks, and whether they run with --deploy alone.
 CHECKS: Final = (("jobqueue", False), ("jobqueue", True), (Tags.database, False))
@@ -36,7 +36,7 @@ class JobQueueConfig(AppConfig):
         handlers."""
         from django_jobqueue import logs
         from django_jobqueue.domain.registry import autodiscover
-        from django_jobqueue.enqueueing.memory import memory
+        from django_jobqueue.enqueueing.immediate_jobs import memory
 
         for tag, deploy in CHECKS:
             register(partial(_check, tag, deploy), tag, deploy=deploy)
@@ -55,7 +55,7 @@ def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
 
 def _run(record: MemoryRecord) -> None:
     """Load what runs jobs when they are enqueued, and run this one."""
-    from django_jobqueue.enqueueing.memory import memory
+    from django_jobqueue.enqueueing.immediate_jobs import memory
     from django_jobqueue.execution import immediate
 
     memory.run = immediate.run

@@ -15,7 +15,7 @@ from django.core.signing import TimestampSigner
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.ids import Ids, as_id, keys_of
-from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import progress as store_progress

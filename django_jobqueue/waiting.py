@@ -21,7 +21,7 @@ from django.db import connections
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id
-from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.exceptions import JobNotFound
 from django_jobqueue.processes.listener import Listener
 from django_jobqueue.store import find

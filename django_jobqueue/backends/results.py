@@ -21,7 +21,7 @@ from django_jobqueue.backends.parameters import STAR, TaskParameters
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.fingerprints import class_name
 from django_jobqueue.domain.states import ArchivedStatus, AttemptEnd, QueuedStatus
-from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.exceptions import JobCancelled, JobExpired, JobLost, NotDone
 from django_jobqueue.store.reading.record import End, Record
 from django_jobqueue.text import timezones

@@ -24,7 +24,7 @@ from django_jobqueue.domain.arguments import refuse_call
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.policy import UNSET
 from django_jobqueue.enqueueing.enqueuer import Enqueuer
-from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.store.connection import DjangoDatabase

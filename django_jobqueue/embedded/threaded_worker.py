@@ -54,7 +54,7 @@ class ThreadedWorker(Worker):
     def build(self) -> None:
         """Make the parts; nothing runs yet."""
         super().build()
-        self.timer.looked = self._log_lock
+        self.timer.on_checked = self._log_lock
 
     def end(self, timeout: float) -> None:
         """End the loops and the threads; close every connection.

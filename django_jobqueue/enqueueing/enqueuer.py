@@ -16,7 +16,7 @@ from django_jobqueue.domain.ids import new_id, new_ids
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.unique_keys import UniqueRule
-from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.enqueueing.propagation import captured
 from django_jobqueue.exceptions import DuplicateJob, InvalidArguments, UnknownJobType

@@ -20,7 +20,7 @@ from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.enqueueing.memory import MemoryRecord, memory
+from django_jobqueue.enqueueing.immediate_jobs import MemoryRecord, memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.inline import has_failed, run_here, unclaimed

@@ -114,12 +114,12 @@ def _log(rescued: Sequence[Rescued], reason: str) -> None:
             one_line(reason),
             extra=_extra(job.id, job.job_type, job.attempt),
         )
-    if rest := ordered[NAMED:]:
-        counts = Counter(job.status for job in rest)
+    if unnamed := ordered[NAMED:]:
+        counts = Counter(job.status for job in unnamed)
         logger.log(
-            _level_of(rest[0]),
+            _level_of(unnamed[0]),
             "Likewise for %d more jobs (%s): %s",
-            len(rest),
+            len(unnamed),
             ", ".join(f"{count} {status}" for status, count in counts.items()),
             one_line(reason),
         )

@@ -26,7 +26,7 @@ from django_jobqueue.processes.process_state import memory_frozen, signals_handl
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
-from django_jobqueue.workers.worker_main import IDLE_LOOKS, OF_LEASE
+from django_jobqueue.workers.worker_main import IDLE_CHECKS, OF_LEASE
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
@@ -115,8 +115,8 @@ class Supervisor:
 
     def _sleep(self) -> None:
         now, stopping = time.monotonic(), self.control.stopping
-        if self._may_rest():
-            rest = conf.lease / IDLE_LOOKS
+        if self._may_idle():
+            rest = conf.lease / IDLE_CHECKS
         else:
             rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
         if (start := self.children.next_start) is not None:
@@ -128,9 +128,9 @@ class Supervisor:
             rest = min(rest, 0.02)
         self._wakeup.wait(rest)
 
-    def _may_rest(self) -> bool:
+    def _may_idle(self) -> bool:
         """Whether there is no clock to watch, and a wakeup comes when there is one."""
-        if self.children.is_paused or not self.process_table.may_rest(
+        if self.children.is_paused or not self.process_table.may_idle(
             lease_time(), conf.lease
         ):
             return False

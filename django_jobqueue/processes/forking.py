@@ -279,8 +279,8 @@ def _close_pools() -> None:
 def _pools() -> Iterable[dict[str, Any]]:
     """Django's pools, by alias. All threads share them."""
     wrappers = [connections[conf.database], *connections.all(initialized_only=True)]
-    found = [getattr(wrapper, "_connection_pools", {}) for wrapper in wrappers]
-    return {id(pools): pools for pools in found}.values()
+    by_wrapper = [getattr(wrapper, "_connection_pools", {}) for wrapper in wrappers]
+    return {id(pools): pools for pools in by_wrapper}.values()
 
 
 def _leave_it_to_the_supervisor(number: int, frame: object) -> None:

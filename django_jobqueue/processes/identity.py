@@ -81,13 +81,13 @@ def cpu_seconds(pid: int, thread: int) -> float | None:
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
     """Versions of what matters when something behaves oddly."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for package in ("Django", "psycopg", "django-jobqueue"):
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "?"
-    return found
+            versions[package] = "?"
+    return versions
 
 
 def _stat(pid: int | str) -> list[str]:

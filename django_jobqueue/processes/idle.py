@@ -37,7 +37,7 @@ FIRST: Final = (0.05, 0.05, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 APART: Final = 0.0025  # seconds from the end of a claim to the next one
 FAST_AFTER: Final = 0.05  # seconds
 POLL: Final = 0.005  # seconds
-LOCKED_REST: Final = 2.0  # seconds until a locked row is written to again
+LOCKED_WAIT: Final = 2.0  # seconds until a locked row is written to again
 
 
 class Activity:
@@ -168,7 +168,7 @@ class ListeningFlag:
         except StoreUnavailable as error:
             if not is_contended(error):
                 raise
-            self._again_at = time.monotonic() + LOCKED_REST
+            self._again_at = time.monotonic() + LOCKED_WAIT
             return False
         self.is_out = out
         return True

@@ -32,19 +32,19 @@ class FailureStreak:
         self._longest = longest  # rest, in seconds
         self._last: tuple[type[BaseException], str] | None = None
         self._failures = 0  # in a row
-        self._unsaid = 0  # of those, since the last line
-        self._said_at = 0.0  # time.monotonic()
+        self._unlogged = 0  # of those, since the last line
+        self._logged_at = 0.0  # time.monotonic()
 
     def failed(self, error: BaseException) -> float:
         """Take note of a failure; returns the seconds to rest."""
         self._failures += 1
         now, place = time.monotonic(), (type(error), _place_of(error))
         if place != self._last:
-            self._last, self._unsaid, self._said_at = place, 0, now
+            self._last, self._unlogged, self._logged_at = place, 0, now
             logger.exception("The %s failed; it goes on", self._name)
         else:
-            self._unsaid += 1
-            if now - self._said_at >= REPEAT_EVERY:
+            self._unlogged += 1
+            if now - self._logged_at >= REPEAT_EVERY:
                 self._repeat(error, now)
         return min(self._longest, AFTER_ERROR * 2.0 ** min(self._failures - 1, 10))
 
@@ -54,18 +54,18 @@ class FailureStreak:
             logger.info(
                 "The %s works again after %d failures", self._name, self._failures
             )
-        self._last, self._failures, self._unsaid = None, 0, 0
+        self._last, self._failures, self._unlogged = None, 0, 0
 
     def _repeat(self, error: BaseException, now: float) -> None:
         logger.error(
             "The %s failed %d more times in %.0f s: %s: %s",
             self._name,
-            self._unsaid,
-            now - self._said_at,
+            self._unlogged,
+            now - self._logged_at,
             type(error).__name__,
             error,
         )
-        self._unsaid, self._said_at = 0, now
+        self._unlogged, self._logged_at = 0, now
 
 
 class Loop:
@@ -125,7 +125,7 @@ class Loop:
     def round(self) -> float:
         """A tick that survives every error."""
         try:
-            rest = self.tick()
+            wait = self.tick()
         except StoreUnavailable as error:  # logged where it was sorted
             self.is_failing = True
             return error.retry_in
@@ -136,16 +136,16 @@ class Loop:
         if self.is_failing:
             self.is_failing = False
             self._failures.is_over()
-        return rest
+        return wait
 
     def _run(self) -> None:
         guard_this_thread()
         while not self._stop_requested.is_set():
-            rest = self.round()
+            wait = self.round()
             if self.is_failing:
-                self._stop_requested.wait(rest)
-            elif rest > 0:
-                self._woken.wait(rest)
+                self._stop_requested.wait(wait)
+            elif wait > 0:
+                self._woken.wait(wait)
             self._woken.clear()
         try:
             self.close()
@@ -167,8 +167,8 @@ class LoopGroup(Loop):
         for loop, due in self._due.items():
             if due <= time.monotonic():
                 self._due[loop] = math.inf  # unless it is hurried meanwhile
-                rest = loop.round()
-                self._set_due(loop, time.monotonic() + rest)
+                wait = loop.round()
+                self._set_due(loop, time.monotonic() + wait)
         return max(0.0, min(self._due.values()) - time.monotonic())
 
     def hurry(self, loop: Loop) -> None:

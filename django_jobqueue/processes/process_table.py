@@ -182,7 +182,7 @@ class ProcessTable:
         nobody would hear of new work, so it is False."""
         return self.can_listen and now - self.stirred_at > lease
 
-    def may_rest(self, now: float, lease: float) -> bool:
+    def may_idle(self, now: float, lease: float) -> bool:
         """Whether it is calm, and who rests is woken when it no longer is."""
         return self._wakeups is not None and self.is_idle(now, lease)
 

@@ -15,7 +15,7 @@ from django.test import override_settings
 import django_jobqueue
 from django_jobqueue.conf import Conf
 from django_jobqueue.embedded import EmbeddedWorker
-from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.testing.verbs import JobQueueVerbs
 from django_jobqueue.text.suggestions import no_argument
 

@@ -7,7 +7,7 @@ from typing import Any
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler import Handler
-from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django_jobqueue.embedded import EmbeddedWorker, worker
-from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.testing.asserting import assert_enqueued, assert_not_enqueued
 from django_jobqueue.testing.capturing import captured_jobs
 from django_jobqueue.testing.clocks import clock

@@ -24,14 +24,14 @@ class Presence:
         self._worker = worker
         self._process_table = process_table
         self._entry = entry
-        self._said = 0  # how many jobs
+        self._reported = 0  # how many jobs
         self._saying = threading.Lock()
         self._has_claimed = False
         self._stirred_at = 0.0  # time.monotonic(), as others were told
 
     def claimed(self) -> None:
         """Jobs were claimed, and none of them has started; from any thread."""
-        if not self._said:
+        if not self._reported:
             self._say_held()
         if not self._has_claimed:
             self._has_claimed = True
@@ -57,10 +57,10 @@ class Presence:
 
     def _say_held(self) -> None:
         with self._saying:
-            self._said = 0  # first: who claims after the count says it again
+            self._reported = 0  # first: who claims after the count says it again
             held = len(self._worker.held)
             self._process_table.write(self._entry, held=held)
-            self._said = held
+            self._reported = held
 
     def _say_stirred(self) -> None:
         self._stirred_at = self._worker.activity.last

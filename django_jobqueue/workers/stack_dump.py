@@ -83,11 +83,11 @@ def _called(frame: FrameType | None) -> Frames:
 def _awaited(coroutine: Any) -> Iterator[tuple[FrameType, int]]:
     """The frames of a coroutine, and of the coroutines that it waits for."""
     while coroutine is not None:
-        for kind, further in (("cr", "await"), ("gi", "yieldfrom"), ("ag", "await")):
-            frame = getattr(coroutine, f"{kind}_frame", None)
+        for prefix, further in (("cr", "await"), ("gi", "yieldfrom"), ("ag", "await")):
+            frame = getattr(coroutine, f"{prefix}_frame", None)
             if frame is not None:
                 yield frame, frame.f_lineno
-                coroutine = getattr(coroutine, f"{kind}_{further}", None)
+                coroutine = getattr(coroutine, f"{prefix}_{further}", None)
                 break
         else:
             return

@@ -37,7 +37,7 @@ class Timer(Loop):
         broken: Callable[[str], None] = lambda why: None,
     ) -> None:
         super().__init__()
-        self.looked: Callable[[], None] = lambda: None  # called after each look
+        self.on_checked: Callable[[], None] = lambda: None  # called after each look
         self._executors = executors
         self._held = held  # all jobs that this process has
         self._unresponsive = unresponsive_error
@@ -54,21 +54,21 @@ class Timer(Loop):
         """Look at everything that runs."""
         now = time.monotonic()
         lost: list[Attempt] = []
-        soonest = self._longest_rest(now)
+        soonest = self._longest_wait(now)
         for executor in self._executors:
             for attempt in executor.running:
                 if attempt.over or not attempt.started:
-                    self._look_beside(executor, attempt, now, lost)
+                    self._check_beside(executor, attempt, now, lost)
                 else:
-                    soonest = min(soonest, self._look_at(attempt, now, lost))
+                    soonest = min(soonest, self._check(attempt, now, lost))
             if why := executor.problem(now):
                 self._broken(why)
         if lost:
             self._unresponsive(lost)
-        self.looked()
+        self.on_checked()
         return max(soonest, 0.005)
 
-    def _longest_rest(self, now: float) -> float:
+    def _longest_wait(self, now: float) -> float:
         self._sleeps = True  # said first: see Activity
         if self._held:
             self._held_at, self._sleeps = now, False
@@ -76,7 +76,7 @@ class Timer(Loop):
         self._sleeps = now - self._held_at > WAKEFUL
         return SLEEPING if self._sleeps else RESTING
 
-    def _look_at(self, attempt: Attempt, now: float, lost: list[Attempt]) -> float:
+    def _check(self, attempt: Attempt, now: float, lost: list[Attempt]) -> float:
         """Returns in how many seconds to look again."""
         if attempt.asked is StopReason.NOTHING:
             deadline = attempt.deadline
@@ -92,7 +92,7 @@ class Timer(Loop):
         return EVERY
 
     @staticmethod
-    def _look_beside(
+    def _check_beside(
         executor: Executor, attempt: Attempt, now: float, lost: list[Attempt]
     ) -> None:
         """At one whose handler has ended, or has not started. Time in which others hold

@@ -47,7 +47,7 @@ GARBAGE: Final = 20_000
 BEAT: Final = 0.25  # seconds between looks at the pipe's silence, with a job
 IDLE_BEAT: Final = 1.0  # without one
 OF_LEASE: Final = 15  # looks in a lease at least
-IDLE_LOOKS: Final = 3  # the same when nobody has had anything to do for a lease
+IDLE_CHECKS: Final = 3  # the same when nobody has had anything to do for a lease
 LAST_WORDS: Final = 0.7  # seconds for writing outcomes when told to quit
 REPLACED_WITHIN: Final = 10.0  # seconds from the decision to the process's end
 
@@ -81,7 +81,7 @@ class WorkerMain:
         self._is_ending = False
         self._unresponsive_since: float | None = None
         self._wakeup = WakeupPipe()
-        self._idle_backoff = False
+        self._is_idle = False
 
     def live(self) -> int:
         """Register, work, stop; returns the exit code."""
@@ -97,7 +97,7 @@ class WorkerMain:
         worker.activity.wakes(presence.claimed)
         worker.activity.wakes(self._rouse)
         worker.build()
-        worker.timer.looked = presence.watched
+        worker.timer.on_checked = presence.watched
         worker.start()
         logger.info("Worker %s started", worker.name)
         while True:
@@ -157,21 +157,21 @@ class WorkerMain:
     def _pause(self, worker: Worker) -> float:
         if self._is_ending or self._config.drain:
             return 0.01
-        if self._may_rest(worker):
-            return conf.lease / IDLE_LOOKS
+        if self._may_idle(worker):
+            return conf.lease / IDLE_CHECKS
         return min(BEAT if worker.held else IDLE_BEAT, conf.lease / OF_LEASE)
 
-    def _may_rest(self, worker: Worker) -> bool:
+    def _may_idle(self, worker: Worker) -> bool:
         """Whether it has had nothing to do for a lease, and hears when it has."""
-        self._idle_backoff = True  # said first: see Activity
+        self._is_idle = True  # said first: see Activity
         is_idle = time.monotonic() - worker.activity.last > conf.lease
-        self._idle_backoff = is_idle and self._config.listen and not worker.held
-        return self._idle_backoff
+        self._is_idle = is_idle and self._config.listen and not worker.held
+        return self._is_idle
 
     def _rouse(self) -> None:
         """End a long rest; from any thread."""
-        if self._idle_backoff:
-            self._idle_backoff = False
+        if self._is_idle:
+            self._is_idle = False
             self._wakeup.ring()
 
     def _read(self, seconds: float) -> None:

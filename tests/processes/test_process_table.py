@@ -87,7 +87,7 @@ def test_a_host_is_calm_when_nobody_had_anything_to_do_for_a_lease() -> None:
     process_table = idle_table(WakeupPipes())
     assert not process_table.is_idle(115.0, LEASE)
     assert process_table.is_idle(116.0, LEASE)
-    assert process_table.may_rest(116.0, LEASE)
+    assert process_table.may_idle(116.0, LEASE)
 
 
 def test_a_host_that_hears_no_notifications_is_never_calm() -> None:
@@ -99,7 +99,7 @@ def test_a_host_that_hears_no_notifications_is_never_calm() -> None:
 def test_nobody_rests_for_long_who_cannot_be_woken() -> None:
     process_table = idle_table()
     assert process_table.is_idle(116.0, LEASE)
-    assert not process_table.may_rest(116.0, LEASE)
+    assert not process_table.may_idle(116.0, LEASE)
     process_table.activity(117.0, LEASE)
     assert not process_table.is_idle(118.0, LEASE)
 

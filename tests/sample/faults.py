@@ -25,7 +25,7 @@ def install() -> None:
     if word := os.environ.get("SAMPLE_KILL_BEFORE"):
         _kill_before(word)
     if looks := os.environ.get("SAMPLE_CALM_LOOKS"):
-        worker_main.IDLE_LOOKS = float(looks)  # type: ignore[misc]
+        worker_main.IDLE_CHECKS = float(looks)  # type: ignore[misc]
     if host := os.environ.get("SAMPLE_HOST"):
         identity.host = lambda: host
     if fault := os.environ.get("SAMPLE_KEEPERS"):

@@ -24,7 +24,7 @@ from django_jobqueue import (
     replay,
 )
 from django_jobqueue.domain.registry import registry
-from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import expire, rescue

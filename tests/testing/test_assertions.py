@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test import override_settings
 
 from django_jobqueue import UnknownJobType, enqueue
-from django_jobqueue.enqueueing.memory import memory
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.testing import (
     assert_enqueued,

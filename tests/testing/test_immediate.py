@@ -21,7 +21,7 @@ from django_jobqueue import (
     get_job,
 )
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.enqueueing.memory import LARGEST, memory
+from django_jobqueue.enqueueing.immediate_jobs import LARGEST, memory
 from tests.conftest import archived, queued
 from tests.testing import jobs, project
 

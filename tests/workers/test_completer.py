@@ -22,7 +22,7 @@ from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.rescue import rescue
 from django_jobqueue.workers.completing.completer import IDLE
-from django_jobqueue.workers.completing.refused import FIRST_REST
+from django_jobqueue.workers.completing.refused import FIRST_WAIT
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction
@@ -212,7 +212,7 @@ def test_an_outcome_that_is_refused_waits_and_holds_up_no_other(
         assert [job.status for job in queued()] == ["running"] * 3
         assert not worker.worker.is_empty, "they are still its jobs"
         assert not worker.worker.completer.is_done
-        assert 0 < worker.worker.completer.tick() <= FIRST_REST
+        assert 0 < worker.worker.completer.tick() <= FIRST_WAIT
     said = [r.getMessage() for r in caplog.records if "refuses outcomes" in r.msg]
     assert said == [
         "The database refuses outcomes of tests.sample.fail (1 waiting), will retry: "

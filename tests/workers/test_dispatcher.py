@@ -369,7 +369,7 @@ def test_the_looks_for_a_lost_claim_become_rare_and_never_end() -> None:
     rests = []
     for _ in range(30):
         assert unconfirmed.seconds_until_due >= 0
-        unconfirmed.looked()
+        unconfirmed.postpone()
         rests.append(round(unconfirmed.seconds_until_due, 1))
     assert rests[:4] == [RECHECK_FIRST * 2**n for n in range(4)]
     assert set(rests[10:]) == {RECHECK_LONGEST}

@@ -91,12 +91,12 @@ def test_slow_sweeps_are_told_once_in_a_while(
 def test_a_look_says_which_lanes_have_jobs_now(own: OwnConnection) -> None:
     looks = LaneScanner(own, Lanes())
     assert looks.scan() == []
-    assert looks.longest_rest == math.inf
+    assert looks.longest_wait == math.inf
 
     jobs.add.using(queue="later", run_after=timedelta(minutes=1)).enqueue(1)
     jobs.add.enqueue(1)
     assert looks.scan() == [ADDS]
-    assert 50 < looks.longest_rest <= 60
+    assert 50 < looks.longest_wait <= 60
 
 
 @pytest.mark.django_db(transaction=True)
@@ -116,12 +116,12 @@ def test_a_job_behind_the_mark_is_found_when_there_is_time_for_a_sweep(
     looks.ask_behind()
     assert not looks.is_due
     assert looks.scan() == []
-    assert looks.longest_rest == 1.0
+    assert looks.longest_wait == 1.0
 
     time.now += 0.2 / SHARE
     assert looks.is_due
     assert looks.scan() == [ADDS]
-    assert looks.longest_rest == math.inf
+    assert looks.longest_wait == math.inf
 
 
 @pytest.mark.django_db(transaction=True)

@@ -9,7 +9,12 @@ import pytest
 
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
-from django_jobqueue.workers.claiming.lane_scanner import BACK, KEPT, MANY, Lanes
+from django_jobqueue.workers.claiming.lane_scanner import (
+    BACK,
+    FORGET_AFTER,
+    MANY,
+    Lanes,
+)
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MAIL = Lane("default", 0, "mail")
@@ -44,7 +49,7 @@ def at(second: int) -> Mark:
 
 def lanes_of(*lanes: Lane) -> Lanes:
     known = Lanes()
-    known.looked([Head(lane, -1.0, START) for lane in lanes])
+    known.learn([Head(lane, -1.0, START) for lane in lanes])
     return known
 
 
@@ -121,7 +126,7 @@ def test_a_mark_that_went_back_takes_the_scan_along() -> None:
     lanes = lanes_of(MAIL)
     asked = lanes.in_turn(lambda lane: True)
     lanes.claimed(asked, [job(MAIL, 9)], full=True)
-    lanes.looked([Head(MAIL, -1.0, at(2))])
+    lanes.learn([Head(MAIL, -1.0, at(2))])
     assert asked[0].start == LaneMark(MAIL, at(2), at(2))
     lanes.claimed(asked, [job(MAIL, 20)], full=True)
     assert asked[0].start == LaneMark(MAIL, at(20), at(9))
@@ -148,7 +153,7 @@ def test_a_claim_says_where_it_stopped_and_which_lanes_are_empty() -> None:
 
 def test_a_look_says_which_lanes_are_due_and_where_they_begin() -> None:
     lanes = lanes_of(MAIL, BILL)
-    lanes.looked(
+    lanes.learn(
         [Head(MAIL, None, at(5)), Head(BILL, -1.0, at(3)), Head(URGENT, 60.0, at(5))]
     )
     found = {known.lane: known for known in lanes.in_turn(lambda lane: True)}
@@ -171,13 +176,13 @@ def test_of_many_lanes_those_that_were_long_empty_are_forgotten(
     future, claimed = every[0], every[1]
 
     def look() -> set[Lane]:
-        lanes.looked(
+        lanes.learn(
             Head(known.lane, 60.0 if known.lane == future else None, START)
             for known in list(lanes)
         )
         return {known.lane for known in lanes}
 
-    now[0] += KEPT
+    now[0] += FORGET_AFTER
     assert look() == set(every)
     asked = lanes.in_turn(lambda lane: lane == claimed)
     lanes.claimed(asked, [job(claimed, 1)], full=False)
@@ -186,5 +191,5 @@ def test_of_many_lanes_those_that_were_long_empty_are_forgotten(
     assert len(kept) == MANY
     assert {future, claimed} < kept
     assert kept == look()
-    lanes.looked([Head(lane, -1.0, at(1)) for lane in every])
+    lanes.learn([Head(lane, -1.0, at(1)) for lane in every])
     assert set(in_order(lanes)) == set(every)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.test import override_settings
 
 from django_jobqueue.workers.executors.runtime_estimate import (
-    LARGEST_AHEAD,
-    MOST_AHEAD,
+    LARGEST_PREFETCHED,
+    MOST_PREFETCHED,
     OVERHEAD,
     SAMPLES,
     RuntimeEstimate,
@@ -34,7 +34,7 @@ def test_so_many_are_claimed_as_the_slots_do_in_the_time() -> None:
         assert pace_of(0.002).prefetch("mail", 4) == 100
         assert pace_of(0.000001).prefetch("mail", 4) == 0.05 / OVERHEAD
     with override_settings(JOBQUEUE={"PREFETCH": 60}):
-        assert pace_of(0.000001).prefetch("mail", 4) == MOST_AHEAD
+        assert pace_of(0.000001).prefetch("mail", 4) == MOST_PREFETCHED
 
 
 def test_the_setting_switches_it_off() -> None:
@@ -52,9 +52,9 @@ def test_the_larger_the_data_of_jobs_is_the_fewer_are_claimed_ahead() -> None:
     with override_settings(JOBQUEUE={"PREFETCH": 60}):
         runtimes = pace_of(0.000001)
         runtimes.took(9_000)
-        assert runtimes.prefetch("mail", 4) == MOST_AHEAD
+        assert runtimes.prefetch("mail", 4) == MOST_PREFETCHED
         runtimes.took(1_000_000)
-        assert runtimes.prefetch("mail", 4) == LARGEST_AHEAD // 1_000_000 == 32
+        assert runtimes.prefetch("mail", 4) == LARGEST_PREFETCHED // 1_000_000 == 32
         for _ in range(50):
             runtimes.took(0)
-        assert runtimes.prefetch("mail", 4) == MOST_AHEAD
+        assert runtimes.prefetch("mail", 4) == MOST_PREFETCHED

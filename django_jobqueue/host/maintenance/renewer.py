@@ -75,7 +75,7 @@ class Renewer(Loop):
         rest = self._next - began
         if not entries.keys() <= self._renewed:
             return min(AGAIN_AFTER, rest)
-        if self._process_table.may_rest(began, conf.lease):
+        if self._process_table.may_idle(began, conf.lease):
             return rest
         return min(LOOK_EVERY, rest)
 

@@ -39,21 +39,21 @@ class UnconfirmedClaims:
 
     def __init__(self) -> None:
         self._next_at = math.inf  # time.monotonic()
-        self._rest = 0.0
+        self._wait = 0.0
 
     def arise(self) -> None:
         """An answer was lost."""
-        self._rest, self._next_at = RECHECK_FIRST, 0.0
+        self._wait, self._next_at = RECHECK_FIRST, 0.0
 
     def persists(self) -> None:
         """Something of ours is locked by others: look again soon."""
-        self._rest = RECHECK_FIRST
-        self.looked()
+        self._wait = RECHECK_FIRST
+        self.postpone()
 
-    def looked(self) -> None:
+    def postpone(self) -> None:
         """Look again later."""
-        self._next_at = time.monotonic() + self._rest
-        self._rest = min(2 * self._rest, RECHECK_LONGEST)
+        self._next_at = time.monotonic() + self._wait
+        self._wait = min(2 * self._wait, RECHECK_LONGEST)
 
     @property
     def seconds_until_due(self) -> float:
@@ -115,7 +115,7 @@ class Claimer:
         taken = 0
         first = [] if executor.free else self.choice.batchable(ordered)
         if first and len(self.choice.short_lanes(first, executor)) == len(first):
-            taken, stop = self._fill_ahead(executor, first)
+            taken, stop = self._prefetch(executor, first)
             if stop is not None:
                 return taken, True
             ordered = ordered[len(first) :]
@@ -126,10 +126,10 @@ class Claimer:
         executor.low = 0
         if stop is None:
             return taken, False
-        rest = self.choice.batchable(ordered[ordered.index(stop) :])
-        short = self.choice.short_lanes(rest, executor)
+        others = self.choice.batchable(ordered[ordered.index(stop) :])
+        short = self.choice.short_lanes(others, executor)
         if short:
-            taken += self._fill_ahead(executor, short)[0]
+            taken += self._prefetch(executor, short)[0]
         return taken, True
 
     def take_quarantined(self) -> Attempt | None:
@@ -178,7 +178,7 @@ class Claimer:
         if left:
             self.unconfirmed.persists()
         else:
-            self.unconfirmed.looked()
+            self.unconfirmed.postpone()
         if back:
             logger.info("%d jobs that were claimed unheard were given back", back)
 
@@ -200,18 +200,18 @@ class Claimer:
             ordered = ordered[len(part) :]
         return taken, None
 
-    def _fill_ahead(
+    def _prefetch(
         self, executor: Executor, short: list[KnownLane]
     ) -> tuple[int, KnownLane | None]:
         """Claim ahead of free slots from these lanes, whose jobs are short; returns as
         for slots."""
         due = [known for known in short if known.due] or short
-        ahead = min(
+        prefetched = min(
             executor.runtimes.prefetch(known.lane.job_type, executor.slots)
             for known in due
         )
-        executor.low = ahead // 2
-        wanted = ahead - executor.backlog
+        executor.low = prefetched // 2
+        wanted = prefetched - executor.backlog
         if wanted <= 0:
             return 0, due[0]
         return self._take_batch(executor, short, wanted)

@@ -159,11 +159,11 @@ class Dispatcher(Loop):
             self._news = False
         taken = self._claim() if news or self._hungry else 0
         if self._should_scan(taken, news=news) and self._scan():
-            taken += self._claim(looked=True)
+            taken += self._claim(has_scanned=True)
         if not taken and not self._hungry:
             self._idle_at = ends
         self._bursts.see(taken, began, time.monotonic())
-        return self._rest(taken)
+        return self._wait(taken)
 
     def close(self) -> None:
         """Give back what was not started; let the connection go."""
@@ -194,17 +194,17 @@ class Dispatcher(Loop):
         self._reload = False
         self._reader.read()
         self._choice.limited_until.clear()
-        self._choice.resting.end_rests()
+        self._choice.resting.end_waits()
         self._next_reload = now + (RELOAD_EVERY if self._heard() else RELOAD_UNHEARD)
 
-    def _claim(self, *, looked: bool = False) -> int:
+    def _claim(self, *, has_scanned: bool = False) -> int:
         """Claim for each executor; return how many jobs there were. Where more than one
         statement could find some, a glance says first which are worth it."""
         began, self._hungry = time.monotonic(), False
         taken, self._full = 0, []
         wanting = [executor for executor in self.executors if executor.wants_more]
         probe = sum(map(self._choice.statements, wanting)) > 1
-        if probe and not looked:
+        if probe and not has_scanned:
             self._scanner.probe()
         for executor in self.executors:
             got, more = self._claimer.fill(executor, due=probe)
@@ -228,11 +228,11 @@ class Dispatcher(Loop):
     def _has_room(self) -> bool:
         return any(executor.free for executor in self.executors)
 
-    def _rest(self, taken: int) -> float:
+    def _wait(self, taken: int) -> float:
         if self._bursts.is_fast:
             self._listening.put(False)
         if self._hungry:
-            return self._rest_hungry()
+            return self._hungry_wait()
         if taken:
             self._idle_backoff.reset()
             if self._bursts.is_fast and self._heard():
@@ -244,9 +244,9 @@ class Dispatcher(Loop):
         longest = min(conf.poll_interval, unheard, self._choice.resting.seconds)
         if self._choice.limited_until:
             longest = min(longest, LIMIT_RETRY)
-        return self._idle_backoff.next(min(longest, self._scanner.longest_rest))
+        return self._idle_backoff.next(min(longest, self._scanner.longest_wait))
 
-    def _rest_hungry(self) -> float:
+    def _hungry_wait(self) -> float:
         """There is more to claim; an executor that has room for it wakes us."""
         self._idle_backoff.reset()
         since = self._full_since

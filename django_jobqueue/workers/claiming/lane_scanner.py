@@ -16,7 +16,7 @@ from django_jobqueue.store.rows import ClaimedJob, Lane
 
 BACK: Final = 2_000  # jobs
 MANY: Final = 256  # lanes
-KEPT: Final = 600.0  # seconds
+FORGET_AFTER: Final = 600.0  # seconds
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Lanes:
             return [LaneMark(lane) for lane in self._known]
         return [known.start for known in self._known.values()]
 
-    def looked(self, heads: Iterable[Head]) -> None:
+    def learn(self, heads: Iterable[Head]) -> None:
         """Learn from a look at all lanes: which are due, and where each begins."""
         now = time.monotonic()
         for head in heads:
@@ -78,7 +78,7 @@ class Lanes:
             if head.due_in is not None:
                 known.used = now
         if len(self._known) > MANY:
-            self._forget(now - KEPT)
+            self._forget(now - FORGET_AFTER)
 
     def _forget(self, since: float) -> None:
         """Keep those that were used since, and as many others as may be."""
@@ -197,7 +197,7 @@ class LaneScanner:
         return self._full_scans.wanted and self._full_scans.may_begin()
 
     @property
-    def longest_rest(self) -> float:
+    def longest_wait(self) -> float:
         """Seconds until there is a reason to look, also when nothing is heard."""
         return min(EVERY if self._full_scans.wanted else math.inf, self._due_in)
 
@@ -205,7 +205,7 @@ class LaneScanner:
         """Learn which of the known lanes have a job to run now. Raises
         StoreUnavailable."""
         known = self._known.marks(full_scan=False)
-        self._known.looked(lanes.probe(self._connection, known))
+        self._known.learn(lanes.probe(self._connection, known))
 
     def scan(self) -> list[Lane]:
         """The lanes that have a job to run now. Raises StoreUnavailable."""
@@ -214,7 +214,7 @@ class LaneScanner:
             if self._full_scans.may_begin()
             else self._read(full_scan=False)
         )
-        self._known.looked(heads)
+        self._known.learn(heads)
         self.next_at = time.monotonic() + EVERY
         later = (head.due_in for head in heads if head.due_in and not head.is_due)
         self._due_in = max(0.001, min(later, default=math.inf))

@@ -17,8 +17,8 @@ from django_jobqueue.workers.executors.base import Executor
 
 logger = logging.getLogger(__name__)
 
-FIRST_REST: Final = 1.0  # seconds; doubled with each further failure
-LONGEST_REST: Final = 8.0
+FIRST_WAIT: Final = 1.0  # seconds; doubled with each further failure
+LONGEST_WAIT: Final = 8.0
 
 
 class RestingTypes:
@@ -26,7 +26,7 @@ class RestingTypes:
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}  # time.monotonic()
-        self._idle_backoff: dict[str, float] = {}  # the last one, in seconds
+        self._waits: dict[str, float] = {}  # the last one, in seconds
 
     def __contains__(self, job_type: object) -> bool:
         until = self._until.get(job_type) if self._until else None  # type: ignore[call-overload]
@@ -34,24 +34,24 @@ class RestingTypes:
 
     def add(self, job_type: str, why: str) -> None:
         """Nothing could be claimed of it, perhaps again."""
-        before = self._idle_backoff.get(job_type)
+        before = self._waits.get(job_type)
         if before is None:
             logger.warning(
                 "No jobs of %s can be claimed for now, will retry: %s", job_type, why
             )
-        rest = FIRST_REST if before is None else min(2 * before, LONGEST_REST)
-        self._idle_backoff[job_type] = rest
-        self._until[job_type] = time.monotonic() + rest
+        wait = FIRST_WAIT if before is None else min(2 * before, LONGEST_WAIT)
+        self._waits[job_type] = wait
+        self._until[job_type] = time.monotonic() + wait
 
     def discard(self, job_types: Iterable[str]) -> None:
         """Claims of these succeeded."""
-        if self._idle_backoff:
+        if self._waits:
             for job_type in job_types:
-                if self._idle_backoff.pop(job_type, None) is not None:
+                if self._waits.pop(job_type, None) is not None:
                     del self._until[job_type]
                     logger.info("Jobs of %s can be claimed again", job_type)
 
-    def end_rests(self) -> None:
+    def end_waits(self) -> None:
         """Each may be tried now: perhaps what stood in the way is gone."""
         self._until = dict.fromkeys(self._until, 0.0)
 

@@ -114,8 +114,8 @@ class Completer(Loop):
             self._add_up()
         if self._gathered:
             return 0.0
-        rest = COUNTERS_EVERY if self._counters else self._rest_idle()
-        return min(rest, self._refused.seconds_until_due)
+        wait = COUNTERS_EVERY if self._counters else self._idle_wait()
+        return min(wait, self._refused.seconds_until_due)
 
     def close(self) -> None:
         """Write the counts, too, if it can be done; then let the connection go. There
@@ -138,10 +138,10 @@ class Completer(Loop):
             )
         self._connection.close()
 
-    def _rest_idle(self) -> float:
-        rest = self._wrote + IDLE - time.monotonic()
-        if rest > 0:
-            return rest
+    def _idle_wait(self) -> float:
+        wait = self._wrote + IDLE - time.monotonic()
+        if wait > 0:
+            return wait
         self._connection.close()
         return FOREVER
 
@@ -174,8 +174,8 @@ class Completer(Loop):
         if not batch:
             return
         send = partial(self._finish, verb)
-        rest = sorted(self._send_all(send, batch), key=_likeness)
-        for left in each_it_can(self._connection, rest, send, brief=True):
+        unsent = sorted(self._send_all(send, batch), key=_likeness)
+        for left in each_it_can(self._connection, unsent, send, brief=True):
             if left.is_locked:
                 self._set_aside(left.items, left.error)
             else:

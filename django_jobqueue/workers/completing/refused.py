@@ -22,8 +22,8 @@ from django_jobqueue.store.queue.finish import Finished
 
 logger = logging.getLogger(__name__)
 
-FIRST_REST: Final = 1.0  # seconds; doubled with each further refusal
-LONGEST_REST: Final = 60.0
+FIRST_WAIT: Final = 1.0  # seconds; doubled with each further refusal
+LONGEST_WAIT: Final = 60.0
 LONGEST_LOCKED: Final = 4.0  # the same where a lock is waited for
 MOST_OF_TYPE: Final = 100  # outcomes; no more jobs of the type are claimed until then
 SAY_EVERY: Final = 60.0  # seconds
@@ -36,7 +36,7 @@ Item = tuple[Attempt, Finished]
 class _Waiting:
     item: Item
     due_at: float  # time.monotonic()
-    rest: float  # seconds after the next refusal
+    wait: float  # seconds after the next refusal
     is_locked: bool  # else the database refused it
 
 
@@ -51,7 +51,7 @@ class RefusedOutcomes:
         self._hold_back = hold_back
         self._held_back: frozenset[str] = frozenset()
         self._waiting: dict[Attempt, _Waiting] = {}
-        self._said_at: dict[str, float] = {}  # by job type; time.monotonic()
+        self._logged_at: dict[str, float] = {}  # by job type; time.monotonic()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -83,9 +83,9 @@ class RefusedOutcomes:
         for item in items:
             attempt = item[0]
             held = self._waiting.get(attempt)
-            rest = FIRST_REST if held is None else held.rest
-            longer = min(2 * rest, LONGEST_LOCKED if is_locked else LONGEST_REST)
-            self._waiting[attempt] = _Waiting(item, now + rest, longer, is_locked)
+            wait = FIRST_WAIT if held is None else held.wait
+            longer = min(2 * wait, LONGEST_LOCKED if is_locked else LONGEST_WAIT)
+            self._waiting[attempt] = _Waiting(item, now + wait, longer, is_locked)
             self._say(attempt.job.job_type, why, now)
         self._count()
 
@@ -98,8 +98,8 @@ class RefusedOutcomes:
 
     def _count(self) -> None:
         counts = Counter(attempt.job.job_type for attempt in self._waiting)
-        for job_type in self._said_at.keys() - counts.keys():
-            del self._said_at[job_type]
+        for job_type in self._logged_at.keys() - counts.keys():
+            del self._logged_at[job_type]
             logger.info("The database accepts outcomes of %s again", job_type)
         many = frozenset(name for name, n in counts.items() if n >= MOST_OF_TYPE)
         if many != self._held_back:
@@ -107,8 +107,8 @@ class RefusedOutcomes:
             self._hold_back(many)
 
     def _say(self, job_type: str, why: BaseException, now: float) -> None:
-        if now - self._said_at.get(job_type, -math.inf) >= SAY_EVERY:
-            self._said_at[job_type] = now
+        if now - self._logged_at.get(job_type, -math.inf) >= SAY_EVERY:
+            self._logged_at[job_type] = now
             waiting = sum(a.job.job_type == job_type for a in self._waiting)
             logger.error(
                 "The database refuses outcomes of %s (%d waiting), will retry: %s: %s",
@@ -128,12 +128,12 @@ def without_content(finished: Finished, error: psycopg.Error) -> Finished | None
         return replace(finished, outcome=gone)
     if not (error.sqlstate or "").startswith(("22", "54")):  # data, limits of a program
         return None
-    said = " ".join(str(error).split())[:200]
+    text = " ".join(str(error).split())[:200]
     outcome = finished.outcome
     if outcome.verb is Verb.SUCCEED:
-        note = json.dumps({"not_kept": f"the database refused the result: {said}"})
+        note = json.dumps({"not_kept": f"the database refused the result: {text}"})
         return replace(finished, outcome=replace(outcome, result=note))
-    note = f"the database refused what was to be kept of this: {said}"
+    note = f"the database refused what was to be kept of this: {text}"
     failure = outcome.failure and replace(
         outcome.failure, message=note, traceback="", frames=[]
     )

@@ -34,7 +34,7 @@ logger = logging.getLogger("django_jobqueue.worker")
 CLEAN_EVERY: Final = 1.0  # seconds
 TURN: Final = 0.002  # seconds of starting jobs after which tasks that wait have a turn
 PAUSE: Final = 0.05  # seconds without a job after which the connection is looked at
-LOOK: Final = 5.0  # seconds that this may take; then jobs start without it
+CHECK_TIMEOUT: Final = 5.0  # seconds that this may take; then jobs start without it
 
 # A task runs up to its first await at once, where Python can: tiny handlers never wait
 # for the loop to come round.
@@ -243,8 +243,10 @@ class Coroutines(Executor):
         thread is busy, it is in use. What needs no connection never waits for it."""
         try:
             if not self._shared.is_busy:
-                look = self._in_shared_thread(connection_reset.before_job)
-                await asyncio.wait([asyncio.ensure_future(look)], timeout=LOOK)
+                check = self._in_shared_thread(connection_reset.before_job)
+                await asyncio.wait(
+                    [asyncio.ensure_future(check)], timeout=CHECK_TIMEOUT
+                )
         except Exception:
             logger.exception("The connection of async jobs could not be looked at")
         self._refreshing = None

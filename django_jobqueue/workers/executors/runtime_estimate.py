@@ -7,8 +7,8 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 
-MOST_AHEAD: Final = 3_000  # jobs
-LARGEST_AHEAD: Final = (
+MOST_PREFETCHED: Final = 3_000  # jobs
+LARGEST_PREFETCHED: Final = (
     32_000_000  # characters of data, if all have as many as the largest
 )
 OVERHEAD: Final = 0.00002  # seconds of Python around a job, one at a time
@@ -55,5 +55,5 @@ class RuntimeEstimate:
         if not self.is_short(job_type):
             return 0
         each = max(self._mean[job_type] / slots, OVERHEAD)
-        room = LARGEST_AHEAD / self._largest if self._largest else MOST_AHEAD
-        return int(min(MOST_AHEAD, conf.prefetch / each, room))
+        room = LARGEST_PREFETCHED / self._largest if self._largest else MOST_PREFETCHED
+        return int(min(MOST_PREFETCHED, conf.prefetch / each, room))
