@@ -16,6 +16,7 @@ import pytest
 from django.db import connection, connections
 
 from django_jobqueue import logs, signals
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.operations import bulk_counting
 from django_jobqueue.operations import workers as operators_workers
@@ -41,6 +42,15 @@ for number, handler in (
 def _drafts_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, a draft's jobs are counted while it is made."""
     monkeypatch.setattr(bulk_counting, "AT_ONCE", 60.0)
+
+
+@pytest.fixture(autouse=True)
+def _handlers_of_a_test_are_gone_after_it() -> Iterator[None]:
+    """System checks of other tests would complain about them."""
+    yield
+    for declaration in list(registry._by_name.values()):
+        if "<locals>" in declaration.function.__qualname__:
+            registry.remove(declaration.name)
 
 
 @pytest.fixture(autouse=True)

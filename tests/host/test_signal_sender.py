@@ -24,7 +24,7 @@ from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.workers.worker import Worker
 from tests.conftest import HandDriven, eventually
-from tests.processes.test_loop import rescuer_on
+from tests.host.test_loop import rescuer_on
 from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)

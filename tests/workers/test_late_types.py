@@ -17,7 +17,7 @@ from django_jobqueue.models import QueuedJob, Worker
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import HandDriven, archived, queued
-from tests.processes.test_loop import Counter
+from tests.host.test_loop import Counter
 from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)

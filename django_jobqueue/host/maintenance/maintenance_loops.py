@@ -37,11 +37,14 @@ class Maintenance:
         self.config = config
         self.has_started = False
         self._predecessors: list[ProcessDeath] = []
+        # The same in each try, because they count the failures: each wait is longer
+        # than the last, and the log has one line a minute.
+        self._first = OwnConnection("maintenance", pooled=True)
+        self._second = OwnConnection("maintenance", pooled=True)
 
     def get_ready(self) -> None:
         """Do once what must come before the first claim. Raises StoreUnavailable."""
-        first = OwnConnection("maintenance", pooled=True)
-        second = OwnConnection("maintenance", pooled=True)
+        first, second = self._first, self._second
         try:
             job_types.declare(first, registry)
             self._predecessors = find_dead(first)
