@@ -48,9 +48,9 @@ class JobQueueConfig(AppConfig):
 
 def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
     """Load the checks, and run those that registered so."""
-    from django_jobqueue.checks import followers, lazily  # noqa: F401
+    from django_jobqueue.checks import followers, lazy_loading  # noqa: F401
 
-    return lazily.run(tag, deploy, **kwargs)
+    return lazy_loading.run(tag, deploy, **kwargs)
 
 
 def _run(record: MemoryRecord) -> None:

@@ -17,7 +17,7 @@ from django.db import Error as DatabaseError
 from django.db import NotSupportedError, connections
 
 from django_jobqueue import middleware
-from django_jobqueue.checks.lazily import register
+from django_jobqueue.checks.lazy_loading import register
 from django_jobqueue.conf import Conf, conf, misnamed_settings
 from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.domain.policy import queue_problem

@@ -8,7 +8,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
 
-from django_jobqueue.checks.lazily import register
+from django_jobqueue.checks.lazy_loading import register
 from django_jobqueue.domain.registry import registry
 
 TAG = "jobqueue"

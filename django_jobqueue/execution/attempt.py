@@ -29,7 +29,7 @@ from django_jobqueue.execution.attempt_outcome import (
     unresponsive_error,
     unwanted,
 )
-from django_jobqueue.execution.interruption import drop_pending, raise_in
+from django_jobqueue.execution.thread_exceptions import drop_pending, raise_in
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import Secrets, secrets_in

@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 
 from django_jobqueue.processes.readable import readable
-from django_jobqueue.store.bounded import run_bounded
+from django_jobqueue.store.bounded_connection import run_bounded
 
 logger = logging.getLogger(__name__)
 

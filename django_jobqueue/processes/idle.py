@@ -27,7 +27,7 @@ from django_jobqueue.processes.readable import readable
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
-from django_jobqueue.store.halving import BRIEF
+from django_jobqueue.store.partial_batches import BRIEF
 
 # Seconds to wait after each round that found nothing. The first ones are short: a job
 # may have been committed just before this worker said that it listens.

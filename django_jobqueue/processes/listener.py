@@ -13,7 +13,7 @@ from psycopg.pq.abc import PGconn
 
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.readable import readable
-from django_jobqueue.store.bounded import BoundedConnection
+from django_jobqueue.store.bounded_connection import BoundedConnection
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import CHANNEL, NOTIFY, News, parse, payload
 

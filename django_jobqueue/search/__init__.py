@@ -6,6 +6,6 @@ look at the database; what comes of it is the terms of a selection.
 
 from django_jobqueue.search.errors import SearchError
 from django_jobqueue.search.ids import SHORTEST, IdSearch
-from django_jobqueue.search.terms import Search, parse
+from django_jobqueue.search.parser import Search, parse
 
 __all__ = ["SHORTEST", "IdSearch", "Search", "SearchError", "parse"]

@@ -24,7 +24,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.databases import check_alias, postgresql_connection
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import missing_tables, session
-from django_jobqueue.store.bounded import BoundedConnection
+from django_jobqueue.store.bounded_connection import BoundedConnection
 from django_jobqueue.store.errors import (
     CONTENDED,
     NEEDS_MIGRATE,

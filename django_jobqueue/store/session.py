@@ -9,7 +9,7 @@ from django.db import connections
 from psycopg import sql
 
 from django_jobqueue.conf import conf
-from django_jobqueue.store.bounded import BoundedConnection
+from django_jobqueue.store.bounded_connection import BoundedConnection
 
 PATIENCE: Final = 2.0  # seconds that a statement waits for a lock
 _DRIVER_OPTIONS: Final = (

@@ -12,7 +12,7 @@ from django.db import connections
 from django_jobqueue.conf import conf
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing.savepoints import is_broken
-from django_jobqueue.testing.seen import known_name_of, seen
+from django_jobqueue.testing.visible_jobs import known_name_of, seen
 
 
 class CapturedJobs(Sequence[Job]):

@@ -19,7 +19,7 @@ from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
 from django_jobqueue.execution.inline import run_here, unclaimed
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing.interruptions import let_through
-from django_jobqueue.testing.seen import name_of
+from django_jobqueue.testing.visible_jobs import name_of
 
 NO_DATA: Final[Mapping[str, Any]] = {}
 

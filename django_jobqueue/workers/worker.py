@@ -26,8 +26,8 @@ from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import FINISHING, PINNED, OwnConnection
-from django_jobqueue.store.halving import BRIEF
 from django_jobqueue.store.notify import News
+from django_jobqueue.store.partial_batches import BRIEF
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.claiming.claimer import Claimer

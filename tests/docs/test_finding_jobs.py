@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 
 from django_jobqueue.search import SearchError, parse
+from django_jobqueue.search.parser import qualifiers
 from django_jobqueue.search.selection import Selection, Table
-from django_jobqueue.search.terms import qualifiers
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import data_index
 from tests.docs.pages import pages

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from django_jobqueue.search import SearchError, parse
+from django_jobqueue.search.parser import qualifiers
 from django_jobqueue.search.selection import (
     FIELDS,
     SEVERAL,
@@ -16,7 +17,6 @@ from django_jobqueue.search.selection import (
     Table,
     Term,
 )
-from django_jobqueue.search.terms import qualifiers
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 DAY = timedelta(days=1)

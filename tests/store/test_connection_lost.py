@@ -9,7 +9,7 @@ import pytest
 from django.db import connections
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.store.bounded import BoundedConnection
+from django_jobqueue.store.bounded_connection import BoundedConnection
 from django_jobqueue.store.connection import (
     PINNED,
     OwnConnection,

@@ -22,9 +22,9 @@ from django_jobqueue.models import FailureGroup, QueuedJob, Worker
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.store import halving
+from django_jobqueue.store import partial_batches
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
-from django_jobqueue.store.halving import each_it_can
+from django_jobqueue.store.partial_batches import each_it_can
 from tests.conftest import HandDriven, archived, eventually
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction
@@ -342,8 +342,8 @@ def test_a_job_expires_by_the_clock_of_its_claim_however_late_that_is_answered(
 def test_a_search_for_what_is_locked_ends_and_tries_the_largest_parts_first(
     own: OwnConnection, other: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(halving, "SEARCH", 0.3)
-    monkeypatch.setattr(halving, "BRIEF", 0.05)
+    monkeypatch.setattr(partial_batches, "SEARCH", 0.3)
+    monkeypatch.setattr(partial_batches, "BRIEF", 0.05)
     ids = [make() for _ in range(64)]
     done: list[UUID] = []
 

@@ -19,7 +19,7 @@ from django_jobqueue.admin.actions.action import (
     left_out,
     with_reason,
 )
-from django_jobqueue.admin.jobs.waiting import (
+from django_jobqueue.admin.jobs.waiting_action import (
     WaitingAction,
     archived_twin,
     running_ones,

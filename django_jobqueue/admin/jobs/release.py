@@ -17,7 +17,7 @@ from django_jobqueue.admin.actions.action import (
     Rows,
     left_out,
 )
-from django_jobqueue.admin.jobs.waiting import archived_twin
+from django_jobqueue.admin.jobs.waiting_action import archived_twin
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.domain.states import ALIVE, QueuedStatus
 from django_jobqueue.models import Worker

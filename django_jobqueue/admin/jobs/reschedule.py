@@ -18,7 +18,7 @@ from django_jobqueue.admin.actions.action import (
     Question,
     Rows,
 )
-from django_jobqueue.admin.jobs.waiting import WaitingAction, running_ones
+from django_jobqueue.admin.jobs.waiting_action import WaitingAction, running_ones
 from django_jobqueue.admin.parts import catalogue
 from django_jobqueue.admin.parts.form_fields import (
     MomentField,

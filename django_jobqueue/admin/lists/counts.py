@@ -8,8 +8,8 @@ from typing import Any, Final
 from django.db import models
 from django.db.models.query import QuerySet
 
-from django_jobqueue.store.budget import in_time
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.time_budget import in_time
 from django_jobqueue.text import numbers
 
 CAP: Final = 10_000  # counted no further

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.parts.display import visible
 from django_jobqueue.conf import conf
-from django_jobqueue.store.budget import is_too_long, lower_limit
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.time_budget import is_too_long, lower_limit
 from django_jobqueue.text import numbers
 
 View = Callable[..., HttpResponse]

@@ -23,7 +23,7 @@ from django_jobqueue.admin.actions.action import (
     Rows,
 )
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.entries import entries
+from django_jobqueue.admin.parts.history_entries import entries
 from django_jobqueue.admin.parts.policies import (
     field_of,
     label_of,

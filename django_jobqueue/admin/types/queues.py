@@ -23,7 +23,7 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.lists.change_list import PlainChangeList
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import catalogue, depths, display
-from django_jobqueue.admin.parts.entries import entries
+from django_jobqueue.admin.parts.history_entries import entries
 from django_jobqueue.admin.parts.last_day import finished_cell, last_day
 from django_jobqueue.admin.types.job_types import pause_of, state_of
 from django_jobqueue.admin.types.pause import (

@@ -16,7 +16,7 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.stack_dump import Answer, answer_of, moment_in
 from django_jobqueue.admin.lists.change_list import WINDOW
 from django_jobqueue.admin.parts import catalogue, display, policies
-from django_jobqueue.admin.parts.entries import entries
+from django_jobqueue.admin.parts.history_entries import entries
 from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob, Worker
 from django_jobqueue.text import numbers, timezones

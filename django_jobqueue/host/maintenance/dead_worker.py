@@ -19,7 +19,7 @@ from django_jobqueue.host.maintenance.overruns import Overruns
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
-from django_jobqueue.store.halving import BRIEF, each_it_can
+from django_jobqueue.store.partial_batches import BRIEF, each_it_can
 from django_jobqueue.store.queue import rescue
 from django_jobqueue.store.queue.rescue import BATCH, Rescued, rescue_some
 

@@ -16,7 +16,7 @@ from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
-from django_jobqueue.store.halving import each_it_can, one_line
+from django_jobqueue.store.partial_batches import each_it_can, one_line
 from django_jobqueue.store.queue import expire
 
 logger = logging.getLogger("django_jobqueue.expirer")

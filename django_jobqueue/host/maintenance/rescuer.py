@@ -25,8 +25,8 @@ from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import EASE
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.halving import one_line
 from django_jobqueue.store.next_deadlines import NextDeadlines
+from django_jobqueue.store.partial_batches import one_line
 from django_jobqueue.store.queue.rescue import Rescued
 
 logger = logging.getLogger("django_jobqueue.rescuer")

@@ -10,14 +10,14 @@ from django.core.management.base import CommandError
 
 from django_jobqueue.conf import conf
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.facts import (
+from django_jobqueue.management.jobqueue.detail_page import (
     as_json,
     lines_of,
     moment_text,
     print_facts,
     print_text,
 )
-from django_jobqueue.management.jobqueue.facts import (
+from django_jobqueue.management.jobqueue.detail_page import (
     listed as in_one_line,
 )
 from django_jobqueue.management.jobqueue.table import Column, Row

@@ -12,7 +12,7 @@ from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.management.jobqueue import failure_groups
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.facts import as_json
+from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import by, positive
 from django_jobqueue.management.jobqueue.times import TIMES, moment
 from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs, no_words

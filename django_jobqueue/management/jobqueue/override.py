@@ -12,7 +12,7 @@ from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.job_options import OVERRIDES
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.facts import as_json
+from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.times import DURATIONS, duration
 from django_jobqueue.management.jobqueue.verbs import add_format

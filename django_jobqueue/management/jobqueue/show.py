@@ -10,7 +10,7 @@ from django.core.management.base import CommandParser
 from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.management.jobqueue import shown_job
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.facts import (
+from django_jobqueue.management.jobqueue.detail_page import (
     as_json,
     lines_of,
     listed,

@@ -13,7 +13,7 @@ from django.db import OperationalError, connections
 from django_jobqueue.conf import conf
 from django_jobqueue.management.jobqueue import drawing
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.figures import (
+from django_jobqueue.management.jobqueue.status_data import (
     WINDOW,
     Figures,
     read,

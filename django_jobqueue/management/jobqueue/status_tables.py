@@ -12,7 +12,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.histogram import added, percentile
 from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.logs import one_line
-from django_jobqueue.management.jobqueue.figures import Figures
+from django_jobqueue.management.jobqueue.status_data import Figures
 from django_jobqueue.management.jobqueue.table import (
     Column,
     Paragraph,

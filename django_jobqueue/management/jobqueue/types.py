@@ -15,7 +15,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.facts import (
+from django_jobqueue.management.jobqueue.detail_page import (
     as_json,
     listed,
     moment_text,

@@ -9,7 +9,7 @@ from typing import Any
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.facts import as_json, print_text
+from django_jobqueue.management.jobqueue.detail_page import as_json, print_text
 from django_jobqueue.management.jobqueue.subcommand import by
 from django_jobqueue.models import Worker
 from django_jobqueue.text import numbers

@@ -12,7 +12,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import ALIVE
 from django_jobqueue.management.jobqueue import worker_stacks
 from django_jobqueue.management.jobqueue.console import Console, counted
-from django_jobqueue.management.jobqueue.facts import as_json
+from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import by
 from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.management.jobqueue.times import duration

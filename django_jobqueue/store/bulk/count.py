@@ -11,13 +11,13 @@ from uuid import UUID
 from django.db import transaction
 
 from django_jobqueue.search.selection import Table
-from django_jobqueue.store.budget import in_time
 from django_jobqueue.store.bulk.counts import MOST_EXAMPLES, Counted, Traits
 from django_jobqueue.store.bulk.operation_rows import Operation
 from django_jobqueue.store.bulk.skips import planned, skip_reason, traits_of
 from django_jobqueue.store.bulk.window import pin, window
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.selection import TABLES
+from django_jobqueue.store.time_budget import in_time
 
 FEW: Final = 1_000  # jobs that are never most of the table
 BUDGET: Final = 5_000  # milliseconds

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from django_jobqueue.store.budget import in_time
 from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.time_budget import in_time
 
 CAP: Final = 50_000  # jobs of each table, and no further
 BUDGET: Final = 300  # milliseconds

@@ -216,6 +216,6 @@ def next_quarantined(
 def quarantine_params(
     job_types: Sequence[str], queues: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Parameters of NEXT_ALONE and of ALONE_TYPES."""
+    """Parameters of NEXT_QUARANTINED and of QUARANTINED_TYPES."""
     among = None if queues is None else list(queues)
     return {"job_types": list(job_types), "queues": among}

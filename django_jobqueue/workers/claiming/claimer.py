@@ -13,7 +13,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended, is_refusal
-from django_jobqueue.store.halving import BRIEF, each_it_can, one_line
+from django_jobqueue.store.partial_batches import BRIEF, each_it_can, one_line
 from django_jobqueue.store.queue import claim, release
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.workers.claiming.lane_scanner import KnownLane

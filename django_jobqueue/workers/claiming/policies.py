@@ -14,7 +14,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
-from django_jobqueue.store.halving import BRIEF
+from django_jobqueue.store.partial_batches import BRIEF
 from django_jobqueue.store.rows import ClaimedJob, Overrides
 
 NOTHING = Overrides(None, None, None, None)

@@ -21,7 +21,7 @@ from django_jobqueue.execution.signal_sender import announce_end, anybody_hears_
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
-from django_jobqueue.store.halving import BRIEF, each_it_can, one_line
+from django_jobqueue.store.partial_batches import BRIEF, each_it_can, one_line
 from django_jobqueue.store.queue import finish
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.workers.completing.counters import Counters

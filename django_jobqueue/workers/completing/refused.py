@@ -17,7 +17,7 @@ import psycopg
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.store.errors import is_contended
-from django_jobqueue.store.halving import one_line
+from django_jobqueue.store.partial_batches import one_line
 from django_jobqueue.store.queue.finish import Finished
 
 logger = logging.getLogger(__name__)

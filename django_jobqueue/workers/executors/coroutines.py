@@ -27,7 +27,7 @@ from django_jobqueue.workers.executors.base import (
     in_thread,
     safely,
 )
-from django_jobqueue.workers.executors.shared_thread import SharedThread
+from django_jobqueue.workers.executors.sync_calls_thread import SharedThread
 
 logger = logging.getLogger("django_jobqueue.worker")
 
