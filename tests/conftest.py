@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -46,11 +47,27 @@ def _drafts_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _handlers_of_a_test_are_gone_after_it() -> Iterator[None]:
-    """System checks of other tests would complain about them."""
+    """System checks of other tests would complain about them, and miss another's."""
+    before = dict(registry._senders)
     yield
     for declaration in list(registry._by_name.values()):
-        if "<locals>" in declaration.function.__qualname__:
+        own = declaration.name not in before
+        if own and "<locals>" in declaration.function.__qualname__:
             registry.remove(declaration.name)
+    assert before.items() <= registry._senders.items()
+
+
+@pytest.fixture
+def caplog(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """Without what asyncio says, whenever garbage is collected, of the event loops of
+    tests before."""
+
+    def is_of_this_test(record: logging.LogRecord) -> bool:
+        return record.name != "asyncio"
+
+    caplog.handler.addFilter(is_of_this_test)
+    yield caplog
+    caplog.handler.removeFilter(is_of_this_test)
 
 
 @pytest.fixture(autouse=True)
