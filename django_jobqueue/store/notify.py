@@ -94,7 +94,7 @@ ISOLATION: Final = "current_setting('transaction_isolation')"
 SEES_THE_PAST: Final = ("repeatable read", "serializable")
 
 
-def is_quarantined(db: DjangoDatabase) -> bool:
+def in_autocommit(db: DjangoDatabase) -> bool:
     """Whether a statement that is run now is a transaction by itself."""
     return connections[db.alias].get_autocommit()
 
