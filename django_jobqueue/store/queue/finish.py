@@ -14,7 +14,7 @@ from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.store import arrays
 from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.notify import IDLE
+from django_jobqueue.store.notify import IDLE, News
 from django_jobqueue.store.prepared import PreparedStatement
 
 KEPT_FAILURES: Final = 20  # of each job, besides its first
@@ -126,8 +126,11 @@ WITH outcome AS MATERIALIZED (
    WHERE job.id = ANY (%(ids)s::uuid[])
      AND job.id = accepted.id AND accepted.archive_as IS NULL
   RETURNING CASE WHEN {IDLE}
-                 THEN pg_notify('jobqueue', CASE WHEN accepted.wait IS NULL THEN 'b:'
-                                                 ELSE 'q:' END || job.queue)::text END
+                 THEN pg_notify('jobqueue',
+                                CASE WHEN accepted.wait IS NULL
+                                     THEN '{News.BEHIND.prefix}'
+                                     ELSE '{News.JOBS.prefix}' END || job.queue)::text
+             END
 ), failure AS (
   INSERT INTO jobqueue_failure (
          job_id, job_type, number, "end", reason, started_at, finished_at, worker,

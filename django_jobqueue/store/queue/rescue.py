@@ -20,6 +20,7 @@ from django_jobqueue.store.columns import (
 )
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.failure_rollup import FailureCount
+from django_jobqueue.store.notify import News
 from django_jobqueue.store.rollup import Count
 
 BATCH: Final = 500
@@ -122,7 +123,7 @@ WITH held AS MATERIALIZED (
    WHERE grouped.fingerprint = held.fingerprint AND grouped.state = 'resolved'
      AND NOT grouped.excused @> to_jsonb(held.release)
 ), notified AS (
-  SELECT count(pg_notify('jobqueue', 'b:' || queue)) AS sent
+  SELECT count(pg_notify('jobqueue', '{News.BEHIND.prefix}' || queue)) AS sent
     FROM (SELECT DISTINCT queue FROM held WHERE status IS NULL) AS queues
 )
 SELECT held.id, held.job_type, coalesce(held.status, 'queued'), held.queue,
