@@ -16,6 +16,7 @@ from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.notify import IDLE, News
 from django_jobqueue.store.prepared import PreparedStatement
+from django_jobqueue.store.regressions import REGRESSED
 
 KEPT_FAILURES: Final = 20  # of each job, besides its first
 GROUPS_PER_PLACE: Final = 50  # messages of one class in one frame
@@ -57,6 +58,10 @@ WITH outcome AS MATERIALIZED (
 )
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM gone)
 """)
+
+_REGRESSED: Final = REGRESSED.format(
+    failures="accepted", fingerprint="mark", release="%(release)s::text"
+)
 
 # Everything but success. The rows are locked first: a job that was to be retried but
 # that an operator cancels this very moment is archived as cancelled. Who is idle is
@@ -164,15 +169,7 @@ WITH outcome AS MATERIALIZED (
     FROM accepted
    WHERE mark IS NOT NULL
       ON CONFLICT (fingerprint) DO NOTHING
-), regressed AS (
-  UPDATE jobqueue_failuregroup AS held
-     SET state = 'open', regressed_at = statement_timestamp(),
-         last_seen = statement_timestamp()
-    FROM accepted
-   WHERE held.fingerprint = ANY (ARRAY (SELECT mark FROM accepted))
-     AND held.fingerprint = accepted.mark AND held.state = 'resolved'
-     AND NOT held.excused @> to_jsonb(%(release)s::text)
-)
+), {_REGRESSED}
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM accepted)
 """
 
