@@ -45,7 +45,9 @@ class PolicyOptions(TypeOptions, total=False):
     """The options of ``@job`` that ``@task`` takes."""
 
     backoff: Any  # a name, a wait, f(attempt), or f(exception, task_result)
-    on_complete: Any  # a task, a handler, or the name of a job type
+    on_success: Any  # a task, a handler, the name of a job type, or a list of them
+    on_failure: Any
+    on_complete: Any
 
 
 class JobOptions(PolicyOptions, total=False):
@@ -82,6 +84,8 @@ class JobTask(Task):
     unique: Any = UNSET
     unique_until: str | Unset = UNSET
     on_duplicate: str | Unset = UNSET
+    on_success: Any = UNSET
+    on_failure: Any = UNSET
     on_complete: Any = UNSET
     capture: Any = UNSET
     middleware: Any = UNSET
