@@ -250,9 +250,8 @@ def test_a_job_leads_to_the_one_that_follows_and_back(anna: Client) -> None:
     page = get(anna, page_of("queuedjob", waits))
     assert f"On completion {ADD}" in page.text
 
-    id = rows.archived(
-        FAIL, "failed", followers={"on_complete": [ADD]}
-    )  # the trigger enqueues
+    # The trigger enqueues.
+    id = rows.archived(FAIL, "failed", followers={"on_complete": [ADD]})
     follower = QueuedJob.objects.get(enqueued_by="on_complete").pk
     rows.archived(FAIL, "failed", followers={"on_complete": [ADD]})  # and another one
     page = get(anna, page_of("archivedjob", id))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -364,3 +365,56 @@ def children(pid: int) -> list[int]:
     """Process ids of a process's children."""
     with open(f"/proc/{pid}/task/{pid}/children") as file:
         return [int(word) for word in file.read().split()]
+
+
+LINKS = ("link_a", "link_b", "link_c", "link_end")
+
+
+def followed(name: str) -> Counter[object]:
+    """How many jobs of this type follow on each job."""
+    over = archived(job_type=f"tests.sample.{name}")
+    return Counter(row.follows for row in over)
+
+
+def test_every_job_has_its_followers_once_whenever_workers_are_killed(
+    runworkers: Run,
+) -> None:
+    """From success, from failure and from an atomic job; chains of three links."""
+    count = 40
+    run = runworkers("--threads", "4", "--processes", "2", *LEASE)
+    run.started(2)
+    starts = {jobs.link_a.enqueue(number).id for number in range(count)}
+    kills = 0
+    for _ in range(12):
+        pids = run.workers()
+        if pids and len(archived()) < 5 * count:
+            kill(pids[kills % len(pids)])
+            kills += 1
+        time.sleep(0.25)
+    assert kills > 3
+    eventually(all_archived(5 * count), within=120)
+
+    of_type = {
+        name: {row.id for row in archived(job_type=f"tests.sample.{name}")}
+        for name in LINKS
+    }
+    assert of_type["link_a"] == starts
+    assert followed("link_b") == dict.fromkeys(starts, 1)
+    assert followed("link_c") == dict.fromkeys(of_type["link_b"], 1)
+    ends = dict.fromkeys(starts | of_type["link_c"], 1)
+    assert followed("link_end") == ends
+
+
+def test_a_worker_killed_at_completion_leaves_one_follower(
+    runworkers: Run, own: OwnConnection
+) -> None:
+    """Its completion waits for a lock on the server, and is undone or done there."""
+    run = runworkers("--threads", "1", *LEASE)
+    (pid,) = run.started()
+    with locked(own, "jobqueue_archivedjob"):
+        made = jobs.link_a.enqueue(7)
+        eventually(blocked("jobqueue completer"), what="the completion to wait")
+        kill(pid)
+    eventually(all_archived(5), within=60)
+    assert followed("link_b") == {made.id: 1}
+    assert [row.result for row in archived(job_type="tests.sample.link_c")] == [7]

@@ -112,12 +112,12 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         "on_complete",
         5,
-        "must be a handler, or the name of a job type, or a list of them, not 5.",
+        "must be a handler, or the name of a job type, or a lis",
     ),
     (
         "on_complete",
         "",
-        "must be a handler, or the name of a job type, or a list of them, not ''.",
+        "must be a handler, or the name of a job type, or a lis",
     ),
     ("on_success", ["a", 5], "must be a handler, or the name of a job type, or a lis"),
     ("on_failure", ("a", "a b"), "must have no space and no control character: 'a b'"),

@@ -253,7 +253,7 @@ def test_a_follower_that_cannot_be_is_refused_when_it_is_declared(
         (
             jobs.report,
             jobs.add,
-            "on_complete must be a handler that needs nothing but job, ",
+            "on_complete must be a handler that needs nothing ",
         ),
         (jobs.report, "two words", "on_complete must have no space and no control"),
         (jobs.report, 7, "on_complete must be a handler, or the name of a job type"),
