@@ -380,19 +380,20 @@ def test_every_job_has_its_followers_once_whenever_workers_are_killed(
     runworkers: Run,
 ) -> None:
     """From success, from failure and from an atomic job; chains of three links."""
-    count = 40
+    count = 200
     run = runworkers("--threads", "4", "--processes", "2", *LEASE)
     run.started(2)
-    starts = {jobs.link_a.enqueue(number).id for number in range(count)}
-    kills = 0
-    for _ in range(12):
-        pids = run.workers()
-        if pids and len(archived()) < 5 * count:
-            kill(pids[kills % len(pids)])
-            kills += 1
-        time.sleep(0.25)
-    assert kills > 3
+    starts = set(jobs.link_a.enqueue_many({"number": n} for n in range(count)))
+    killed: set[int] = set()
+    while len(killed) < 8 and len(archived()) < 5 * count:
+        alive = [pid for pid in run.workers() if pid not in killed]
+        if alive:
+            time.sleep(0.3)  # it is in the middle of its work
+            kill(alive[-1])
+            killed.add(alive[-1])
+    assert len(killed) > 3
     eventually(all_archived(5 * count), within=120)
+    assert sum(row.crashes for row in archived()) > 3
 
     of_type = {
         name: {row.id for row in archived(job_type=f"tests.sample.{name}")}

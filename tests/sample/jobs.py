@@ -683,21 +683,21 @@ def report_number(result: int) -> str:
 )
 def link_a(number: int) -> int:
     """The first link."""
-    time.sleep(0.02)
+    time.sleep(0.05)
     return number
 
 
 @job(on_failure="tests.sample.link_c", max_attempts=1, max_crashes=99)
 def link_b(result: int) -> None:
     """The second link."""
-    time.sleep(0.02)
+    time.sleep(0.05)
     raise ValueError(str(result))
 
 
 @job(on_complete="tests.sample.link_end", max_crashes=99, atomic=True)
 def link_c(error_message: str) -> int:
     """The third link."""
-    time.sleep(0.02)
+    time.sleep(0.05)
     return int(error_message)
 
 
