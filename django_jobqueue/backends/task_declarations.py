@@ -13,17 +13,20 @@ from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured, SuspiciousOperation
 
 from django_jobqueue.backends.compat import InvalidTask, Task
-from django_jobqueue.backends.job_task import POLICY, hint_of_task, own_policy
+from django_jobqueue.backends.job_task import (
+    POLICY,
+    hint_of_task,
+    of_module,
+    own_policy,
+)
 from django_jobqueue.backends.parameters import STAR, TaskParameters
 from django_jobqueue.backends.results import NotSerializable
-from django_jobqueue.backends.task_followers import of_module, with_followers
 from django_jobqueue.backends.task_runner import Runner, as_backoff
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import Policy, name_problem
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.enqueueing.handler_functions import handler_problem
-from django_jobqueue.exceptions import InvalidArguments
 
 APP: Final = "django_jobqueue"
 BESIDE: Final = ("MAX_ATTEMPTS", "BACKOFF")  # where Django's proposal has them
@@ -77,14 +80,8 @@ def policy_for(
     try:
         policy = policy_of(
             task.module_path,
-            {
-                **with_followers(options),
-                "queue": task.queue_name,
-                "priority": task.priority,
-            },
+            {**options, "queue": task.queue_name, "priority": task.priority},
         )
-    except InvalidArguments as error:
-        raise InvalidTask(f"@task on {task.module_path}: {error}") from error
     except ImproperlyConfigured as error:
         raise InvalidTask(str(error).replace("@job", "@task", 1)) from error
     sensitive = policy.sensitive

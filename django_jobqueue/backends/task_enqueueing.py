@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 
 from django_jobqueue.backends.compat import Task
+from django_jobqueue.backends.job_task import check_options, job_options
 from django_jobqueue.backends.parameters import STAR
 from django_jobqueue.backends.results import (
     JobTaskResult,
@@ -18,7 +19,6 @@ from django_jobqueue.backends.results import (
     replace_unvalidated,
 )
 from django_jobqueue.backends.task_declarations import current_declaration, runner_of
-from django_jobqueue.backends.task_followers import check_options, job_options
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import refuse_call
 from django_jobqueue.domain.ids import new_id

@@ -74,8 +74,8 @@ def to_followers(value: Any) -> tuple[Follower, ...] | None:
 def followers_problem(value: object) -> str | None:
     """Why this names no followers, in words that follow the option."""
     for one in _several(value):
-        if isinstance(one, str) and one:
-            problem = name_problem(one)
+        if isinstance(name := _name(one), str) and name:
+            problem = name_problem(name)
         elif isinstance(one, Follower):
             problem = None
         elif isinstance(one, CanFollow) and not isinstance(one, type):
@@ -192,7 +192,15 @@ def _text(options: Mapping[str, Any]) -> str:
 def _follower(one: Any) -> Follower:
     if isinstance(one, Follower):
         return one
-    return Follower(one) if isinstance(one, str) else one.as_follower()
+    return Follower(name) if (name := _name(one)) else one.as_follower()
+
+
+def _name(one: Any) -> Any:
+    """The name of a job type, also as one of Django's tasks of another backend has it,
+    such as the one for tests."""
+    if isinstance(one, str | CanFollow):
+        return one if isinstance(one, str) else None
+    return getattr(one, "module_path", None)
 
 
 def _several(value: Any) -> tuple[Any, ...]:

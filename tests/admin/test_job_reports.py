@@ -261,6 +261,21 @@ def test_a_job_leads_to_the_one_that_follows_and_back(anna: Client) -> None:
     assert page_of("archivedjob", id) in page.links
 
 
+def test_a_job_page_lists_all_followers_by_outcome(anna: Client) -> None:
+    named = {"on_success": [ADD], "on_failure": [ADD, FAIL], "on_complete": [FAIL]}
+    page = get(anna, page_of("queuedjob", rows.queued(followers=named)))
+    assert f"On success {ADD} On failure {ADD} {FAIL} On completion {FAIL}" in page.text
+    assert "Followed by" not in page.text
+
+    id = rows.archived(FAIL, "failed", followers=named)
+    page = get(anna, page_of("archivedjob", id))
+    ids = QueuedJob.objects.filter(follows=id).values_list("pk", flat=True)
+    assert len(ids) == 2, "the same follower is enqueued once"
+    for follower in ids:
+        assert page_of("queuedjob", follower) in page.links
+    assert f"Followed by {ADD} queued {FAIL} queued" in page.text
+
+
 def test_the_follower_is_found_in_the_archive_too(anna: Client) -> None:
     id = rows.archived(FAIL, "failed", followers={"on_complete": [ADD]})
     (follower,) = QueuedJob.objects.values("id", "data", "follows")
