@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.apps import AppConfig
@@ -60,12 +60,34 @@ def check_followers_exist(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:
     """W012: the followers that handlers name have handlers here, too."""
+    for whose, option, name in _named():
+        if registry.get(name) is None:
+            yield _unknown(whose, option, name)
+
+
+@register(TAG)
+def check_followers_fit(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """E012: a finished job can fill the parameters of its followers. ``@job`` cannot
+    know those that are declared later."""
+    for whose, option, name in _named():
+        declaration = registry.get(name)
+        if declaration and (problem := followers.call_problem(declaration.parameters)):
+            yield Error(
+                f"{option} of {whose!r} {problem}",
+                hint="Give its other parameters defaults.",
+                id="jobqueue.E012",
+            )
+
+
+def _named() -> Iterator[tuple[str, str, str]]:
+    """Each follower that a handler names: whose, by which option, its job type."""
     for declaration in registry:
         by_option = followers.followers_of(declaration.policy)
         for option, named in by_option.items():
             for name in followers.job_types({option: named}) or ():
-                if registry.get(name) is None:
-                    yield _unknown(declaration.name, option, name)
+                yield declaration.name, option, name
 
 
 def _unknown(whose: str, option: str, name: str) -> CheckMessage:

@@ -1,4 +1,4 @@
-"""Checks of the settings: E001–E007, E009–E011 and W001–W013, with hints."""
+"""Checks of the settings: E001–E007, E009–E012 and W001–W013, with hints."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ from django_jobqueue.checks import (
     check_modules,
     check_settings,
 )
-from django_jobqueue.checks.followers import check_followers, check_followers_exist
+from django_jobqueue.checks.followers import (
+    check_followers,
+    check_followers_exist,
+    check_followers_fit,
+)
 from django_jobqueue.conf import Conf
 from django_jobqueue.domain.followers import FOLLOWER_OPTIONS
 from django_jobqueue.domain.registry import registry
@@ -523,6 +527,30 @@ def test_e011_types_with_common_followers_are_no_cycle() -> None:
     finally:
         for name in ("checks.a", "checks.b", "checks.c"):
             registry.remove(name)
+
+
+@pytest.mark.parametrize("option", FOLLOWER_OPTIONS)
+@pytest.mark.parametrize("option", FOLLOWER_OPTIONS)
+def test_e012_a_follower_that_is_declared_later_and_needs_more(option: str) -> None:
+    try:
+        link: Any = {option: ["checks.b", "checks.c"]}
+        job(name="checks.a", **link)(_a)
+        job(name="checks.b")(_b)
+        assert list(check_followers_fit(None)) == []
+        job(name="checks.c")(_needs_more)
+        (message,) = check_followers_fit(None)
+    finally:
+        for name in ("checks.a", "checks.b", "checks.c"):
+            registry.remove(name)
+    assert message.id == "jobqueue.E012"
+    assert message.msg == (
+        f"{option} of 'checks.a' must be a handler that needs nothing but job, status, "
+        "result, error_class and error_message: tests.checks.test_settings."
+        "_needs_more() is missing 'order'."
+    )
+
+
+def _needs_more(job: str, order: int) -> None: ...
 
 
 @pytest.mark.parametrize("option", FOLLOWER_OPTIONS)
