@@ -531,7 +531,6 @@ def test_e011_types_with_common_followers_are_no_cycle() -> None:
 
 
 @pytest.mark.parametrize("option", FOLLOWER_OPTIONS)
-@pytest.mark.parametrize("option", FOLLOWER_OPTIONS)
 def test_e012_a_follower_that_is_declared_later_and_needs_more(option: str) -> None:
     try:
         link: Any = {option: ["checks.b", "checks.c"]}

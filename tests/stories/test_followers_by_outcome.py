@@ -29,6 +29,8 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.follower_rows import ALLOWED, follower_job
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.operations import bulk, bulk_steps
+from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import expire, rescue
 from django_jobqueue.store.queue.insert import insert
@@ -103,6 +105,14 @@ def failed_by_hand(ids: list[UUID]) -> None:
     operations.fail(ids, reason="no")
 
 
+def cancelled_in_bulk(ids: list[UUID]) -> None:
+    chosen = Selection(Table.QUEUED, (Term("type", "tests.sample.end_with"),))
+    operation = bulk.draft("cancel", chosen, by="anna", here=True)
+    assert bulk.start(operation.id, by="anna", here=True)
+    while (done := bulk_steps.step(operation.id, look=10)) and not done.over:
+        pass
+
+
 def drained() -> UUID:
     made = jobs.end_with.enqueue()
     drain()
@@ -121,6 +131,10 @@ ENDS: dict[str, tuple[Callable[[HandDriven, OwnConnection], UUID], str]] = {
     ),
     "it expires": (lambda w, o: expired(), "expired"),
     "an operator cancels it": (lambda w, o: ended_by(cancel), "cancelled"),
+    "a bulk operation cancels it": (
+        lambda w, o: ended_by(cancelled_in_bulk),
+        "cancelled",
+    ),
     "an operator fails it": (lambda w, o: ended_by(failed_by_hand), "failed"),
 }
 
