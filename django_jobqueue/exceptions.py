@@ -56,7 +56,7 @@ class EnqueueError(JobQueueError):
 
 class UnknownJobType(EnqueueError):
     """No job type has this name. ``near`` lists the names most like it; ``follows`` is
-    the job type whose jobs it was to follow on, if it was given as ``on_complete``."""
+    the job type whose jobs it was to follow on, if a follower was named so."""
 
     def __init__(
         self, name: str, near: list[str] | None = None, *, follows: str = ""
@@ -70,7 +70,7 @@ class UnknownJobType(EnqueueError):
             else " Declare a handler for it with @job in an app's jobs.py, or run "
             "manage.py migrate where the handler is declared."
         )
-        whose = f"on_complete of {follows!r}: " if follows else ""
+        whose = f"follower of {follows!r}: " if follows else ""
         there = "there" if whose else "There"
         super().__init__(f"{whose}{there} is no job type {name!r}.{hint}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
@@ -12,14 +13,17 @@ from django_jobqueue.backends.compat import (
     DEFAULT_TASK_BACKEND_ALIAS,
     DEFAULT_TASK_PRIORITY,
     DEFAULT_TASK_QUEUE_NAME,
+    InvalidTask,
     Task,
     TaskResult,
     task_backends,
 )
 from django_jobqueue.domain.arguments import several_calls
+from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.job_options import OF_JOB, OF_TYPE
 from django_jobqueue.domain.policy import UNSET, Policy, Unset
-from django_jobqueue.enqueueing.options import TypeOptions
+from django_jobqueue.enqueueing.follower_rows import as_follower
+from django_jobqueue.enqueueing.options import Options, TypeOptions
 from django_jobqueue.text.foreign_words import HANDLER, no_attribute, option_hint
 
 # Our words in hints, and the words of Django for the same.
@@ -36,6 +40,7 @@ PER_JOB: Final = tuple(
 BOTH: Final = tuple(
     name for name in OF_JOB if name in OF_TYPE and name not in NOT_POLICY
 )
+_OF_TYPE: Final = tuple(name for name in POLICY if name not in BOTH)
 _NOT_CHANGED: Final = ("func", "takes_context")
 _DJANGOS: Final = ("priority", "queue_name", "run_after", "backend")
 OF_CALLS: Final = frozenset({*PER_JOB, *BOTH, *_DJANGOS})  # using() takes them
@@ -45,7 +50,9 @@ class PolicyOptions(TypeOptions, total=False):
     """The options of ``@job`` that ``@task`` takes."""
 
     backoff: Any  # a name, a wait, f(attempt), or f(exception, task_result)
-    on_complete: Any  # a task, a handler, or the name of a job type
+    on_success: Any  # a task, a handler, the name of a job type, or a list of them
+    on_failure: Any
+    on_complete: Any
 
 
 class JobOptions(PolicyOptions, total=False):
@@ -82,6 +89,8 @@ class JobTask(Task):
     unique: Any = UNSET
     unique_until: str | Unset = UNSET
     on_duplicate: str | Unset = UNSET
+    on_success: Any = UNSET
+    on_failure: Any = UNSET
     on_complete: Any = UNSET
     capture: Any = UNSET
     middleware: Any = UNSET
@@ -133,6 +142,18 @@ class JobTask(Task):
         changed: JobTask = replace(self, **changes)
         return changed
 
+    def as_follower(self) -> Follower:
+        """This task with its options, as the follower of another job. Raises
+        InvalidArguments and InvalidTask for options that followers cannot have."""
+        declared = of_module(self)
+        check_options(self, declared)
+        options = job_options(self, declared)
+        if self.queue_name != declared.queue_name:
+            options["queue"] = self.queue_name
+        if self.run_after is not None:
+            options["run_after"] = self.run_after
+        return as_follower(self.module_path, Options().but(options))
+
     def enqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[TaskResult]:
         """Enqueue one job for each dict of arguments; return their results, in order.
 
@@ -151,6 +172,44 @@ class JobTask(Task):
         given = [(self, (), call) for call in several_calls(calls)]
         many: list[TaskResult] = await backend.aenqueue_many(given)
         return many
+
+
+def of_module(task: Task) -> Task:
+    """The task of the same function that its module holds; else this one."""
+    module = sys.modules.get(task.func.__module__)
+    held = getattr(module, task.func.__name__, None)
+    return held if isinstance(held, Task) and held.func is task.func else task
+
+
+def job_options(task: Task, declared: Task) -> dict[str, Any]:
+    """The options of this task's jobs in which they differ from their type; the queue
+    and ``run_after`` are not among them."""
+    options: dict[str, Any] = {
+        name: getattr(task, name)
+        for name in PER_JOB
+        if getattr(task, name, None) not in (None, ())
+    }
+    options |= {
+        name: getattr(task, name)
+        for name in BOTH
+        if getattr(task, name, UNSET) is not UNSET
+        and getattr(task, name) != getattr(declared, name, UNSET)
+    }
+    if task.priority != declared.priority:
+        options["priority"] = task.priority
+    return options
+
+
+def check_options(task: Task, declared: Task) -> None:
+    """Raises InvalidTask for an option that other jobs of the type do not share."""
+    for name in _OF_TYPE:
+        own = getattr(task, name, UNSET)
+        if own is not UNSET and own != getattr(declared, name, UNSET):
+            raise InvalidTask(
+                f"{name} belongs to all jobs of {task.module_path}, not to one of "
+                f"them. State it where the task is declared: {task.name} = "
+                f"{task.name}.using({name}=…)."
+            )
 
 
 def _as_django(text: str) -> str:

@@ -13,7 +13,12 @@ from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ImproperlyConfigured, SuspiciousOperation
 
 from django_jobqueue.backends.compat import InvalidTask, Task
-from django_jobqueue.backends.job_task import POLICY, hint_of_task, own_policy
+from django_jobqueue.backends.job_task import (
+    POLICY,
+    hint_of_task,
+    of_module,
+    own_policy,
+)
 from django_jobqueue.backends.parameters import STAR, TaskParameters
 from django_jobqueue.backends.results import NotSerializable
 from django_jobqueue.backends.task_runner import Runner, as_backoff
@@ -70,8 +75,6 @@ def policy_for(
         options["max_attempts"] = 1
     if "backoff" in options:
         options["backoff"] = as_backoff(options["backoff"])
-    if isinstance(follower := options.get("on_complete"), Task):
-        options["on_complete"] = follower.module_path
     if options.get("unique") is True and not parameters.unnamed:
         options["unique"] = tuple(sorted(parameters.names)) or True
     try:
@@ -107,7 +110,7 @@ def declare(task: Task, defaults: Mapping[str, Any]) -> None:
     if held is None or own_policy(task):
         declaration_of(task, defaults)  # raises for wrong options
     is_same = held is not None and held.task.func is task.func
-    if held is None or not is_same or held.task is not _of_module(held.task):
+    if held is None or not is_same or held.task is not of_module(held.task):
         registry.add_lazily(name, partial(_declare_at_end_of_import, task, defaults))
 
 
@@ -146,14 +149,7 @@ def _declare_at_end_of_import(
     module = sys.modules.get(task.func.__module__)
     if getattr(getattr(module, "__spec__", None), "_initializing", False):
         return None
-    return declaration_of(_of_module(task), defaults)
-
-
-def _of_module(task: Task) -> Task:
-    """The task of the same function that its module holds; else this one."""
-    module = sys.modules.get(task.func.__module__)
-    held = getattr(module, task.func.__name__, None)
-    return held if isinstance(held, Task) and held.func is task.func else task
+    return declaration_of(of_module(task), defaults)
 
 
 def options_of_alias(params: Mapping[str, Any]) -> dict[str, Any]:

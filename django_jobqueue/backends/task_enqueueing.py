@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import accumulate, groupby
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
-from django_jobqueue.backends.compat import InvalidTask, Task
-from django_jobqueue.backends.job_task import BOTH, PER_JOB, POLICY
+from django_jobqueue.backends.compat import Task
+from django_jobqueue.backends.job_task import check_options, job_options
 from django_jobqueue.backends.parameters import STAR
 from django_jobqueue.backends.results import (
     JobTaskResult,
@@ -22,7 +22,6 @@ from django_jobqueue.backends.task_declarations import current_declaration, runn
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import refuse_call
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.domain.policy import UNSET
 from django_jobqueue.enqueueing.enqueuer import Enqueuer
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.options import Options
@@ -33,7 +32,6 @@ from django_jobqueue.store.rows import Job
 from django_jobqueue.text import timezones
 
 Call = tuple[Task, Sequence[Any], Mapping[str, Any]]
-_OF_TYPE: Final = tuple(name for name in POLICY if name not in BOTH)
 
 
 class TaskEnqueuer:
@@ -48,8 +46,10 @@ class TaskEnqueuer:
         self.declaration = current_declaration(task, defaults)
         runner = runner_of(self.declaration)
         self._declared = task if runner is None else runner.task
-        self._check()
-        self._options = Options().but(self._job_options())
+        check_options(self.task, self._declared)
+        options = job_options(self.task, self._declared)
+        given = {"queue": self.task.queue_name, "run_after": self.task.run_after}
+        self._options = Options().but({**options, **given})
         self.enqueuer = self._enqueuer(self._options)
 
     @property
@@ -98,40 +98,6 @@ class TaskEnqueuer:
 
     def _enqueuer(self, options: Options) -> Enqueuer:
         return Enqueuer(self.declaration.name, self.declaration, options)
-
-    def _job_options(self) -> dict[str, Any]:
-        """The options of these jobs in which they differ from their type."""
-        task, declared = self.task, self._declared
-        options: dict[str, Any] = {
-            name: getattr(task, name)
-            for name in PER_JOB
-            if getattr(task, name, None) not in (None, ())
-        }
-        options |= {
-            name: getattr(task, name)
-            for name in BOTH
-            if getattr(task, name, UNSET) is not UNSET
-            and getattr(task, name) != getattr(declared, name, UNSET)
-        }
-        if task.priority != declared.priority:
-            options["priority"] = task.priority
-        if isinstance(options.get("on_complete"), Task):
-            options["on_complete"] = options["on_complete"].module_path
-        return {**options, "queue": task.queue_name, "run_after": task.run_after}
-
-    def _check(self) -> None:
-        """Raises InvalidTask for an option that other jobs of the type do not share."""
-        if self.task is self._declared:
-            return
-        for name in _OF_TYPE:
-            own = getattr(self.task, name, UNSET)
-            if own is not UNSET and own != getattr(self._declared, name, UNSET):
-                task = self.task.name
-                raise InvalidTask(
-                    f"{name} belongs to all jobs of {self.task.module_path}, not to "
-                    "one of them. State it where the task is declared: "
-                    f"{task} = {task}.using({name}=…)."
-                )
 
 
 def enqueue_many(

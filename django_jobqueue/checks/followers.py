@@ -1,14 +1,15 @@
-"""System checks of what follows on other jobs: ``on_complete``."""
+"""System checks of followers: ``on_success``, ``on_failure`` and ``on_complete``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, Error, Warning
 
 from django_jobqueue.checks.lazy_loading import register
+from django_jobqueue.domain import followers
 from django_jobqueue.domain.registry import registry
 
 TAG = "jobqueue"
@@ -19,21 +20,39 @@ def check_followers(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:
     """E011: no job type follows, over others, on itself: that would never end."""
-    follower = {d.name: d.policy.on_complete for d in registry if d.policy.on_complete}
+    named = {
+        declaration.name: followers.job_types(
+            followers.followers_of(declaration.policy)
+        )
+        or []
+        for declaration in registry
+    }
     reported: set[str] = set()
-    for start in sorted(follower):
-        chain = [start]
-        while (name := follower.get(chain[-1])) is not None and name not in chain:
-            chain.append(name)
-        if name == start and start not in reported:
-            reported.update(chain)
+    for start in sorted(named):
+        cycle = _cycle(named, start)
+        if cycle and start not in reported:
+            reported.update(cycle)
             yield Error(
                 f"These job types follow each other in a cycle: "
-                f"{' → '.join([*chain, start])}.",
-                hint="Leave out on_complete of one of them, or enqueue there by a "
+                f"{' → '.join([*cycle, start])}.",
+                hint="Leave out a follower of one of them, or enqueue there by a "
                 "condition of your own.",
                 id="jobqueue.E011",
             )
+
+
+def _cycle(named: Mapping[str, Sequence[str]], start: str) -> list[str]:
+    """The shortest way over followers from a job type back to it; empty if there is
+    none."""
+    ways, seen = [[start]], {start}
+    for way in ways:
+        for name in named.get(way[-1], ()):
+            if name == start:
+                return way
+            if name not in seen:
+                seen.add(name)
+                ways.append([*way, name])
+    return []
 
 
 @register(TAG)
@@ -41,17 +60,45 @@ def check_followers_exist(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> Iterable[CheckMessage]:
     """W012: the followers that handlers name have handlers here, too."""
-    for declaration in registry:
-        name = declaration.policy.on_complete
-        if name and registry.get(name) is None:
-            others = [near for near in registry.near(name) if near != declaration.name]
-            near = " or ".join(map(repr, others))
-            yield Warning(
-                f"on_complete of {declaration.name!r} names the job type {name!r}, "
-                "which has no handler here.",
-                hint=f"Did you mean {near}?"
-                if near
-                else "Its jobs are refused unless another project that shares the "
-                "database declares it; silence this check then.",
-                id="jobqueue.W012",
+    for whose, option, name in _named():
+        if registry.get(name) is None:
+            yield _unknown(whose, option, name)
+
+
+@register(TAG)
+def check_followers_fit(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """E012: a finished job can fill the parameters of its followers. ``@job`` cannot
+    know those that are declared later."""
+    for whose, option, name in _named():
+        declaration = registry.get(name)
+        if declaration and (problem := followers.call_problem(declaration.parameters)):
+            yield Error(
+                f"{option} of {whose!r} {problem}",
+                hint="Give its other parameters defaults.",
+                id="jobqueue.E012",
             )
+
+
+def _named() -> Iterator[tuple[str, str, str]]:
+    """Each follower that a handler names: whose, by which option, its job type."""
+    for declaration in registry:
+        by_option = followers.followers_of(declaration.policy)
+        for option, named in by_option.items():
+            for name in followers.job_types({option: named}) or ():
+                yield declaration.name, option, name
+
+
+def _unknown(whose: str, option: str, name: str) -> CheckMessage:
+    others = [near for near in registry.near(name) if near != whose]
+    near = " or ".join(map(repr, others))
+    return Warning(
+        f"{option} of {whose!r} names the job type {name!r}, which has no handler "
+        "here.",
+        hint=f"Did you mean {near}?"
+        if near
+        else "Its jobs are refused unless another project that shares the database "
+        "declares it; silence this check then.",
+        id="jobqueue.W012",
+    )

@@ -22,6 +22,7 @@ from django_jobqueue import retries
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain import option_checks as checks
 from django_jobqueue.domain.databases import alias_problem
+from django_jobqueue.domain.followers import followers_problem, to_followers
 from django_jobqueue.domain.policy import (
     LONGEST,
     NO_LIMIT,
@@ -33,8 +34,6 @@ from django_jobqueue.domain.policy import (
     Problem,
     attempts_problem,
     duration_problem,
-    job_type_problem,
-    name_of,
     one_of,
     priority_problem,
     queue_problem,
@@ -120,6 +119,9 @@ class Option:
 _of_type: Final = partial(Option, of_type=True)
 _of_job: Final = partial(Option, of_job=True)
 _of_both: Final = partial(Option, of_type=True, of_job=True)
+_followers: Final = partial(
+    _of_both, problem=followers_problem, normal=to_followers, type_takes=(None,)
+)
 _duration: Final = partial(Override, least=timedelta(0), most=LONGEST)
 _UNLIMITED: Final = _("unlimited")
 
@@ -162,12 +164,10 @@ OPTIONS: Final[Mapping[str, Option]] = {
         type_takes=(None,),
         column=Column(sql_type="interval"),
     ),
-    "on_complete": _of_both(
-        problem=job_type_problem,
-        normal=name_of,
-        type_takes=(None,),
-        column=Column(sql_type="text", value=lambda p: p.on_complete or ""),
-    ),
+    # Their columns are made from all three: store/job_types.py.
+    "on_success": _followers(),
+    "on_failure": _followers(),
+    "on_complete": _followers(),
     "unique_until": _of_both(problem=one_of(*UNIQUE_UNTIL)),
     "on_duplicate": _of_both(problem=one_of(*ON_DUPLICATE)),
     # Of a job type.

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django_jobqueue import retries
 from django_jobqueue.conf import CENTURY, GREATEST, conf
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.retries import Backoff
 from django_jobqueue.text.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from django_jobqueue.domain.followers import Follower
 
 NAME_LENGTH: Final = 100
 PRIORITIES: Final = range(-100, 101)
@@ -54,7 +57,9 @@ class Policy:
     unique: bool | tuple[str, ...] = False  # True, or the parameters that count
     unique_until: str = "finished"  # or "started"
     on_duplicate: str = "raise"  # or "return"
-    on_complete: str | None = None  # the job type that follows
+    on_success: tuple[Follower, ...] | None = None
+    on_failure: tuple[Follower, ...] | None = None
+    on_complete: tuple[Follower, ...] | None = None
     capture: tuple[str, ...] | Unset = UNSET  # "language", "time_zone"
     middleware: tuple[str | Callable[..., Any], ...] = ()  # within the setting's
 
@@ -120,14 +125,6 @@ def name_problem(name: object) -> str | None:
 def name_of(job_type: object) -> object:
     """The name of the job type of a handler; anything else as it is."""
     return getattr(getattr(job_type, "declaration", None), "name", job_type)
-
-
-def job_type_problem(value: object) -> str | None:
-    """Why this is no handler and no name of one, in words that follow the option."""
-    name = name_of(value)
-    if isinstance(name, str) and name:
-        return name_problem(name)
-    return f"must be a handler, or the name of a job type, not {value!r}."
 
 
 def queue_problem(value: object) -> str | None:

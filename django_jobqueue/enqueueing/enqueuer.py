@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,7 @@ from django.dispatch import Signal
 
 from django_jobqueue import signals
 from django_jobqueue.conf import conf
-from django_jobqueue.domain import unique_keys
+from django_jobqueue.domain import followers, unique_keys
 from django_jobqueue.domain.arguments import refuse_call, to_json
 from django_jobqueue.domain.ids import new_id, new_ids
 from django_jobqueue.domain.policy import Policy
@@ -203,15 +204,26 @@ class Enqueuer:
         """Write the missing rows of job types: the code is newer than the last
         migrate."""
         known, declarations = find.known_names(db), []
-        for name in filter(None, (self._new.job_type, self._new.on_complete)):
+        needed = (self._new.job_type, *(self._new.follower_types or ()))
+        for name in self._chain(needed):
             is_own = name == self._new.job_type
             declaration = self._declaration if is_own else registry.get(name)
             if declaration is not None:
                 declarations.append(declaration)
-            elif name not in known:
+            elif name in needed and name not in known:
                 follows = "" if is_own else self._new.job_type
                 raise UnknownJobType(name, registry.near(name, known), follows=follows)
         job_types.declare(db, declarations)
+
+    def _chain(self, first: Iterable[str]) -> list[str]:
+        """The ``first`` job types, their followers, theirs, and so on."""
+        chain = [*first]
+        for name in chain:
+            declaration = registry.get(name)
+            policy = declaration and followers.followers_of(declaration.policy)
+            more = followers.job_types(policy) if policy else None
+            chain += [name for name in more or () if name not in chain]
+        return chain
 
     def _send(self, signal: Signal, **arguments: object) -> None:
         if signal.receivers:

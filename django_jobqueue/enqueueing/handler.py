@@ -24,11 +24,13 @@ from django_jobqueue.domain import unique_keys
 from django_jobqueue.domain.arguments import Parameters, refuse_call, several_calls
 from django_jobqueue.domain.async_code import explain
 from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import UNSET, name_problem
 from django_jobqueue.domain.registry import Declaration, default_name, registry
 from django_jobqueue.enqueueing import handler_functions
 from django_jobqueue.enqueueing.enqueuer import Enqueuer
+from django_jobqueue.enqueueing.follower_rows import as_follower
 from django_jobqueue.enqueueing.options import (
     HandlerOptions,
     JobOptions,
@@ -83,6 +85,11 @@ class Handler(Generic[P, R]):
         """
         chosen = self._enqueuer.options.but(options, self.function.__name__)
         return Handler(self.function, self.declaration, chosen)
+
+    def as_follower(self) -> Follower:
+        """This handler with its options, as the follower of another job. Raises
+        InvalidArguments for options that followers cannot have."""
+        return as_follower(self.name, self._enqueuer.options)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Enqueue this call, in the caller's transaction, with one INSERT.
@@ -179,8 +186,8 @@ def _declare(
             "transactions."
         )
     unique_keys.check(declaration, where)
-    if policy.on_complete and (problem := follower_problem(chosen, policy.on_complete)):
-        raise ImproperlyConfigured(f"@job on {where}: on_complete {problem}")
+    if problem := follower_problem(chosen, policy):
+        raise ImproperlyConfigured(f"@job on {where}: {problem}")
     registry.add(declaration)
     handler: Handler[..., Any] = Handler(function, declaration)
     registry.send_as(chosen, handler)

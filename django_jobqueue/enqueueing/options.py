@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol, TypedDict
 from uuid import UUID
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain import followers
 from django_jobqueue.domain.arguments import to_json
+from django_jobqueue.domain.followers import CanFollow, Follower
 from django_jobqueue.domain.job_options import OF_JOB, option_of_types
 from django_jobqueue.domain.option_checks import reusable
 from django_jobqueue.domain.policy import Policy, Unset
@@ -31,6 +33,9 @@ class Declared(Protocol):
     def declaration(self) -> Declaration:
         """Its declaration."""
         ...
+
+
+Followers = str | CanFollow | Sequence[str | CanFollow] | None
 
 
 class TypeOptions(TypedDict, total=False):
@@ -78,9 +83,13 @@ class HandlerOptions(TypeOptions, total=False):
     backoff: str | timedelta | float | Backoff
     """``exponential``, ``quartic``, ``decorrelated``, ``fixed``, ``immediate``,
     ``rickover``; a wait; or a function of the attempt's number."""
-    on_complete: str | Declared | None
-    """The handler, or job type, of a job that is enqueued when a job of this type is
-    finished, whatever its status."""
+    on_success: Followers
+    """The handler, or job type, of a job that is enqueued when a job of this type
+    succeeds; or a list of them."""
+    on_failure: Followers
+    """The same for a job that fails for good, or expires."""
+    on_complete: Followers
+    """The same for a job that is finished, whatever its status."""
 
 
 class JobOptions(TypedDict, total=False):
@@ -107,8 +116,12 @@ class JobOptions(TypedDict, total=False):
     """How many attempts the job has, the first one included."""
     metadata: Mapping[str, Any] | None
     """A JSON object that travels with the job, beside its data."""
-    on_complete: str | Declared | None
-    """The handler, or job type, of a job that is enqueued when this one is finished."""
+    on_success: Followers
+    """Followers of this job, instead of those that its type has for a success."""
+    on_failure: Followers
+    """The same for a failure or an expiry."""
+    on_complete: Followers
+    """The same for every status."""
     unique_key: str | None
     """While the job is unique, no other job of its type can have this key."""
     unique_until: Literal["finished", "started"] | None
@@ -133,7 +146,9 @@ class Options:
     enqueued_by: str | None = None
     max_attempts: int | None = None
     metadata: Mapping[str, Any] | None = None
-    on_complete: str | None = None
+    on_success: tuple[Follower, ...] | None = None
+    on_failure: tuple[Follower, ...] | None = None
+    on_complete: tuple[Follower, ...] | None = None
     unique_key: str | None = None
     unique_until: str | None = None
     on_duplicate: str | None = None
@@ -183,6 +198,7 @@ class Options:
         moment = None if isinstance(self.run_after, timedelta) else self.run_after
         policy = declaration.policy if declaration else None
         self._check(job_type, policy)
+        named = self._followers(policy)
         return NewJob(
             job_type=job_type,
             queue=self.queue or (policy.queue if policy else None),
@@ -196,7 +212,8 @@ class Options:
             tags=self._tags_as_json(),
             max_attempts=self.max_attempts,
             metadata=self.metadata_as_json({}),
-            on_complete=self.on_complete or (policy.on_complete if policy else None),
+            followers=followers.to_json(named),
+            follower_types=followers.job_types(named),
         )
 
     def metadata_as_json(self, captured: Mapping[str, Any]) -> str | None:
@@ -213,10 +230,19 @@ class Options:
             raise InvalidArguments(
                 f"max_attempts must be 1: {job_type} is delivered at most once."
             )
-        if self.on_complete is not None:
-            problem = follower_problem(job_type, self.on_complete)
-            if problem:
-                raise InvalidArguments(f"on_complete {problem}")
+        if problem := follower_problem(job_type, self):
+            raise InvalidArguments(problem)
+
+    def _followers(self, policy: Policy | None) -> followers.Followers:
+        """The followers of a job; its own options go before those of its type."""
+        own = followers.followers_of(self)
+        if policy is None:
+            return own
+        of_type = followers.followers_of(policy)
+        return {
+            option: of_type[option] if named is None else named
+            for option, named in own.items()
+        }
 
     def _tags_as_json(self) -> str | None:
         if not self.tags:
@@ -225,19 +251,20 @@ class Options:
         return to_json(list(self.tags), limit=TAGS_BYTES, what="tags", advice=advice)
 
 
-def follower_problem(job_type: str, follower: str) -> str | None:
-    """Why ``follower`` cannot follow on jobs of this type, in words that follow
-    "on_complete". A follower that is declared later is not checked."""
-    if follower == job_type:
-        return (
-            f"must be another job type than {job_type!r}, which would follow on itself "
-            "forever."
-        )
-    declaration = registry.get(follower)
-    called = {"job": "", "status": ""}
-    problem = declaration and declaration.parameters.problem(called)
-    if problem:
-        return f"must be a handler of (job, status), which it is called with: {problem}"
+def follower_problem(job_type: str, options: object) -> str | None:
+    """Why a follower that these options or this policy name cannot follow on jobs of
+    this type; None if all can. A follower that is declared later is not checked."""
+    for option, named in followers.followers_of(options).items():
+        for one in named or ():
+            if one.job_type == job_type:
+                return (
+                    f"{option} must be another job type than {job_type!r}, which "
+                    "would follow on itself forever."
+                )
+            declaration = registry.get(one.job_type)
+            problem = declaration and followers.call_problem(declaration.parameters)
+            if problem:
+                return f"{option} {problem}"
     return None
 
 

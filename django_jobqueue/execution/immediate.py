@@ -16,12 +16,14 @@ from typing import Final
 from django.db import connections, transaction
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain import followers
 from django_jobqueue.domain.arguments import from_json
+from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.ids import new_id
-from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.retry_decision import Outcome, Verb
+from django_jobqueue.enqueueing.follower_rows import follower_job
 from django_jobqueue.enqueueing.immediate_jobs import MemoryRecord, memory
-from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.execution.inline import has_failed, run_here, unclaimed
 from django_jobqueue.execution.transaction_guard import TransactionGuard
@@ -53,10 +55,11 @@ def run(record: MemoryRecord) -> None:
     record.job = _after(
         record.job, finished.outcome, failed=failed, worker=attempt.worker
     )
-    if record.job.is_over:
-        _follow(record)
+    errors = _follow(record) if record.job.is_over else []
     if failed and attempt.error is not None:
         raise attempt.error
+    if errors:
+        raise errors[0]
 
 
 class _Undo(Exception):
@@ -91,13 +94,34 @@ def _after(job: Job, outcome: Outcome, *, failed: bool, worker: str) -> Job:
     return done
 
 
-def _follow(record: MemoryRecord) -> None:
-    """Enqueue what follows on this job, if anything does."""
-    name = record.new.on_complete or record.declaration.policy.on_complete
-    declaration = registry.get(name) if name else None
-    if declaration is not None:
-        data = {"job": str(record.job.id), "status": record.job.status}
-        metadata = record.job.metadata or None
-        options = Options(enqueued_by="on_complete", metadata=metadata)
-        new = options.new_job(declaration.name, declaration)
-        memory.take(new, declaration, new_id(), data, json.dumps(data))
+def _follow(record: MemoryRecord) -> list[Exception]:
+    """Enqueue the followers of this job, as ``jobqueue_follow`` does; return the errors
+    of those that fail here and now."""
+    errors: list[Exception] = []
+    named = json.loads(record.new.followers or "null")
+    for follower, option in followers.on_status(named, record.job.status).items():
+        declaration = registry.get(follower.job_type)
+        if declaration is not None:
+            try:
+                _enqueue(follower, option, declaration, record.job)
+            except Exception as error:
+                errors.append(error)
+    return errors
+
+
+def _enqueue(
+    follower: Follower, option: str, declaration: Declaration, finished: Job
+) -> None:
+    new = follower_job(
+        follower, declaration, enqueued_by=option, metadata=finished.metadata
+    )
+    values = {
+        "job": str(finished.id),
+        "status": finished.status,
+        "result": finished.result,
+        "error_class": finished.error_class,
+        "error_message": finished.error_message,
+    }
+    names = followers.arguments_of(declaration.parameters)
+    data = {name: values[name] for name in names}
+    memory.take(new, declaration, new_id(), data, json.dumps(data))

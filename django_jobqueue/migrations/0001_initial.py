@@ -762,12 +762,14 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
-                    "on_complete",
-                    models.CharField(
-                        db_collation="C",
-                        db_default="",
-                        max_length=100,
-                        verbose_name="on complete",
+                    "followers",
+                    models.JSONField(blank=True, null=True, verbose_name="followers"),
+                ),
+                (
+                    "follower_arguments",
+                    models.JSONField(
+                        db_default=["job", "status"],
+                        verbose_name="arguments as a follower",
                     ),
                 ),
                 (
@@ -1148,14 +1150,21 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
-                    "on_complete",
-                    models.CharField(
+                    "followers",
+                    models.JSONField(
                         blank=True,
-                        db_collation="C",
-                        help_text="Job type of the job that is enqueued when this one finishes.",
-                        max_length=100,
+                        help_text="Jobs that are enqueued when this one finishes, by its outcome.",
                         null=True,
-                        verbose_name="on complete",
+                        verbose_name="followers",
+                    ),
+                ),
+                (
+                    "follows",
+                    models.UUIDField(
+                        blank=True,
+                        help_text="The archived job whose end enqueued this one.",
+                        null=True,
+                        verbose_name="follows",
                     ),
                 ),
                 (
@@ -1415,14 +1424,21 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
-                    "on_complete",
-                    models.CharField(
+                    "followers",
+                    models.JSONField(
                         blank=True,
-                        db_collation="C",
-                        help_text="Job type of the job that is enqueued when this one finishes.",
-                        max_length=100,
+                        help_text="Jobs that are enqueued when this one finishes, by its outcome.",
                         null=True,
-                        verbose_name="on complete",
+                        verbose_name="followers",
+                    ),
+                ),
+                (
+                    "follows",
+                    models.UUIDField(
+                        blank=True,
+                        help_text="The archived job whose end enqueued this one.",
+                        null=True,
+                        verbose_name="follows",
                     ),
                 ),
                 (

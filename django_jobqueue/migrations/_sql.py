@@ -80,7 +80,8 @@ BEGIN
     NEW.priority := coalesce(policy.priority_override, policy.priority, 0);
   END IF;
   NEW.expires_at := coalesce(NEW.expires_at, NEW.run_after + policy.expires_in);
-  NEW.on_complete := coalesce(NEW.on_complete, nullif(policy.on_complete, ''));
+  NEW.followers := coalesce(policy.followers || NEW.followers, NEW.followers,
+                            policy.followers);
   IF NEW.unique_key IS NULL AND policy.unique_rule IS NOT NULL THEN
     NEW.unique_key := jobqueue_unique_key(policy.name, policy.unique_rule, NEW.data);
     NEW.unique_until_started :=
@@ -132,46 +133,96 @@ DROP FUNCTION IF EXISTS jobqueue_announce()
 """
 
 # Whatever archives a job, and there are nine statements and an operator's plain SQL,
-# enqueues what follows on it in the same transaction. Jobs without a follower pay for a
-# look at one column (1.004 times an INSERT of 200 rows without the trigger). A type that
-# is not there is no error: the archiving goes first.
+# enqueues its followers in the same transaction. Jobs without followers pay for a look
+# at one column (1.004 times an INSERT of 200 rows without the trigger). A type that is
+# not there is no error: the archiving goes first. domain/followers.py has the same
+# rules for immediate mode.
 #
-# The row leaves queue and priority to the follower's type, and so all else. Of a unique
-# follower that waits already, and is free to be enqueued again when it starts, the claim
-# is held off until this transaction ends: it must see what this job did.
+# A follower has the options of its type, unless those of its entry go before them. Of
+# the finished job it gets the arguments that its handler takes, and the metadata. Of a
+# unique follower that waits already, and is free to be enqueued again when it starts,
+# the claim is held off until this transaction ends: it must see what this job did.
 FOLLOW = """
 CREATE FUNCTION jobqueue_follow() RETURNS trigger LANGUAGE plpgsql AS $body$
 DECLARE
-  policy jobqueue_jobtype%ROWTYPE;
-  arguments jsonb := jsonb_build_object('job', NEW.id, 'status', NEW.status);
+  finished jsonb := jsonb_build_object(
+    'job', NEW.id, 'status', NEW.status, 'result', NEW.result,
+    'error_class', NEW.error_class, 'error_message', NEW.error_message);
+  enqueued jsonb[] := '{}';
+  follower record;
+  entry jsonb;
+  arguments jsonb;
+  due timestamptz;
+  key uuid;
+  until_started boolean;
   held_in text;
 BEGIN
-  SELECT * INTO policy FROM jobqueue_jobtype WHERE name = NEW.on_complete;
-  IF NOT FOUND THEN
-    RETURN NULL;
-  END IF;
+  FOR follower IN
+    SELECT named.option, given.entry, type.*
+      FROM unnest(CASE NEW.status
+                    WHEN 'succeeded' THEN '{on_success,on_complete}'::text[]
+                    WHEN 'cancelled' THEN '{on_complete}'::text[]
+                    ELSE '{on_failure,on_complete}'::text[] END)
+           WITH ORDINALITY AS named (option, place),
+           jsonb_array_elements(
+             CASE jsonb_typeof(NEW.followers -> named.option)
+               WHEN 'array' THEN NEW.followers -> named.option ELSE '[]' END)
+           WITH ORDINALITY AS given (entry, place),
+           jobqueue_jobtype AS type
+     WHERE type.name = CASE jsonb_typeof(given.entry)
+                         WHEN 'string' THEN given.entry #>> '{}'
+                         ELSE given.entry ->> 'job_type' END
+     ORDER BY named.place, given.place
   LOOP
-    INSERT INTO jobqueue_queuedjob (
-           job_type, data, enqueued_by, metadata, run_after, created_at)
-    VALUES (policy.name, arguments, 'on_complete', NEW.metadata, clock_timestamp(),
-            clock_timestamp())
-        ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
-    EXIT WHEN FOUND OR policy.unique_rule ->> 'until' IS DISTINCT FROM 'started';
-    SELECT job.queue INTO held_in
-      FROM jobqueue_queuedjob AS job
-     WHERE job.unique_key =
-           jobqueue_unique_key(policy.name, policy.unique_rule, arguments)
-       FOR KEY SHARE;
-    IF FOUND THEN
-      PERFORM pg_notify('jobqueue', 'b:' || held_in);
-      EXIT;
-    END IF;
+    entry := follower.entry;
+    CONTINUE WHEN entry = ANY (enqueued);
+    enqueued := array_append(enqueued, entry);
+    SELECT coalesce(jsonb_object_agg(one.key, one.value), '{}') INTO arguments
+      FROM jsonb_each(finished) AS one
+     WHERE follower.follower_arguments ? one.key;
+    due := coalesce((entry ->> 'run_after')::timestamptz, clock_timestamp())
+           + make_interval(secs => coalesce((entry ->> 'delay')::float8, 0));
+    key := coalesce(
+      (entry ->> 'unique_key')::uuid,
+      jobqueue_unique_key(follower.name, follower.unique_rule, arguments));
+    until_started := coalesce(entry ->> 'unique_until',
+                              follower.unique_rule ->> 'until', '') = 'started';
+    LOOP
+      INSERT INTO jobqueue_queuedjob (
+             job_type, queue, priority, data, follows, enqueued_by, run_after,
+             expires_at, created_at, max_attempts, tags, metadata, followers,
+             unique_key, unique_until_started)
+      VALUES (follower.name, coalesce(entry ->> 'queue', follower.queue),
+              coalesce((entry ->> 'priority')::smallint, follower.priority_override,
+                       follower.priority),
+              arguments, NEW.id, follower.option, due,
+              coalesce((entry ->> 'expires_at')::timestamptz,
+                       due + coalesce(
+                         make_interval(secs => (entry ->> 'expires_in')::float8),
+                         follower.expires_in)),
+              clock_timestamp(), (entry ->> 'max_attempts')::integer, entry -> 'tags',
+              coalesce(NEW.metadata || (entry -> 'metadata'), entry -> 'metadata',
+                       NEW.metadata),
+              coalesce(follower.followers || (entry -> 'followers'),
+                       entry -> 'followers', follower.followers),
+              key, key IS NOT NULL AND until_started)
+          ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING;
+      EXIT WHEN FOUND OR NOT until_started;
+      SELECT job.queue INTO held_in
+        FROM jobqueue_queuedjob AS job
+       WHERE job.unique_key = key
+         FOR KEY SHARE;
+      IF FOUND THEN
+        PERFORM pg_notify('jobqueue', 'b:' || held_in);
+        EXIT;
+      END IF;
+    END LOOP;
   END LOOP;
   RETURN NULL;
 END
 $body$;
 CREATE TRIGGER jobqueue_follow AFTER INSERT ON jobqueue_archivedjob
-   FOR EACH ROW WHEN (NEW.on_complete IS NOT NULL)
+   FOR EACH ROW WHEN (NEW.followers IS NOT NULL)
    EXECUTE FUNCTION jobqueue_follow()
 """
 DO_NOT_FOLLOW = """

@@ -64,13 +64,17 @@ class AbstractJob(models.Model):
         blank=True,
         help_text=_("Stored with the job in addition to its data."),
     )
-    on_complete = models.CharField(
-        _("on complete"),
-        max_length=NAME_LENGTH,
-        db_collation="C",
+    followers = models.JSONField(
+        _("followers"),
         null=True,
         blank=True,
-        help_text=_("Job type of the job that is enqueued when this one finishes."),
+        help_text=_("Jobs that are enqueued when this one finishes, by its outcome."),
+    )
+    follows = models.UUIDField(
+        _("follows"),
+        null=True,
+        blank=True,
+        help_text=_("The archived job whose end enqueued this one."),
     )
 
     class Meta:

@@ -54,8 +54,9 @@ class JobType(models.Model):
         blank=True,
         help_text=_("The unique rule as the database applies it. Empty: not unique."),
     )
-    on_complete = models.CharField(
-        _("on complete"), max_length=NAME_LENGTH, db_collation="C", db_default=""
+    followers = models.JSONField(_("followers"), null=True, blank=True)
+    follower_arguments = models.JSONField(
+        _("arguments as a follower"), db_default=["job", "status"]
     )
     created_at = UTCDateTimeField(_("created at"), db_default=ClockTimestamp())
     declared_at = UTCDateTimeField(_("declared at"), db_default=ClockTimestamp())

@@ -20,7 +20,8 @@ _MOVED = (
     "enqueued_by",
     "tags",
     "metadata",
-    "on_complete",
+    "followers",
+    "follows",
 )
 
 MOVED: Final = ", ".join(_MOVED)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django_jobqueue.domain import unique_keys
+from django_jobqueue.domain import followers, unique_keys
 from django_jobqueue.domain.job_options import COLUMNS, OVERRIDES
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.unique_keys import UniqueRule
@@ -22,6 +22,8 @@ DECLARED: Final = {
     "description": "text",
     "unique_by": "text",
     "unique_rule": "jsonb",
+    "followers": "jsonb",
+    "follower_arguments": "jsonb",
     **{name: column.sql_type for name, column in COLUMNS.items()},
 }
 _COLUMNS: Final = ", ".join(DECLARED)
@@ -220,6 +222,8 @@ def _row(declaration: Declaration) -> dict[str, Any]:
         "description": declaration.description,
         "unique_by": unique_keys.described(policy.unique)[:300],
         "unique_rule": None if rule is None else json.loads(rule.json),
+        "followers": followers.as_json(followers.followers_of(policy)),
+        "follower_arguments": followers.arguments_of(declaration.parameters),
         **{name: _as_json(value) for name, value in options.items()},
     }
 

@@ -16,7 +16,7 @@ BACKOFF: Final = "Write @job(backoff=…): seconds, a policy's name, or a functi
 WHEN: Final = "Write using(run_after=…): a timedelta from now, or a moment"
 LIMIT: Final = "Write @job(timeout=…), in seconds; there is one limit"
 EXPIRY: Final = "Write expires_in=…, in seconds, or expires_at=…, a moment"
-FOLLOWER: Final = "Write on_complete=…, a handler of (job, status) that runs afterwards"
+FOLLOWER: Final = "Write on_success=…, on_failure=… or on_complete=…, a handler"
 PERMANENT: Final = "Write @job(permanent=(SomeError,)), or raise Fail(…)"
 OWN_ID: Final = "Write using(id=…), a UUID: one job is enqueued for it"
 CONTEXT: Final = "Write @job(takes_context=True), or call current_job()"
@@ -59,7 +59,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "cron": SCHEDULE,
     "default_retry_delay": BACKOFF,
     "delay": "Write using(run_after=timedelta(seconds=…))",
-    "depends_on": "Write using(on_complete=…) at the job that comes first",
+    "depends_on": "Write using(on_success=…) at the job that comes first",
     "description": "The first line of the handler's docstring is shown",
     "dont_autoretry_for": PERMANENT,
     "eta": "Write using(run_after=…), a moment that is aware of its time zone",
@@ -84,9 +84,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "meta": "Write using(metadata={…})",
     "min_backoff": BACKOFF,
     "next_run": WHEN,
-    "on_failure": SIGNALS,
     "on_retry_exhausted": SIGNALS,
-    "on_success": SIGNALS,
     "pass_context": CONTEXT,
     "queue_name": QUEUE,
     "queueing_lock": "Write @job(unique=True, unique_until='started')",
@@ -146,12 +144,12 @@ HANDLER: Final[Mapping[str, str]] = {
     "retry": "Raise Retry(after=60) in the handler",
     "revoke": "Write cancel([job.id]); operations.pause([…]) stops a whole type",
     "run": "Call the handler: <handler>(…)",
-    "s": "There are no signatures; on_complete=… lets a job follow on another",
+    "s": "There are no signatures; on_success=… lets a job follow on another",
     "schedule": "Write <handler>.using(run_after=…).enqueue(…)",
     "send": "Write <handler>.enqueue(…)",
     "send_with_options": "Write <handler>.using(run_after=…, queue=…).enqueue(…)",
-    "si": "There are no signatures; on_complete=… lets a job follow on another",
-    "signature": "There are no signatures; on_complete=… lets a job follow on another",
+    "si": "There are no signatures; on_success=… lets a job follow on another",
+    "signature": "There are no signatures; on_success=… lets a job follow on another",
     "starmap": "Write <handler>.enqueue_many([{…}, {…}])",
     "then": FOLLOWER,
     "update_state": "Write current_job().progress(done, total) in the handler",

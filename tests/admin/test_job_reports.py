@@ -11,9 +11,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from django_jobqueue.admin.jobs import related
 from django_jobqueue.domain.ids import first_id
 from django_jobqueue.models import ArchivedJob, Failure, QueuedJob
+from django_jobqueue.models.follower_search import among
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import Page, get, list_of, page_of
@@ -246,13 +246,14 @@ def test_a_unique_job_says_until_when(anna: Client) -> None:
 
 
 def test_a_job_leads_to_the_one_that_follows_and_back(anna: Client) -> None:
-    waits = rows.queued(on_complete=ADD)
+    waits = rows.queued(followers={"on_complete": [ADD]})
     page = get(anna, page_of("queuedjob", waits))
     assert f"On completion {ADD}" in page.text
 
-    id = rows.archived(FAIL, "failed", on_complete=ADD)  # the trigger enqueues
+    # The trigger enqueues.
+    id = rows.archived(FAIL, "failed", followers={"on_complete": [ADD]})
     follower = QueuedJob.objects.get(enqueued_by="on_complete").pk
-    rows.archived(FAIL, "failed", on_complete=ADD)  # and another one
+    rows.archived(FAIL, "failed", followers={"on_complete": [ADD]})  # and another one
     page = get(anna, page_of("archivedjob", id))
     assert page_of("queuedjob", follower) in page.links
     page = get(anna, page_of("queuedjob", follower))
@@ -260,9 +261,24 @@ def test_a_job_leads_to_the_one_that_follows_and_back(anna: Client) -> None:
     assert page_of("archivedjob", id) in page.links
 
 
+def test_a_job_page_lists_all_followers_by_outcome(anna: Client) -> None:
+    named = {"on_success": [ADD], "on_failure": [ADD, FAIL], "on_complete": [FAIL]}
+    page = get(anna, page_of("queuedjob", rows.queued(followers=named)))
+    assert f"On success {ADD} On failure {ADD} {FAIL} On completion {FAIL}" in page.text
+    assert "Followed by" not in page.text
+
+    id = rows.archived(FAIL, "failed", followers=named)
+    page = get(anna, page_of("archivedjob", id))
+    ids = QueuedJob.objects.filter(follows=id).values_list("pk", flat=True)
+    assert len(ids) == 2, "the same follower is enqueued once"
+    for follower in ids:
+        assert page_of("queuedjob", follower) in page.links
+    assert f"Followed by {ADD} queued {FAIL} queued" in page.text
+
+
 def test_the_follower_is_found_in_the_archive_too(anna: Client) -> None:
-    id = rows.archived(FAIL, "failed", on_complete=ADD)
-    (follower,) = QueuedJob.objects.values("id", "data", "enqueued_by")
+    id = rows.archived(FAIL, "failed", followers={"on_complete": [ADD]})
+    (follower,) = QueuedJob.objects.values("id", "data", "follows")
     QueuedJob.objects.all().delete()
     rows.archived(ADD, **follower)
     page = get(anna, page_of("archivedjob", id))
@@ -270,20 +286,26 @@ def test_the_follower_is_found_in_the_archive_too(anna: Client) -> None:
 
 
 def test_a_job_whose_follower_is_not_kept_names_its_type(anna: Client) -> None:
-    id = rows.archived(FAIL, "failed", on_complete=ADD)
+    id = rows.archived(FAIL, "failed", followers={"on_complete": [ADD]})
     QueuedJob.objects.all().delete()
     page = get(anna, page_of("archivedjob", id))
     assert f"On completion {ADD}" in page.text
 
 
-@pytest.mark.parametrize("data", [{}, {"job": 7}, {"job": "x"}, [1], "x"])
-def test_a_follower_that_plain_sql_made_harms_nothing(anna: Client, data: Any) -> None:
-    id = rows.queued(data=data, enqueued_by="on_complete")
-    assert "Follows on" not in get(anna, page_of("queuedjob", id)).text
+@pytest.mark.parametrize(
+    "followers", [{}, 7, "x", [1], {"on_success": "x"}, {"on_success": [7, {"a": 1}]}]
+)
+def test_followers_that_plain_sql_wrote_harm_nothing(
+    anna: Client, followers: Any
+) -> None:
+    id = rows.queued(followers=followers)
+    assert "On success" not in get(anna, page_of("queuedjob", id)).text
+    id = rows.archived(FAIL, "succeeded", followers=followers)
+    assert "On success" not in get(anna, page_of("archivedjob", id)).text
 
 
 def test_the_follower_is_looked_for_by_ids_and_not_by_data(anna: Client) -> None:
-    id = rows.archived(FAIL, "failed", on_complete=ADD)
+    id = rows.archived(FAIL, "failed", followers={"on_complete": [ADD]})
     job = ArchivedJob.objects.get(pk=id)
     ended = [job.finished_at - n * MINUTE for n in range(1, 3_000)]
     ArchivedJob.objects.bulk_create(
@@ -294,6 +316,6 @@ def test_the_follower_is_looked_for_by_ids_and_not_by_data(anna: Client) -> None
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE jobqueue_archivedjob")
-    plan = related.among(ArchivedJob, job).explain()
+    plan = among(ArchivedJob, job).explain()
     assert "jobqueue_archivedjob_pkey" in plan
     assert "Index Cond: ((id >=" in plan

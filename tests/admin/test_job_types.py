@@ -194,3 +194,18 @@ def test_pages_cost_the_same_however_much_there_is(anna: Client, scene: Scene) -
         happened(timedelta(minutes=number), FAIL, succeeded=3)
     assert [queries(anna, address) for address in addresses] == before
     assert max(before) <= 20
+
+
+def test_the_page_of_a_type_lists_its_followers(anna: Client) -> None:
+    JobType.objects.filter(name=ADD).update(
+        followers={
+            "on_success": [FAIL, {"job_type": "<b>gone", "delay": 5}],
+            "on_failure": [ONCE],
+        }
+    )
+    page = get(anna, page_of("jobtype", ADD))
+    assert f"On success {FAIL} <b>gone" in page.text
+    assert f"On failure {ONCE}" in page.text
+    assert "On completion" not in page.text
+    assert page_of("jobtype", FAIL) in page.links
+    assert "On success" not in get(anna, page_of("jobtype", FAIL)).text

@@ -42,7 +42,8 @@ COPIED = {
     "enqueued_by",
     "tags",
     "metadata",
-    "on_complete",
+    "followers",
+    "follows",
 }
 STARTED = {"started_at", "wait_ms", "run_ms", "worker", "release"}
 ALWAYS = COPIED | {"status", "finished_at"}

@@ -1,4 +1,4 @@
-"""Checks of the settings: E001–E007, E009–E011 and W001–W013, with hints."""
+"""Checks of the settings: E001–E007, E009–E012 and W001–W013, with hints."""
 
 from __future__ import annotations
 
@@ -27,8 +27,13 @@ from django_jobqueue.checks import (
     check_modules,
     check_settings,
 )
-from django_jobqueue.checks.followers import check_followers, check_followers_exist
+from django_jobqueue.checks.followers import (
+    check_followers,
+    check_followers_exist,
+    check_followers_fit,
+)
 from django_jobqueue.conf import Conf
+from django_jobqueue.domain.followers import FOLLOWER_OPTIONS
 from django_jobqueue.domain.registry import registry
 from tests.architecture.source import ROOT
 from tests.checks.databases import database
@@ -484,13 +489,18 @@ def _b(job: str, status: str) -> None: ...
 def _c(job: str, status: str) -> None: ...
 
 
+@pytest.mark.parametrize("option", FOLLOWER_OPTIONS)
 @pytest.mark.parametrize("length", [2, 3])
-def test_e011_job_types_that_follow_on_each_other_without_end(length: int) -> None:
+def test_e011_job_types_that_follow_on_each_other_without_end(
+    length: int, option: str
+) -> None:
     names = ["checks.a", "checks.b", "checks.c"][:length]
     try:
         for n, function in enumerate((_a, _b, _c)[:length]):
-            job(name=names[n], on_complete=names[(n + 1) % length])(function)
-        leads_there = job(name="checks.start", on_complete=names[0])(_c)
+            # One link by this option, the others by on_complete.
+            link: Any = {option if n == 0 else "on_complete": names[(n + 1) % length]}
+            job(name=names[n], **link)(function)
+        leads_there = job(name="checks.start", on_success=[names[0], names[1]])(_c)
         (message,) = check_followers(None)
     finally:
         for name in (*names, leads_there.name):
@@ -501,6 +511,67 @@ def test_e011_job_types_that_follow_on_each_other_without_end(length: int) -> No
         f"{' → '.join([*names, names[0]])}."
     )
     assert list(check_followers(None)) == []
+
+
+def test_e011_a_cycle_by_the_follower_of_a_follower() -> None:
+    try:
+        second = job(name="checks.b")(_b)
+        first = job(name="checks.a", on_success=second.using(on_failure="checks.c"))(_a)
+        assert list(check_followers(None)) == []
+        job(name="checks.c", on_complete=first)(_c)
+        (message,) = check_followers(None)
+    finally:
+        for name in ("checks.a", "checks.b", "checks.c"):
+            registry.remove(name)
+    assert message.msg.endswith("in a cycle: checks.a → checks.c → checks.a.")
+
+
+def test_e011_types_with_common_followers_are_no_cycle() -> None:
+    try:
+        last = job(name="checks.c")(_c)
+        middle = job(name="checks.b", on_failure=last, on_complete=last)(_b)
+        job(name="checks.a", on_success=[middle, last], on_complete=last)(_a)
+        assert list(check_followers(None)) == []
+    finally:
+        for name in ("checks.a", "checks.b", "checks.c"):
+            registry.remove(name)
+
+
+@pytest.mark.parametrize("option", FOLLOWER_OPTIONS)
+def test_e012_a_follower_that_is_declared_later_and_needs_more(option: str) -> None:
+    try:
+        link: Any = {option: ["checks.b", "checks.c"]}
+        job(name="checks.a", **link)(_a)
+        job(name="checks.b")(_b)
+        assert list(check_followers_fit(None)) == []
+        job(name="checks.c")(_needs_more)
+        (message,) = check_followers_fit(None)
+    finally:
+        for name in ("checks.a", "checks.b", "checks.c"):
+            registry.remove(name)
+    assert message.id == "jobqueue.E012"
+    assert message.msg == (
+        f"{option} of 'checks.a' must be a handler that needs nothing but job, status, "
+        "result, error_class and error_message: tests.checks.test_settings."
+        "_needs_more() is missing 'order'."
+    )
+
+
+def _needs_more(job: str, order: int) -> None: ...
+
+
+@pytest.mark.parametrize("option", FOLLOWER_OPTIONS)
+def test_w012_each_option_and_each_depth_is_checked(option: str) -> None:
+    try:
+        known = job(name="checks.b")(_b)
+        deep: Any = {option: known.using(on_success=["checks.b2", "checks.nobody"])}
+        job(name="checks.a", **deep)(_a)
+        job(name="checks.b2")(_c)
+        (message,) = check_followers_exist(None)
+    finally:
+        for name in ("checks.a", "checks.b", "checks.b2"):
+            registry.remove(name)
+    assert message.msg.startswith(f"{option} of 'checks.a' names the job type 'checks.")
 
 
 def test_w012_a_follower_that_nobody_declares() -> None:

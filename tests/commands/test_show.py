@@ -101,14 +101,16 @@ def test_the_keys_are_the_same_in_every_state(worker: HandDriven, state: str) ->
     found = jobqueue("show", str(make(worker).id), "--format", "json").json
     words = set(re.findall(r"\w+", Show.epilog))
     assert set(found) <= words
-    assert len(found) == 36
+    assert len(found) == 38
 
 
 def test_what_was_said_and_what_came_of_it_is_shown(worker: HandDriven) -> None:
     found = jobqueue("show", str(over(worker).id), "--format", "json").json
     assert found["tags"] == ["a", "ü"]
     assert found["enqueued_by"] == "anna"
-    assert found["on_complete"] == "tests.sample.report"
+    assert found["followers"] == {"on_complete": ["tests.sample.report"]}
+    (follower,) = found["followed_by"]
+    assert jobqueue("show", follower, "--format=json").json["follows"] == found["id"]
     assert found["attempts"] == 2
     assert found["progress"]["percent"] == 100
     assert found["progress"]["note"] == "done"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -364,3 +365,57 @@ def children(pid: int) -> list[int]:
     """Process ids of a process's children."""
     with open(f"/proc/{pid}/task/{pid}/children") as file:
         return [int(word) for word in file.read().split()]
+
+
+LINKS = ("link_a", "link_b", "link_c", "link_end")
+
+
+def followed(name: str) -> Counter[object]:
+    """How many jobs of this type follow on each job."""
+    over = archived(job_type=f"tests.sample.{name}")
+    return Counter(row.follows for row in over)
+
+
+def test_every_job_has_its_followers_once_whenever_workers_are_killed(
+    runworkers: Run,
+) -> None:
+    """From success, from failure and from an atomic job; chains of three links."""
+    count = 200
+    run = runworkers("--threads", "4", "--processes", "2", *LEASE)
+    run.started(2)
+    starts = set(jobs.link_a.enqueue_many({"number": n} for n in range(count)))
+    killed: set[int] = set()
+    while len(killed) < 8 and len(archived()) < 5 * count:
+        alive = [pid for pid in run.workers() if pid not in killed]
+        if alive:
+            time.sleep(0.3)  # it is in the middle of its work
+            kill(alive[-1])
+            killed.add(alive[-1])
+    assert len(killed) > 3
+    eventually(all_archived(5 * count), within=120)
+    assert sum(row.crashes for row in archived()) > 3
+
+    of_type = {
+        name: {row.id for row in archived(job_type=f"tests.sample.{name}")}
+        for name in LINKS
+    }
+    assert of_type["link_a"] == starts
+    assert followed("link_b") == dict.fromkeys(starts, 1)
+    assert followed("link_c") == dict.fromkeys(of_type["link_b"], 1)
+    ends = dict.fromkeys(starts | of_type["link_c"], 1)
+    assert followed("link_end") == ends
+
+
+def test_a_worker_killed_at_completion_leaves_one_follower(
+    runworkers: Run, own: OwnConnection
+) -> None:
+    """Its completion waits for a lock on the server, and is undone or done there."""
+    run = runworkers("--threads", "1", *LEASE)
+    (pid,) = run.started()
+    with locked(own, "jobqueue_archivedjob"):
+        made = jobs.link_a.enqueue(7)
+        eventually(blocked("jobqueue completer"), what="the completion to wait")
+        kill(pid)
+    eventually(all_archived(5), within=60)
+    assert followed("link_b") == {made.id: 1}
+    assert [row.result for row in archived(job_type="tests.sample.link_c")] == [7]

@@ -109,8 +109,18 @@ WRONG: list[tuple[str, Any, str]] = [
         "must be 'finished' or 'started', not 'finish'. Did you mean 'finished'?",
     ),
     ("on_duplicate", "ignore", "must be 'raise' or 'return', not 'ignore'."),
-    ("on_complete", 5, "must be a handler, or the name of a job type, not 5."),
-    ("on_complete", "", "must be a handler, or the name of a job type, not ''."),
+    (
+        "on_complete",
+        5,
+        "must be a handler, or the name of a job type, or a lis",
+    ),
+    (
+        "on_complete",
+        "",
+        "must be a handler, or the name of a job type, or a lis",
+    ),
+    ("on_success", ["a", 5], "must be a handler, or the name of a job type, or a lis"),
+    ("on_failure", ("a", "a b"), "must have no space and no control character: 'a b'"),
     ("on_complete", "a b", "must have no space and no control character: 'a b'."),
     (
         "capture",

@@ -248,7 +248,7 @@ def test_a_follower_that_nobody_knows_is_named_with_whose_it_is(how: str) -> Non
     finally:
         registry.remove("verbs.first")
     assert str(caught.value).startswith(
-        "on_complete of 'verbs.first': there is no job type 'ad_alone'. Did you mean "
+        "follower of 'verbs.first': there is no job type 'ad_alone'. Did you mean "
         "'tests.sample.add_alone'"
     )
     assert (caught.value.name, caught.value.follows) == ("ad_alone", "verbs.first")

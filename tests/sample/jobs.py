@@ -611,6 +611,101 @@ def followed_atomic(fails: bool = False) -> None:
         raise ValueError("no")
 
 
+@job
+def on_good(result: object) -> object:
+    """Follow on a success."""
+    return result
+
+
+@job
+def on_bad(status: str, error_class: str, error_message: str) -> str:
+    """Follow on a failure."""
+    return f"{status}: {error_class}: {error_message}"
+
+
+@job
+def on_any(**arguments: object) -> dict[str, object]:
+    """Follow on any end, with all that is known of it."""
+    return arguments
+
+
+@job
+def without_arguments() -> None:
+    """Follow on anything, and ask for nothing."""
+
+
+@job(
+    on_success=on_good,
+    on_failure=[on_bad, without_arguments],
+    on_complete=("tests.sample.on_any",),
+    max_attempts=1,
+    max_crashes=1,
+)
+def end_with(word: str = "") -> object:
+    """Return, or raise one of the words."""
+    if word:
+        raise {"error": ValueError("no"), "cancel": Cancel("no"), "fail": Fail("no")}[
+            word
+        ]
+    return {"done": ["ü", 1, None]}
+
+
+@job(on_success=on_good, on_failure=on_bad, delivery="at_most_once")
+def end_once() -> None:
+    """Succeed, or be lost with its worker."""
+
+
+@job(on_success="tests.sample.double")
+def count_one(number: int = 1) -> int:
+    """The first link of a chain that passes its results on."""
+    return number
+
+
+@job(on_success="tests.sample.report_number")
+def double(result: int) -> int:
+    """The second link."""
+    return result * 2
+
+
+@job
+def report_number(result: int) -> str:
+    """The last link."""
+    return f"it is {result}"
+
+
+# Links of chains whose workers may be killed at any moment.
+
+
+@job(
+    on_success="tests.sample.link_b",
+    on_complete="tests.sample.link_end",
+    max_crashes=99,
+)
+def link_a(number: int) -> int:
+    """The first link."""
+    time.sleep(0.05)
+    return number
+
+
+@job(on_failure="tests.sample.link_c", max_attempts=1, max_crashes=99)
+def link_b(result: int) -> None:
+    """The second link."""
+    time.sleep(0.05)
+    raise ValueError(str(result))
+
+
+@job(on_complete="tests.sample.link_end", max_crashes=99, atomic=True)
+def link_c(error_message: str) -> int:
+    """The third link."""
+    time.sleep(0.05)
+    return int(error_message)
+
+
+@job(max_crashes=99)
+def link_end(job: str) -> None:
+    """The end of a chain."""
+
+
 # What comes after a handler, and hangs.
 
 

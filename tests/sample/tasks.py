@@ -53,6 +53,30 @@ def fail_with_cause() -> None:
 
 
 @task
+def after_success(result: object, note: str = "") -> list[object]:
+    """Follow on a success."""
+    return ["after", result]
+
+
+@task
+def after_failure(error_class: str) -> str:
+    """Follow on a failure."""
+    return error_class
+
+
+@task(
+    on_success=after_success,
+    on_failure=[after_failure, "tests.sample.on_any"],
+    max_attempts=1,
+)
+def with_followers(fails: bool = False) -> str:
+    """Return, or fail."""
+    if fails:
+        raise LookupError("no")
+    return "done"
+
+
+@task
 def leave(how: str) -> None:
     raise {"exit": SystemExit, "ctrl-c": KeyboardInterrupt}[how](how)
 

@@ -45,7 +45,7 @@ def options(row: QueuedJob) -> dict[str, Any]:
         "queue": row.queue,
         "priority": row.priority,
         "lives": row.expires_at - row.run_after,
-        "on_complete": row.on_complete,
+        "followers": row.followers,
         "unique_key": row.unique_key,
         "unique_until_started": row.unique_until_started,
     }
@@ -95,7 +95,7 @@ def test_a_job_has_the_options_of_its_type_whoever_inserts_it(
             "queue": "mail",
             "priority": 7,
             "lives": timedelta(hours=1),
-            "on_complete": "tests.sample.report",
+            "followers": {"on_complete": ["tests.sample.report"]},
             "unique_key": wanted["unique_key"],
             "unique_until_started": True,
         }
@@ -104,13 +104,15 @@ def test_a_job_has_the_options_of_its_type_whoever_inserts_it(
 
 def test_what_a_row_says_itself_stands() -> None:
     made = insert(
-        queue="other", on_complete="tests.sample.followed", unique_key="0" * 32
+        queue="other",
+        followers=Jsonb({"on_success": ["tests.sample.followed"]}),
+        unique_key="0" * 32,
     )
-    assert (made.queue, made.priority, made.on_complete) == (
-        "other",
-        7,
-        "tests.sample.followed",
-    )
+    assert (made.queue, made.priority) == ("other", 7)
+    assert made.followers == {
+        "on_success": ["tests.sample.followed"],
+        "on_complete": ["tests.sample.report"],
+    }
     assert made.unique_key is not None
     assert made.unique_key.int == 0
 
@@ -118,7 +120,7 @@ def test_what_a_row_says_itself_stands() -> None:
 def test_a_row_that_says_its_queue_and_priority_is_taken_as_it_is() -> None:
     made = insert(queue="other", priority=0)
     assert (made.queue, made.priority) == ("other", 0)
-    assert (made.expires_at, made.on_complete, made.unique_key) == (None, None, None)
+    assert (made.expires_at, made.followers, made.unique_key) == (None, None, None)
 
 
 def test_an_operators_priority_counts() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -59,6 +60,7 @@ KEPT = {
     "crashes": 2,
     "replay_of": uuid.UUID(int=1),
     "root_id": uuid.UUID(int=2),
+    "follows": uuid.UUID(int=4),
     "bulk_operation_id": uuid.UUID(int=3),
     "enqueued_by": "anna",
     "tags": ["a", "b"],
@@ -401,3 +403,30 @@ def everything(own: OwnConnection) -> dict[str, list[tuple[object, ...]]]:
         table: own.fetch(f"SELECT held::text FROM jobqueue_{table} AS held ORDER BY 1")
         for table in ("queuedjob", "archivedjob", "failure", "failuregroup")
     }
+
+
+@pytest.mark.parametrize(
+    ("outcome", "option"), [(succeeded("5"), "on_success"), (failed(), "on_failure")]
+)
+def test_a_batch_of_jobs_with_followers_is_one_statement(
+    own: OwnConnection,
+    holder: int,
+    outcome: Outcome,
+    option: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids = make_many(500, followers={option: [ADD, "tests.sample.report"]})
+    jobs = claimed(own, holder, 500)
+    sent: list[object] = []
+    fetch = OwnConnection.fetch
+
+    def counted(self: OwnConnection, statement: str, *params: Any) -> Any:
+        sent.append(statement)
+        return fetch(self, statement, *params)
+
+    monkeypatch.setattr(OwnConnection, "fetch", counted)
+    report(own, held_by(holder), *(came_to(job, outcome) for job in jobs))
+
+    assert len(sent) == 1
+    followers = QueuedJob.objects.filter(follows__in=ids, enqueued_by=option)
+    assert len(set(followers.values_list("follows", "job_type_id"))) == 1_000

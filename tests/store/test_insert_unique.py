@@ -112,11 +112,17 @@ def test_a_key_until_the_start_is_free_with_the_claim(
     assert QueuedJob.objects.count() == 2
 
 
+FOLLOWED_BY_NOBODY: dict[str, Any] = {
+    "followers": '{"on_success": ["nobody.knows"]}',
+    "follower_types": ["nobody.knows"],
+}
+
+
 def test_a_type_without_a_row_inserts_nothing() -> None:
     assert put(job_type="nobody.knows") is None
     assert put_many([KEY], job_type="nobody.knows") is None
-    assert put(on_complete="nobody.knows") is None
-    assert put_many([KEY], on_complete="nobody.knows") is None
+    assert put(**FOLLOWED_BY_NOBODY) is None
+    assert put_many([KEY], **FOLLOWED_BY_NOBODY) is None
     assert not QueuedJob.objects.exists()
 
 
@@ -244,14 +250,15 @@ def test_many_carry_what_was_asked_for() -> None:
         metadata='{"m": 1}',
         max_attempts=9,
         enqueued_by="anna",
-        on_complete=ADD,
+        followers=f'{{"on_complete": ["{ADD}"]}}',
+        follower_types=[ADD],
         unique_until_started=True,
     )
 
     (job,) = QueuedJob.objects.all()
     assert (job.queue, job.priority, job.tags) == ("q", 3, ["x"])
     assert (job.metadata, job.max_attempts, job.enqueued_by) == ({"m": 1}, 9, "anna")
-    assert (job.on_complete, job.unique_until_started) == (ADD, True)
+    assert (job.followers, job.unique_until_started) == ({"on_complete": [ADD]}, True)
     assert job.run_after is not None
 
 

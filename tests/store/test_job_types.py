@@ -11,6 +11,7 @@ import pytest
 from django.test import override_settings
 from django.utils import timezone
 
+from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.job_options import OF_TYPE
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
@@ -34,7 +35,7 @@ FULL = Policy(
     max_crashes=4,
     sensitive=frozenset({"token", "card"}),
     unique=("a", "b"),
-    on_complete="shop.report",
+    on_complete=(Follower("shop.report"),),
 )
 
 
@@ -52,12 +53,17 @@ IN_THE_ROW = {
     "sensitive": frozenset({"token"}),
     "unique": ("a",),
     "unique_until": "started",
-    "on_complete": "shop.bill",
+    "on_success": (Follower("shop.bill"),),
+    "on_failure": (Follower("shop.bill"),),
+    "on_complete": (Follower("shop.bill"), Follower("shop.report")),
 }
 COLUMNS = {
     "delivery": ("delivery", "max_attempts"),
     "unique": ("unique_by", "unique_rule"),
     "unique_until": ("unique_rule",),
+    "on_success": ("followers",),
+    "on_failure": ("followers",),
+    "on_complete": ("followers",),
 }
 # What whoever enqueues or runs a job needs the code for.
 OF_THE_PROCESS = {
@@ -92,7 +98,8 @@ def test_what_the_code_says_is_a_row(own: OwnConnection) -> None:
     assert (row.concurrency, row.atomic, row.max_crashes) == (3, True, 4)
     assert (row.delivery, row.backoff) == ("at_least_once", "exponential")
     assert row.sensitive == ["card", "token"]
-    assert (row.unique_by, row.on_complete) == ("a, b", "shop.report")
+    assert (row.unique_by, row.followers) == ("a, b", {"on_complete": ["shop.report"]})
+    assert row.follower_arguments == []
     assert row.created_at <= row.declared_at <= timezone.now()
     assert (row.paused, row.priority_override) == (False, None)
 

@@ -122,8 +122,8 @@ def test_one_that_is_archived_by_plain_sql_is_followed() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "WITH gone AS (DELETE FROM jobqueue_queuedjob RETURNING id, job_type, "
-            "on_complete) INSERT INTO jobqueue_archivedjob (id, job_type, on_complete, "
-            "status) SELECT id, job_type, on_complete, 'cancelled' FROM gone"
+            "followers) INSERT INTO jobqueue_archivedjob (id, job_type, followers, "
+            "status) SELECT id, job_type, followers, 'cancelled' FROM gone"
         )
     assert followers() == told(made, "cancelled")
 
@@ -185,7 +185,7 @@ def test_many_of_a_type_that_is_followed(worker: HandDriven) -> None:
 
 
 def test_a_type_that_another_process_declares_is_followed() -> None:
-    JobType.objects.create(name="elsewhere.send", on_complete=REPORT)
+    JobType.objects.create(name="elsewhere.send", followers={"on_complete": [REPORT]})
     one = enqueue("elsewhere.send")
     two = enqueue("elsewhere.send")
     cancel([one.id, two.id])
@@ -232,9 +232,8 @@ def wrong(status: str) -> None: ...
         ),
         (
             jobs.add,
-            "must be a handler of (job, status), which it is called with: "
-            "tests.sample.jobs.add() has no parameter 'job'. It has no parameter "
-            "'status'. It is missing 'a'.",
+            "must be a handler that needs nothing but job, status, result, error_class "
+            "and error_message: tests.sample.jobs.add() is missing 'a'.",
         ),
     ],
 )
@@ -251,7 +250,11 @@ def test_a_follower_that_cannot_be_is_refused_when_it_is_declared(
     ("handler", "follower", "problem"),
     [
         (jobs.report, jobs.report, "on_complete must be another job type than"),
-        (jobs.report, jobs.add, "on_complete must be a handler of (job, status), wh"),
+        (
+            jobs.report,
+            jobs.add,
+            "on_complete must be a handler that needs nothing ",
+        ),
         (jobs.report, "two words", "on_complete must have no space and no control"),
         (jobs.report, 7, "on_complete must be a handler, or the name of a job type"),
     ],
@@ -303,7 +306,8 @@ def test_a_follower_has_every_option_of_its_type(make_worker: Make) -> None:
     jobs.add.using(on_complete="tests.sample.follow_with_options").enqueue(1)
     worker.work()
     (row,) = queued()
-    assert (row.queue, row.priority, row.on_complete) == ("mail", 7, REPORT)
+    assert (row.queue, row.priority) == ("mail", 7)
+    assert row.followers == {"on_complete": [REPORT]}
     assert row.expires_at == row.run_after + timedelta(hours=1)
     assert row.unique_key is not None
 

@@ -34,6 +34,8 @@ def report(job: str, status: str) -> None: ...
     unique=("order_id",),
     unique_until="started",
     on_duplicate="return",
+    on_success=[report, "shop.publish"],
+    on_failure=("shop.alarm",),
     on_complete=report,
     capture=("language",),
     middleware=("shop.middleware.timed",),
@@ -65,6 +67,8 @@ def right(when: datetime) -> None:
     assert_type(send.using(priority=3, tags=["a"]).enqueue(7, "de"), Job)
     assert_type(send.using(run_after=when).using(unique_key="x").enqueue(7), Job)
     assert_type(send.using(on_complete=report, metadata={"a": 1}).enqueue(7), Job)
+    later = report.using(run_after=timedelta(minutes=1))
+    assert_type(send.using(on_success=later, on_failure=[report]).enqueue(7), Job)
     assert_type(charge.enqueue(7, amount=2), Job)
     assert_type(count.enqueue([1, 2]), Job)
     assert_type(count_later.using(expires_in=5).enqueue(rows=[1]), Job)
@@ -106,6 +110,7 @@ def wrong() -> None:
     send.using(priority="high")  # wrong
     send.using(on_duplicate="skip")  # wrong
     send.using(on_complete=7)  # wrong
+    send.using(on_success=[7])  # wrong
     enqueue("shop.send", {"a": 1}, quue="q")  # wrong
     enqueue("shop.send", [1])  # wrong
     enqueue_many("shop.send", {"a": 1})  # wrong

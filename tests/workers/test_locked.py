@@ -57,7 +57,7 @@ def _failing() -> set[UUID]:
 
 def _followed() -> set[UUID]:
     ids = {jobs.add.enqueue(n).id for n in range(2)}
-    QueuedJob.objects.filter(id__in=ids).update(on_complete=FOLLOWER)
+    QueuedJob.objects.filter(id__in=ids).update(followers={"on_complete": [FOLLOWER]})
     return ids
 
 
@@ -240,7 +240,7 @@ def test_a_row_with_the_greatest_numbers_keeps_no_other_from_being_claimed(
 def test_jobs_of_a_dead_worker_wait_for_no_follower(
     worker: HandDriven, own: OwnConnection, other: OwnConnection, crashes: int
 ) -> None:
-    led = make(jobs.write_once.name, on_complete=FOLLOWER)
+    led = make(jobs.write_once.name, followers={"on_complete": [FOLLOWER]})
     rest = {make(crashes=crashes) for _ in range(3)}
     worker.claim()
     recovery = Recovery([worker.worker.id], crashed=True, reason="it died")
@@ -257,7 +257,7 @@ def test_jobs_that_expire_wait_for_no_follower(
     own: OwnConnection, other: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("django_jobqueue.host.maintenance.expirer.LOCKED_AFTER", 0.0)
-    led = make(on_complete=FOLLOWER, expires_at=ago(10))
+    led = make(followers={"on_complete": [FOLLOWER]}, expires_at=ago(10))
     rest = {make(expires_at=ago(1)) for _ in range(5)}
     expirer = Expirer(own, DeadlineWatch(own, WorkerConfig(threads=1)))
     with open_transaction(other) as transaction_:

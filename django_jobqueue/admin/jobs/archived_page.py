@@ -71,7 +71,7 @@ def _summary(
         (_("Replayed as"), related.replays(request, job)),
         (_("Bulk operation"), related.operation(request, job)),
         (_("Failure group"), _group(job, read)),
-        *related.followers(request, job, read.value),
+        *related.followers(request, job),
     ]
 
 

@@ -52,7 +52,7 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Replay of"), related.origin(request, job)),
         (_("Replayed as"), related.replays(request, job)),
         (_("Bulk operation"), related.operation(request, job)),
-        *related.followers(request, job, read.value),
+        *related.followers(request, job),
         *_uniqueness(job),
     ]
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
-from django_jobqueue.domain.ids import first_id
+from django_jobqueue.domain.followers import described
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
-from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
+from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
+from django_jobqueue.models.follower_search import followers_of
 from django_jobqueue.text import numbers
 
 MOST_REPLAYS: Final = 20
@@ -143,31 +142,38 @@ def _status_label(status: str) -> Any:
     return statuses(status).label
 
 
-FOLLOWER: Final = "on_complete"  # who enqueued it, as the trigger writes it
-# A follower's id is made in the transaction that archives, by the same clock: so it is
-# looked for among the ids of these seconds, and no index of the data is needed.
-BEFORE: Final = timedelta(seconds=1)
-AFTER: Final = timedelta(seconds=15)
-
 Fact = tuple[Any, Any]
 
 
-def followers(request: HttpRequest, job: Any, data: Any) -> list[Fact]:
-    """The job that this one follows, and the jobs that follow it; most have none."""
+def followers(request: HttpRequest, job: Any) -> list[Fact]:
+    """The job that this one follows, and those that follow it; most have none."""
     found: list[Fact] = []
-    if job.enqueued_by == FOLLOWER and (id := _earlier(data)):
-        found.append((_("Follows on"), _archived(request, id)))
-    if job.on_complete:
-        found.append((_("On completion"), _follower(request, job)))
+    if job.follows is not None:
+        found.append((_("Follows on"), _archived(request, job.follows)))
+    found += named_followers(request, job.followers)
+    if job.followers and isinstance(job, ArchivedJob):
+        cells = [_follower(request, row) for row in followers_of(job)]
+        found.append((_("Followed by"), display.lines(cells) or display.NOTHING))
     return found
 
 
-def _earlier(data: Any) -> UUID | None:
-    """The job that the data of a follower name."""
-    try:
-        return UUID(data["job"])
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
+def named_followers(request: HttpRequest, followers: Any) -> list[Fact]:
+    """The job types of followers, by the option that names them."""
+    words = {
+        "on_success": _("On success"),
+        "on_failure": _("On failure"),
+        "on_complete": _("On completion"),
+    }
+    sees = may_view(request, JobType)
+    return [
+        (words[option], display.lines(_job_type(name, sees) for name in names))
+        for option, names in described(followers)
+    ]
+
+
+def _job_type(name: str, sees: bool) -> Any:
+    text = display.visible(name)
+    return display.link("jobtype", name, text) if sees else text
 
 
 def _archived(request: HttpRequest, id: UUID) -> Any:
@@ -177,27 +183,8 @@ def _archived(request: HttpRequest, id: UUID) -> Any:
     return archived_link(id, is_there=is_there)
 
 
-def _follower(request: HttpRequest, job: Any) -> Any:
-    """The job type, and the job, once there is one."""
-    name = display.visible(job.on_complete)
-    if not isinstance(job, ArchivedJob):
-        return name
-    for model in (QueuedJob, ArchivedJob, QueuedJob):
-        row = among(model, job).values_list("pk", "status").first()
-        if row is not None:
-            id, status = row
-            cell = replay_cell(request, id, status, str(model._meta.model_name))
-            return display.lines([name, cell])
-    return name
-
-
-def among(model: Any, job: ArchivedJob) -> QuerySet[Any]:
-    """The follower of this job, if it is among the rows of this model."""
-    rows: QuerySet[Any] = model.objects.filter(
-        pk__gte=first_id(job.finished_at - BEFORE),
-        pk__lt=first_id(job.finished_at + AFTER),
-        job_type_id=job.on_complete,
-        enqueued_by=FOLLOWER,
-        data__job=str(job.pk),
-    )
-    return rows.order_by("pk")
+def _follower(request: HttpRequest, row: QueuedJob | ArchivedJob) -> Any:
+    """The type of a follower, and its state as a link."""
+    model = str(row._meta.model_name)
+    cell = replay_cell(request, row.pk, row.status, model)
+    return format_html("{} {}", display.visible(row.job_type_id), cell)

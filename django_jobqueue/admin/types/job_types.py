@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.jobs.new_job import NewJob
+from django_jobqueue.admin.jobs.related import named_followers
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import catalogue, depths, display, policies
 from django_jobqueue.admin.parts.last_day import finished_cell, last_day
@@ -210,9 +211,6 @@ def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
         (_("Max crashes"), job_type.max_crashes),
         (_("Sensitive"), display.names(job_type.sensitive) or display.NOTHING),
         (_("Unique by"), display.visible(job_type.unique_by) or display.NOTHING),
-        (
-            _("On completion"),
-            display.visible(job_type.on_complete) or display.NOTHING,
-        ),
+        *named_followers(request, job_type.followers),
         (_("Declared"), display.full_moment(job_type.declared_at)),
     ]

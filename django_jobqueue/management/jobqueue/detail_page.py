@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
+from django_jobqueue.domain.followers import described
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.times import local
@@ -45,6 +46,12 @@ def moment_text(moment: datetime | None) -> str:
 def listed(texts: Iterable[object]) -> str:
     """Texts in one line."""
     return ", ".join(map(str, texts))
+
+
+def followers_text(followers: object) -> Iterator[tuple[str, str]]:
+    """The job types of followers, by the option that names them."""
+    for option, names in described(followers):
+        yield option.replace("_", " ").capitalize(), listed(names)
 
 
 def lines_of(rows: Iterable[Iterable[object]]) -> Iterator[str]:

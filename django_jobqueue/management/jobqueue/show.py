@@ -12,6 +12,7 @@ from django_jobqueue.management.jobqueue import shown_job
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.detail_page import (
     as_json,
+    followers_text,
     lines_of,
     listed,
     moment_text,
@@ -42,10 +43,12 @@ and what is unknown is null:
   id, job_type, handler, status, queue, priority, attempts, max_attempts (the
   limit in force, of an archived job the one when it ended; null is unlimited,
   or not known, as of jobs that succeeded), crashes, tags, worker, created_at,
-  run_after, expires_at, started_at, finished_at, enqueued_by, on_complete,
-  root_id, bulk_operation_id, quarantined, cancel_requested_at, wait_ms, run_ms,
-  release, data, metadata, result, error_class, error_message, fingerprint,
-  replay_of, replays (ids of jobs that repeat it)
+  run_after, expires_at, started_at, finished_at, enqueued_by, root_id,
+  bulk_operation_id, quarantined, cancel_requested_at, wait_ms, run_ms, release,
+  data, metadata, result, error_class, error_message, fingerprint, replay_of,
+  replays (ids of jobs that repeat it), follows (the id of the job that enqueued
+  it by its end), followers (by option: names, or objects with options),
+  followed_by (ids of the followers that it enqueued)
 
   progress    {done, total, percent, note, updated_at}
   failures    list of {attempt, end, reason, started_at, finished_at, worker,
@@ -97,7 +100,9 @@ def _facts(job: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Waited", _milliseconds(job["wait_ms"])
     yield "Worker", job["worker"]
     yield "Release", job["release"] or ""
-    yield "Followed by", job["on_complete"] or ""
+    yield "Follows", str(job["follows"] or "")
+    yield from followers_text(job["followers"])
+    yield "Followed by", listed(job["followed_by"])
     yield "Replay of", str(job["replay_of"] or "")
     yield "Replayed as", listed(job["replays"])
     yield "Bulk operation", str(job["bulk_operation_id"] or "")

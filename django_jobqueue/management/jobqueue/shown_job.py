@@ -12,6 +12,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import attempts_in_force
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob, Report
+from django_jobqueue.models.follower_search import followers_of
 from django_jobqueue.progress import progress_of
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text.redaction import mask_json, mask_text, secrets_in
@@ -19,7 +20,7 @@ from django_jobqueue.text.redaction import mask_json, mask_text, secrets_in
 MOST_REPLAYS: Final = 20
 QUEUED: Final = ("quarantined", "cancel_requested_at")
 ARCHIVED: Final = ("wait_ms", "run_ms", "release")
-BOTH: Final = ("enqueued_by", "on_complete", "root_id", "bulk_operation_id")
+BOTH: Final = ("enqueued_by", "followers", "follows", "root_id", "bulk_operation_id")
 
 
 def read(id: UUID | str) -> dict[str, Any]:
@@ -35,6 +36,8 @@ def read(id: UUID | str) -> dict[str, Any]:
         "max_attempts": _max_attempts(job, job_type, row),
         **_times(job),
         **{name: row.get(name) for name in (*BOTH, *QUEUED, *ARCHIVED)},
+        "followers": masking.value(row.get("followers")),
+        "followed_by": [one.pk for one in _followers(job)],
         "data": masking.value(job.data),
         "metadata": masking.value(job.metadata),
         "result": masking.value(job.result),
@@ -118,6 +121,12 @@ def _replays(id: UUID) -> list[UUID]:
         .values_list("pk", flat=True)[:MOST_REPLAYS]
     ]
     return sorted(found)[-MOST_REPLAYS:]
+
+
+def _followers(job: Job) -> list[QueuedJob | ArchivedJob]:
+    rows = ArchivedJob.objects.using(conf.database).filter(followers__isnull=False)
+    found = rows.filter(pk=job.id).first() if job.is_over else None
+    return followers_of(found) if found else []
 
 
 def _progress(job: Job, masking: Masking) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.detail_page import (
     as_json,
+    followers_text,
     listed,
     moment_text,
     print_facts,
@@ -57,7 +58,7 @@ where an operator overrides the code. Overrides are made by jobqueue override.""
     epilog = """\
 --format json prints a list, and for "show" one object, of {name, handler,
 description, is_known (the handler is declared here), queue, delivery, atomic,
-backoff, max_crashes, expires_in, unique_by, on_complete, sensitive, paused,
+backoff, max_crashes, expires_in, unique_by, followers, sensitive, paused,
 paused_by, paused_reason, resume_at, policy, waiting, running, declared_at}.
 Policy has {code, override, value} for each option that can be overridden: the
 declared value, the override (null if there is none), and the value in force.
@@ -106,7 +107,7 @@ def _as_object(row: JobType, waiting: int, running: int) -> dict[str, Any]:
         "max_crashes": row.max_crashes,
         "expires_in": _seconds(row.expires_in),
         "unique_by": row.unique_by,
-        "on_complete": row.on_complete,
+        "followers": row.followers,
         "sensitive": row.sensitive,
         "paused": is_paused,
         "paused_by": row.paused_by if is_paused else "",
@@ -189,7 +190,7 @@ def _facts(one: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Max crashes", str(one["max_crashes"])
     yield "Expires in", _length(one["expires_in"])
     yield "Unique by", one["unique_by"]
-    yield "Followed by", one["on_complete"]
+    yield from followers_text(one["followers"])
     yield "Sensitive", listed(one["sensitive"])
     yield "Waiting", numbers.number(one["waiting"])
     yield "Running", numbers.number(one["running"])

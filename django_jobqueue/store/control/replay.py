@@ -17,7 +17,7 @@ REPLAY: Final = """
 INSERT INTO jobqueue_queuedjob (
        id, job_type, queue, priority, data, run_after, expires_at, max_attempts,
        replay_of, root_id, bulk_operation_id, enqueued_by, tags,
-       metadata, on_complete, announce)
+       metadata, followers, announce)
 SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
        coalesce(%(priority)s, old.priority), coalesce(%(data)s::jsonb, old.data),
        due.at,
@@ -28,7 +28,7 @@ SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
             ELSE %(expires_at)s::timestamptz END,
        coalesce(%(max_attempts)s, old.max_attempts), old.id,
        coalesce(old.root_id, old.id), %(bulk_operation_id)s::uuid, %(by)s, old.tags,
-       old.metadata, old.on_complete, old.in_queue = 1
+       old.metadata, old.followers, old.in_queue = 1
   FROM (SELECT archived.*, row_number() OVER (ORDER BY id) AS place,
                row_number() OVER (PARTITION BY archived.queue ORDER BY id) AS in_queue
           FROM jobqueue_archivedjob AS archived

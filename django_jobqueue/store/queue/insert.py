@@ -31,10 +31,12 @@ from django_jobqueue.store.rows import Job, tags_of
 
 # By the caller, the code, or what the row says of a handler that is not known here. A
 # follower that has no row would never come, so that is an error now.
-ON_COMPLETE: Final = "coalesce(%(on_complete)s::text, nullif(type.on_complete, ''))"
-FOLLOWER_IS_THERE: Final = """
-   AND (%(on_complete)s::text IS NULL
-        OR EXISTS (SELECT FROM jobqueue_jobtype WHERE name = %(on_complete)s))
+FOLLOWERS: Final = """coalesce(
+         type.followers || %(followers)s::jsonb, %(followers)s, type.followers)"""
+FOLLOWERS_ARE_THERE: Final = """
+   AND (%(follower_types)s::text[] IS NULL
+        OR %(follower_types)s <@ ARRAY (SELECT name::text FROM jobqueue_jobtype
+                                         WHERE name = ANY (%(follower_types)s)))
 """
 
 # What few jobs have.
@@ -49,21 +51,22 @@ MORE_VALUES: Final = """, %(max_attempts)s::integer, %(metadata)s::jsonb,
 INSERT: Final = f"""
 INSERT INTO jobqueue_queuedjob (
        id, job_type, queue, priority, data, run_after, expires_at, enqueued_by, tags,
-       on_complete, created_at, announce{MORE_COLUMNS})
+       followers, created_at, announce{MORE_COLUMNS})
 SELECT %(id)s::uuid, type.name, coalesce(%(queue)s, type.queue),
        coalesce(%(priority)s, type.priority_override, %(declared_priority)s,
                 type.priority),
        %(data)s::jsonb, due.at,
        coalesce(%(expires_at)s::timestamptz,
                 due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
-       %(enqueued_by)s, %(tags)s::jsonb, {ON_COMPLETE}, clock_timestamp(),
+       %(enqueued_by)s, %(tags)s::jsonb, {FOLLOWERS}, clock_timestamp(),
        {{announce}}{MORE_VALUES}
   FROM jobqueue_jobtype AS type,
        LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
                                 clock_timestamp() + %(delay)s::interval)) AS due (at)
- WHERE type.name = %(job_type)s {FOLLOWER_IS_THERE}
+ WHERE type.name = %(job_type)s {FOLLOWERS_ARE_THERE}
 {{conflict}}
-RETURNING queue, priority, run_after, expires_at, created_at, on_complete, {{notified}}
+RETURNING queue, priority, run_after, expires_at, created_at,
+          followers IS NOT NULL, {{notified}}
 """
 NEW: Final = ""
 UNLESS_THERE: Final = "ON CONFLICT DO NOTHING"  # the id, or the unique key
@@ -72,7 +75,8 @@ UNLESS_THERE: Final = "ON CONFLICT DO NOTHING"  # the id, or the unique key
 INSERT_FEW: Final = (
     INSERT.replace(MORE_COLUMNS, "")
     .replace(MORE_VALUES, "")
-    .replace(FOLLOWER_IS_THERE, "")
+    .replace(FOLLOWERS, " type.followers")
+    .replace(FOLLOWERS_ARE_THERE, "")
 )
 
 # The same for a plain job of a type that was looked up a moment ago, in this process:
@@ -110,7 +114,8 @@ class NewJob:
     tags: str | None = None  # JSON text
     max_attempts: int | None = None
     metadata: str | None = None  # JSON text
-    on_complete: str | None = None
+    followers: str | None = None  # JSON text
+    follower_types: list[str] | None = None  # whom the JSON text names, at any depth
     unique_key: UUID | None = None
     unique_rule: str | None = None  # JSON text of a UniqueRule, if there is no key
     unique_until_started: bool = False
@@ -123,7 +128,7 @@ class NewJob:
     @cached_property
     def has_more(self) -> bool:
         """Whether it has something that few jobs have."""
-        more = (self.max_attempts, self.metadata, self.on_complete)
+        more = (self.max_attempts, self.metadata, self.followers)
         return any(more) or self.is_unique
 
     @cached_property
@@ -204,8 +209,8 @@ def insert(
     if row is None:
         return None
     job = _job(new, id, data, row)
-    *_, expires_at, _created_at, on_complete, _notified = row
-    unusual = expires_at or on_complete or not new.is_plain
+    *_, expires_at, _created_at, is_followed, _notified = row
+    unusual = expires_at or is_followed or not new.is_plain
     if not unusual and in_autocommit(db):
         # What is read in a transaction may be undone; else it holds for a moment.
         _remember(key, _known_from(new.job_type, *row))

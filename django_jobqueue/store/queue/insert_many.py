@@ -11,7 +11,7 @@ from django.db import connections
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.missing_tables import explaining
 from django_jobqueue.store.notify import NOTIFIED, announced, announces, in_autocommit
-from django_jobqueue.store.queue.insert import FOLLOWER_IS_THERE, ON_COMPLETE, NewJob
+from django_jobqueue.store.queue.insert import FOLLOWERS, FOLLOWERS_ARE_THERE, NewJob
 
 # The one look at the job type before many jobs are inserted.
 PREPARE_MANY: Final = f"""
@@ -21,15 +21,15 @@ SELECT coalesce(%(queue)s, type.queue),
        due.at,
        coalesce(%(expires_at)s::timestamptz,
                 due.at + coalesce(%(expires_in)s::interval, type.expires_in)),
-       {ON_COMPLETE}, clock_timestamp()
+       ({FOLLOWERS})::text, clock_timestamp()
   FROM jobqueue_jobtype AS type,
        LATERAL (SELECT coalesce(%(run_after)s::timestamptz,
                                 clock_timestamp() + %(delay)s::interval)) AS due (at)
- WHERE type.name = %(job_type)s {FOLLOWER_IS_THERE}
+ WHERE type.name = %(job_type)s {FOLLOWERS_ARE_THERE}
 """
 COPY_MANY: Final = """
 COPY jobqueue_queuedjob (
-     id, job_type, queue, priority, run_after, expires_at, on_complete, created_at,
+     id, job_type, queue, priority, run_after, expires_at, followers, created_at,
      enqueued_by, tags, max_attempts, metadata, announce, data)
 FROM STDIN
 """
@@ -73,7 +73,7 @@ def insert_many(
 
 
 def prepare(db: DjangoDatabase, new: NewJob) -> tuple[Any, ...] | None:
-    """The queue, priority, ``run_after``, ``expires_at``, follower and ``created_at``
+    """The queue, priority, ``run_after``, ``expires_at``, followers and ``created_at``
     of many jobs; None if there is no such job type."""
     rows = db.fetch(PREPARE_MANY, new.params())
     return rows[0] if rows else None

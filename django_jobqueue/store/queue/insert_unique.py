@@ -43,7 +43,8 @@ SELECT coalesce(%(unique_key)s::uuid, jobqueue_unique_key(
 """
 
 KNOWN: Final = """
-SELECT count(*) FROM jobqueue_jobtype WHERE name IN (%(job_type)s, %(on_complete)s)
+SELECT count(*) FROM jobqueue_jobtype
+ WHERE name = %(job_type)s OR name = ANY (%(follower_types)s::text[])
 """
 
 PREPARED: Final = (
@@ -51,7 +52,7 @@ PREPARED: Final = (
     "priority",
     "run_after",
     "expires_at",
-    "on_complete",
+    "followers",
     "created_at",
 )  # what ``prepare`` returns
 
@@ -59,10 +60,10 @@ PREPARED: Final = (
 INSERT_CALLS: Final = """
 INSERT INTO jobqueue_queuedjob (
        id, unique_key, data, job_type, queue, priority, run_after, expires_at,
-       on_complete, created_at, enqueued_by, tags, max_attempts, metadata,
+       followers, created_at, enqueued_by, tags, max_attempts, metadata,
        unique_until_started, announce)
 SELECT call.id, call.key, call.data::jsonb, %(job_type)s, %(queue)s, %(priority)s,
-       %(run_after)s::timestamptz, %(expires_at)s::timestamptz, %(on_complete)s,
+       %(run_after)s::timestamptz, %(expires_at)s::timestamptz, %(followers)s::jsonb,
        %(created_at)s::timestamptz, %(enqueued_by)s, %(tags)s::jsonb,
        %(max_attempts)s::integer, %(metadata)s::jsonb, %(unique_until_started)s, true
   FROM unnest(%(keys)s::uuid[], %(ids)s::uuid[], %(texts)s::text[])
@@ -139,6 +140,6 @@ def _holders(db: DjangoDatabase, new: NewJob, keys: Sequence[UUID]) -> dict[UUID
 
 
 def _is_known(db: DjangoDatabase, new: NewJob) -> bool:
-    """Whether the job type has a row, and so has its follower."""
-    names = {new.job_type, new.on_complete} - {None}
+    """Whether the job type has a row, and so have its followers."""
+    names = {new.job_type, *(new.follower_types or ())}
     return db.fetch(KNOWN, new.params()) == [(len(names),)]

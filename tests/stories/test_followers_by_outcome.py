@@ -1,0 +1,467 @@
+"""Followers by outcome: which end enqueues which, with what, in which modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.test import override_settings
+from django.utils import timezone
+
+from django_jobqueue import (
+    Fail,
+    InvalidArguments,
+    cancel,
+    enqueue,
+    job,
+    operations,
+    replay,
+)
+from django_jobqueue.domain import followers
+from django_jobqueue.domain.job_options import OF_JOB
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.enqueueing.follower_rows import ALLOWED, follower_job
+from django_jobqueue.enqueueing.immediate_jobs import memory
+from django_jobqueue.models import ArchivedJob, JobType, QueuedJob
+from django_jobqueue.operations import bulk, bulk_steps
+from django_jobqueue.search.selection import Selection, Table, Term
+from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
+from django_jobqueue.store.queue import expire, rescue
+from django_jobqueue.store.queue.insert import insert
+from django_jobqueue.testing import drain
+from tests.conftest import HandDriven, archived, queued
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+GOOD: Final = {("on_success", "on_good"), ("on_complete", "on_any")}
+BAD: Final = {
+    ("on_failure", "on_bad"),
+    ("on_failure", "without_arguments"),
+    ("on_complete", "on_any"),
+}
+NEITHER: Final = {("on_complete", "on_any")}
+FOLLOWED_BY: Final[Mapping[str, set[tuple[str, str]]]] = {
+    "succeeded": GOOD,
+    "failed": BAD,
+    "expired": BAD,
+    "cancelled": NEITHER,
+}
+
+
+def short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def followers_of(id: UUID) -> list[Any]:
+    """The jobs that follow on this one, wherever they are."""
+    return [*queued(follows=id), *archived(follows=id)]
+
+
+def enqueued(id: UUID) -> set[tuple[str, str]]:
+    """Who enqueued which follower of this job."""
+    found = followers_of(id)
+    pairs = {(row.enqueued_by, short(row.job_type_id)) for row in found}
+    assert len(pairs) == len(found), "each follower once"
+    return pairs
+
+
+def work(worker: HandDriven, *words: str) -> UUID:
+    made = jobs.end_with.enqueue(*words)
+    worker.work()
+    return made.id
+
+
+def lose(worker: HandDriven, own: OwnConnection, made: Any) -> UUID:
+    """The worker dies while it runs this job."""
+    worker.claim()
+    holder = queued(id=made.id)[0].worker_id
+    assert holder is not None
+    rescue.rescue(own, [holder], crashed=True, reason="killed")
+    id: UUID = made.id
+    return id
+
+
+def expired() -> UUID:
+    past = timezone.now() - timedelta(seconds=1)
+    made = jobs.end_with.using(expires_at=past).enqueue()
+    expire.expire(DjangoDatabase())
+    return made.id
+
+
+def ended_by(verb: Callable[[list[UUID]], object]) -> UUID:
+    made = jobs.end_with.enqueue()
+    verb([made.id])
+    return made.id
+
+
+def failed_by_hand(ids: list[UUID]) -> None:
+    operations.fail(ids, reason="no")
+
+
+def cancelled_in_bulk(ids: list[UUID]) -> None:
+    chosen = Selection(Table.QUEUED, (Term("type", "tests.sample.end_with"),))
+    operation = bulk.draft("cancel", chosen, by="anna", here=True)
+    assert bulk.start(operation.id, by="anna", here=True)
+    while (done := bulk_steps.step(operation.id, look=10)) and not done.over:
+        pass
+
+
+def drained() -> UUID:
+    made = jobs.end_with.enqueue()
+    drain()
+    return made.id
+
+
+ENDS: dict[str, tuple[Callable[[HandDriven, OwnConnection], UUID], str]] = {
+    "it returns": (lambda w, o: work(w), "succeeded"),
+    "it is drained": (lambda w, o: drained(), "succeeded"),
+    "its last attempt fails": (lambda w, o: work(w, "error"), "failed"),
+    "it raises Fail": (lambda w, o: work(w, "fail"), "failed"),
+    "it raises Cancel": (lambda w, o: work(w, "cancel"), "cancelled"),
+    "it crashes too often": (
+        lambda w, o: lose(w, o, jobs.end_with.enqueue()),
+        "failed",
+    ),
+    "it expires": (lambda w, o: expired(), "expired"),
+    "an operator cancels it": (lambda w, o: ended_by(cancel), "cancelled"),
+    "a bulk operation cancels it": (
+        lambda w, o: ended_by(cancelled_in_bulk),
+        "cancelled",
+    ),
+    "an operator fails it": (lambda w, o: ended_by(failed_by_hand), "failed"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_each_end_enqueues_its_followers(
+    worker: HandDriven, own: OwnConnection, end: str
+) -> None:
+    bring_about, status = ENDS[end]
+    id = bring_about(worker, own)
+    assert archived(id=id)[0].status == status
+    assert enqueued(id) == FOLLOWED_BY[status]
+
+
+def test_an_at_most_once_job_that_is_lost_is_a_failure(
+    worker: HandDriven, own: OwnConnection
+) -> None:
+    id = lose(worker, own, jobs.end_once.enqueue())
+    assert enqueued(id) == {("on_failure", "on_bad")}
+    (follower,) = queued(follows=id)
+    assert follower.data == {
+        "status": "failed",
+        "error_class": archived(id=id)[0].error_class,
+        "error_message": "outcome unknown: killed",
+    }
+
+
+@pytest.mark.parametrize("status", FOLLOWED_BY)
+def test_immediate_mode_and_the_database_follow_the_same_table(status: str) -> None:
+    row = ArchivedJob.objects.create(
+        job_type_id="tests.sample.end_with",
+        status=status,
+        followers={
+            "on_success": ["tests.sample.on_good"],
+            "on_failure": ["tests.sample.on_bad", "tests.sample.without_arguments"],
+            "on_complete": ["tests.sample.on_any"],
+        },
+    )
+    here = followers.on_status(row.followers, status)
+    pairs = {(option, short(one.job_type)) for one, option in here.items()}
+    assert enqueued(row.pk) == pairs == FOLLOWED_BY[status]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("", GOOD), ("error", BAD), ("fail", BAD), ("cancel", NEITHER)],
+)
+def test_jobs_that_run_at_once_have_the_same_followers_and_arguments(
+    worker: HandDriven, word: str, expected: set[tuple[str, str]]
+) -> None:
+    first = work(worker, *filter(None, [word]))
+    there = {row.job_type_id: row for row in archived(follows=first)}
+    assert {(row.enqueued_by, short(row.job_type_id)) for row in there.values()} == (
+        expected
+    )
+    with override_settings(JOBQUEUE={"MODE": "immediate"}):
+        raised = {"error": ValueError, "fail": Fail}.get(word)
+        with pytest.raises(raised) if raised else nullcontext():
+            jobs.end_with.enqueue(word)
+        made, *here = [one.job for one in memory]
+        memory.clear()
+    assert {short(one.job_type) for one in here} == {name for _, name in expected}
+    for one in here:
+        row = there[one.job_type]
+        data = {**row.data, "job": str(made.id)} if "job" in row.data else row.data
+        assert (one.data, one.result) == (
+            data,
+            {**row.result, "job": str(made.id)} if "job" in data else row.result,
+        )
+
+
+def test_every_follower_runs_at_once_though_one_of_them_fails() -> None:
+    def fail(status: str) -> None:
+        raise LookupError("the first follower")
+
+    handler = job(name="stories.fails")(fail)
+    try:
+        both = jobs.add.using(on_success=[handler, jobs.on_good])
+        with override_settings(JOBQUEUE={"MODE": "immediate"}):
+            with pytest.raises(LookupError, match="the first follower"):
+                both.enqueue(1, 2)
+            names = [short(one.job.job_type) for one in memory]
+            memory.clear()
+    finally:
+        registry.remove("stories.fails")
+    assert names == ["add", "fails", "on_good"]
+
+
+def test_a_chain_passes_each_result_on(worker: HandDriven) -> None:
+    jobs.count_one.using(metadata={"trace": "7"}).enqueue(21)
+    worker.work()
+    rows = archived()
+    assert [short(row.job_type_id) for row in rows] == [
+        "count_one",
+        "double",
+        "report_number",
+    ]
+    assert [row.result for row in rows] == [21, 42, "it is 42"]
+    assert [row.follows for row in rows] == [None, rows[0].id, rows[1].id]
+    assert [row.metadata for row in rows] == [{"trace": "7"}] * 3
+
+
+def test_a_chain_ends_where_a_link_fails(worker: HandDriven) -> None:
+    jobs.count_one.using(on_success=jobs.fail.using(max_attempts=1)).enqueue()
+    worker.work()
+    assert [short(row.job_type_id) for row in archived()] == ["count_one", "fail"]
+
+
+def test_a_chain_of_one_job_is_written_where_it_is_enqueued(
+    worker: HandDriven,
+) -> None:
+    last = jobs.on_any.using(tags=["last"])
+    chain = jobs.add.using(
+        on_success=jobs.on_good.using(tags=["second"], on_success=last)
+    )
+    ids = chain.enqueue_many([{"a": 1, "b": 2}, {"a": 3}])
+    worker.work()
+    for id, result in zip(ids, (3, 3), strict=True):
+        (second,) = archived(follows=id)
+        (third,) = archived(follows=second.id)
+        assert [second.tags, third.tags] == [["second"], ["last"]]
+        assert second.result == third.result["result"] == result
+        assert third.result["job"] == str(second.id)
+
+
+def test_followers_of_one_job_replace_those_of_its_type_by_option(
+    worker: HandDriven,
+) -> None:
+    made = jobs.end_with.using(on_success=["tests.sample.without_arguments"])
+    none = jobs.end_with.using(on_success=(), on_complete=[])
+    first, second = made.enqueue().id, none.enqueue().id
+    third = enqueue("tests.sample.end_with", on_success=jobs.report).id
+    worker.work()
+    assert enqueued(first) == {
+        ("on_success", "without_arguments"),
+        ("on_complete", "on_any"),
+    }
+    assert enqueued(second) == set()
+    assert enqueued(third) == {("on_success", "report"), ("on_complete", "on_any")}
+
+
+def test_the_same_follower_named_twice_is_enqueued_once(worker: HandDriven) -> None:
+    named = [jobs.on_any, "tests.sample.on_any", jobs.on_any.using(tags=["other"])]
+    made = jobs.add.using(on_success=named, on_complete=jobs.on_any).enqueue(1)
+    worker.work()
+    assert [row.tags for row in archived(follows=made.id)] == [None, ["other"]]
+
+
+def test_a_replay_has_followers_of_its_own(worker: HandDriven) -> None:
+    first = work(worker)
+    again = replay(first).id
+    worker.work()
+    assert enqueued(first) == enqueued(again) == GOOD
+    follower = archived(follows=first)[0]
+    repeated = replay(follower.id).id
+    assert queued(id=repeated)[0].follows is None, "no end enqueued it"
+    assert queued(id=repeated)[0].data == follower.data
+
+
+def test_a_type_without_a_declaration_gets_what_its_row_says() -> None:
+    JobType.objects.create(name="elsewhere.ends", follower_arguments=["result"])
+    JobType.objects.create(name="elsewhere.knows_nothing")
+    made = jobs.add.using(
+        on_complete=["elsewhere.ends", "elsewhere.knows_nothing"]
+    ).enqueue(1)
+    cancel([made.id])
+    ends, unknown = sorted(queued(follows=made.id), key=lambda row: row.job_type_id)
+    assert ends.data == {"result": None}
+    assert unknown.data == {"job": str(made.id), "status": "cancelled"}
+
+
+MOMENT: Final = datetime(2099, 12, 31, 23, 30, tzinfo=UTC)
+OPTIONS: Final[dict[str, list[dict[str, Any]]]] = {
+    "queue": [{"queue": "mail"}],
+    "priority": [{"priority": 0}, {"priority": -7}],
+    "max_attempts": [{"max_attempts": 9}],
+    "run_after": [
+        {"run_after": timedelta(minutes=5)},
+        {"run_after": MOMENT},
+    ],
+    "expires_at": [{"expires_at": MOMENT}],
+    "expires_in": [{"expires_in": 90}, {"expires_in": 90, "run_after": timedelta(1)}],
+    "tags": [{"tags": ["ü", 'a"b']}],
+    "metadata": [{"metadata": {"trace": "own", "deep": [1, {"a": None}]}}],
+    "unique_key": [{"unique_key": "one"}],
+    "unique_until": [{"unique_key": "one", "unique_until": "started"}],
+    "on_success": [{"on_success": jobs.on_good}, {"on_success": ()}],
+    "on_failure": [
+        {"on_failure": [jobs.on_bad.using(tags=["x"]), "tests.sample.report"]}
+    ],
+    "on_complete": [{"on_complete": "tests.sample.report"}],
+}
+TAKERS: Final = ("tests.sample.without_arguments", "tests.sample.with_all_options")
+SAME: Final = (
+    *("queue", "priority", "max_attempts", "tags", "metadata", "followers"),
+    *("unique_key", "unique_until_started"),
+)
+
+
+def columns(row: QueuedJob) -> dict[str, Any]:
+    """What the options of a job decide."""
+    end = row.expires_at
+    if end is not None and end != MOMENT:
+        end -= row.run_after  # type: ignore[assignment]
+    return {**{name: getattr(row, name) for name in SAME}, "end": end}
+
+
+@pytest.mark.parametrize("name", OF_JOB)
+def test_an_option_of_one_job_is_one_of_a_follower_or_refused(name: str) -> None:
+    assert (name in ALLOWED) == (name in OPTIONS)
+    if name not in ALLOWED:
+        values: dict[str, Any] = {
+            "id": "0" * 32,
+            "enqueued_by": "anna",
+            "using": "default",
+            "on_duplicate": "return",
+        }
+        taker = jobs.without_arguments.using(**{name: values[name]})
+        with pytest.raises(InvalidArguments) as caught:
+            jobs.add.using(on_success=taker)
+        assert str(caught.value) == (
+            f"on_success names 'tests.sample.without_arguments' with {name}, which a "
+            "follower cannot have."
+        )
+        with pytest.raises(ImproperlyConfigured, match=f"with {name}, which a foll"):
+            job(name="stories.refused", on_success=taker)(print_nothing)
+
+
+def print_nothing() -> None: ...
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+@pytest.mark.parametrize(
+    "given", [given for some in OPTIONS.values() for given in some], ids=str
+)
+def test_a_follower_has_its_options_as_if_it_were_enqueued(
+    given: dict[str, Any], taker: str
+) -> None:
+    """By the trigger, by an enqueue and in immediate mode."""
+    declared: Any = registry.sender(taker)
+    handler = declared.using(**given)
+    direct = queued(id=handler.enqueue().id)[0]
+    direct.delete()
+
+    finished = jobs.add.using(on_success=handler).enqueue(1)
+    assert archive(finished.id, "succeeded") == 1
+    (follower,) = queued(follows=finished.id)
+    assert columns(follower) == columns(direct)
+    wanted = given.get("run_after", timedelta(0))
+    if isinstance(wanted, timedelta):
+        wait = follower.run_after - follower.created_at
+        assert abs(wait - wanted) < timedelta(seconds=1)
+    else:
+        assert follower.run_after == wanted
+    assert follower.data == {}
+
+    declaration = registry.get(taker)
+    assert declaration is not None
+    new = follower_job(
+        handler.as_follower(), declaration, enqueued_by="on_success", metadata=None
+    )
+    inserted = insert(DjangoDatabase(), new, UUID(int=7), {}, "{}")
+    assert inserted is not None
+    here = columns(queued(id=inserted.id)[0])
+    without_key = {"unique_key": None, "unique_until_started": False}
+    assert here == {**columns(direct), **without_key}
+
+
+def archive(id: UUID, status: str) -> int:
+    """Archive this job by plain SQL."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "WITH gone AS (DELETE FROM jobqueue_queuedjob WHERE id = %s RETURNING *) "
+            "INSERT INTO jobqueue_archivedjob (id, job_type, followers, status) "
+            "SELECT id, job_type, followers, %s FROM gone",
+            [id, status],
+        )
+        return cursor.rowcount
+
+
+def test_metadata_of_a_follower_adds_to_that_of_the_job_before(
+    worker: HandDriven,
+) -> None:
+    taker = jobs.on_any.using(metadata={"b": 3, "c": 4})
+    first = jobs.add.using(metadata={"a": 1, "b": 2}, on_success=taker).enqueue(1)
+    second = jobs.add.using(on_success=taker).enqueue(1)
+    worker.work()
+    assert archived(follows=first.id)[0].metadata == {"a": 1, "b": 3, "c": 4}
+    assert archived(follows=second.id)[0].metadata == {"b": 3, "c": 4}
+
+
+def test_an_operators_priority_counts_for_followers() -> None:
+    JobType.objects.filter(name="tests.sample.on_any").update(priority_override=42)
+    plain = jobs.add.using(on_complete=jobs.on_any).enqueue(1)
+    own = jobs.add.using(on_complete=jobs.on_any.using(priority=3)).enqueue(1)
+    try:
+        cancel([plain.id, own.id])
+        assert queued(follows=plain.id)[0].priority == 42
+        assert queued(follows=own.id)[0].priority == 3
+    finally:
+        JobType.objects.filter(name="tests.sample.on_any").update(
+            priority_override=None
+        )
+
+
+def test_a_duplicate_of_a_unique_follower_is_skipped_and_the_others_are_not(
+    worker: HandDriven,
+) -> None:
+    later = jobs.without_arguments.using(unique_key="k", run_after=timedelta(hours=1))
+    both = jobs.add.using(on_success=[later, jobs.on_good])
+    ids = both.enqueue_many([{"a": n} for n in range(3)])
+    worker.work()
+    assert {row.status for row in archived(id__in=ids)} == {"succeeded"}
+    assert len(archived(job_type="tests.sample.on_good")) == 3
+    assert len(queued(job_type_id="tests.sample.without_arguments")) == 1
+
+
+@pytest.mark.parametrize(
+    "followers",
+    [7, "x", [], [1], {"on_success": "x"}, {"on_success": {"job_type": "x"}}]
+    + [{"on_success": [7, None, "x", {"a": 1}, {"job_type": None}, ["x"]]}],
+    ids=str,
+)
+def test_what_plain_sql_wrote_of_followers_keeps_no_job_from_ending(
+    worker: HandDriven, followers: Any
+) -> None:
+    made = jobs.add.enqueue(1)
+    QueuedJob.objects.update(followers=followers)
+    worker.work()
+    assert archived(id=made.id)[0].status == "succeeded"
