@@ -44,7 +44,7 @@ OF_CALLS: Final = frozenset({*PER_JOB, *BOTH, *_DJANGOS})  # using() takes them
 class PolicyOptions(TypeOptions, total=False):
     """The options of ``@job`` that ``@task`` takes."""
 
-    backoff: Any  # a name, a wait, f(attempt), or f(exception, task_result)
+    backoff: Any  # as for @job, or f(exception, task_result)
     on_complete: Any  # a task, a handler, or the name of a job type
 
 
@@ -76,8 +76,7 @@ class JobTask(Task):
     atomic: bool | Unset = UNSET
     expires_in: timedelta | float | None | Unset = UNSET
     max_crashes: int | Unset = UNSET
-    retry_for: Any = UNSET
-    permanent: Any = UNSET
+    retry: Any = field(default=UNSET, hash=False)  # a dict
     sensitive: Any = UNSET
     unique: Any = UNSET
     unique_until: str | Unset = UNSET

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django_jobqueue.domain.job_options import OF_TYPE
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.domain.retry_rules import ExceptionRule
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import JobType, Queue
 from django_jobqueue.retries import quartic
@@ -50,6 +51,7 @@ IN_THE_ROW = {
     "expires_in": timedelta(hours=3),
     "max_crashes": 5,
     "sensitive": frozenset({"token"}),
+    "retry": (ExceptionRule(exception=KeyError, is_retried=False),),
     "unique": ("a",),
     "unique_until": "started",
     "on_complete": "shop.bill",
@@ -61,8 +63,6 @@ COLUMNS = {
 }
 # What whoever enqueues or runs a job needs the code for.
 OF_THE_PROCESS = {
-    "retry_for",
-    "permanent",
     "takes_context",
     "on_duplicate",
     "capture",
@@ -135,6 +135,7 @@ def test_declaring_what_is_declared_already_writes_nothing(own: OwnConnection) -
         replace(FULL, expires_in=None),
         replace(FULL, max_crashes=5),
         replace(FULL, sensitive=frozenset()),
+        replace(FULL, retry=(ExceptionRule(exception=OSError),)),
         replace(FULL, backoff=lambda attempt: timedelta(0)),
     ],
 )
