@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from django_jobqueue.domain.context import Context, current_job
+from django_jobqueue.domain.retry_rules import RetryRule
 from django_jobqueue.enqueueing.by_name import (
     aenqueue,
     aenqueue_many,
@@ -79,6 +80,7 @@ __all__ = [
     "NotEditable",
     "NotReplayable",
     "Retry",
+    "RetryRule",
     "Snooze",
     "StoreUnavailable",
     "UnknownJobType",

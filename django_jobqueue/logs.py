@@ -159,7 +159,8 @@ def _ended_without_failure(context: Context, outcome: Outcome) -> str:
 
 def _put_off(outcome: Outcome) -> str:
     said = "asks to be retried in" if outcome.handler_requested else "failed, again in"
-    return f"{said} {outcome.wait.total_seconds():.1f} s"
+    why = f" ({outcome.reason})" if outcome.reason else ""
+    return f"{said} {outcome.wait.total_seconds():.1f} s{why}"
 
 
 def _printable(traceback: str) -> str:

@@ -49,7 +49,7 @@ OF_CALLS: Final = frozenset({*PER_JOB, *BOTH, *_DJANGOS})  # using() takes them
 class PolicyOptions(TypeOptions, total=False):
     """The options of ``@job`` that ``@task`` takes."""
 
-    backoff: Any  # a name, a wait, f(attempt), or f(exception, task_result)
+    backoff: Any  # as for @job, or f(exception, task_result)
     on_success: Any  # a task, a handler, the name of a job type, or a list of them
     on_failure: Any
     on_complete: Any
@@ -83,8 +83,7 @@ class JobTask(Task):
     atomic: bool | Unset = UNSET
     expires_in: timedelta | float | None | Unset = UNSET
     max_crashes: int | Unset = UNSET
-    retry_for: Any = UNSET
-    permanent: Any = UNSET
+    retry: Any = field(default=UNSET, hash=False)  # a dict
     sensitive: Any = UNSET
     unique: Any = UNSET
     unique_until: str | Unset = UNSET

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -22,8 +24,16 @@ from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.fingerprints import class_name
 from django_jobqueue.domain.states import ArchivedStatus, AttemptEnd, QueuedStatus
 from django_jobqueue.enqueueing.immediate_jobs import memory
-from django_jobqueue.exceptions import JobCancelled, JobExpired, JobLost, NotDone
+from django_jobqueue.exceptions import (
+    InvalidResult,
+    JobCancelled,
+    JobExpired,
+    JobLost,
+    NotDone,
+)
+from django_jobqueue.retries import from_stored_form
 from django_jobqueue.store.reading.record import End, Record
+from django_jobqueue.store.rows import Job
 from django_jobqueue.text import timezones
 
 _STATUS: Final[dict[str, TaskResultStatus]] = {
@@ -42,8 +52,8 @@ _ENDED: Final[dict[str, type[NotDone]]] = {
 }
 
 
-class NotSerializable(TypeError):
-    """The return value of a task cannot be stored as JSON; a retry would not help."""
+class NotSerializable(InvalidResult):
+    """The return value of a task cannot be stored as JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,9 +235,10 @@ def task_of_job(
     *,
     queue: str,
     priority: int,
-    max_attempts: int | None = None,
+    own: Mapping[str, Any] = MappingProxyType({}),
 ) -> Task:
-    """The declared task, with the options in which the job differs.
+    """The declared task, with the options in which the job differs: ``own`` are those
+    of ``JobTask``.
 
     It is not validated: the settings' queues and backends may have changed since.
     """
@@ -236,8 +247,8 @@ def task_of_job(
     changes |= {name: star[name] for name in ("backend", "run_after") if name in star}
     if "run_after" in changes:
         changes["run_after"] = datetime.fromisoformat(str(changes["run_after"]))
-    if max_attempts is not None and isinstance(task, JobTask):
-        changes["max_attempts"] = max_attempts
+    if isinstance(task, JobTask):
+        changes |= own
     return replace_unvalidated(task, **changes)
 
 
@@ -251,9 +262,17 @@ def result_of_record(
         record.job.data,
         queue=record.job.queue,
         priority=record.job.priority,
-        max_attempts=record.job.max_attempts,
+        own=_own_options(record.job),
     )
     return _result(record, of_job, args, kwargs)
+
+
+def _own_options(job: Job) -> dict[str, Any]:
+    """The options that this job has for itself."""
+    own: dict[str, Any] = {"max_attempts": job.max_attempts, "timeout": job.timeout}
+    with suppress(ValueError):  # there is none, or plain SQL wrote something else
+        own["backoff"] = from_stored_form(job.backoff)
+    return {name: value for name, value in own.items() if value is not None}
 
 
 def replace_unvalidated(task: Task, **changes: Any) -> Task:

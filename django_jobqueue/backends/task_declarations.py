@@ -20,7 +20,6 @@ from django_jobqueue.backends.job_task import (
     own_policy,
 )
 from django_jobqueue.backends.parameters import STAR, TaskParameters
-from django_jobqueue.backends.results import NotSerializable
 from django_jobqueue.backends.task_runner import Runner, as_backoff
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import Policy, name_problem
@@ -31,7 +30,7 @@ from django_jobqueue.enqueueing.handler_functions import handler_problem
 APP: Final = "django_jobqueue"
 BESIDE: Final = ("MAX_ATTEMPTS", "BACKOFF")  # where Django's proposal has them
 KIND: Final = "task"  # of a declaration
-_OF_RETRIES: Final = ("max_attempts", "backoff", "retry_for")
+_OF_RETRIES: Final = ("max_attempts", "backoff", "retry")
 
 
 def declaration_of(task: Task, defaults: Mapping[str, Any]) -> Declaration:
@@ -87,12 +86,7 @@ def policy_for(
     sensitive = policy.sensitive
     if sensitive and parameters.unnamed:
         sensitive |= {STAR}
-    return replace(
-        policy,
-        takes_context=True,
-        sensitive=sensitive,
-        permanent=(*policy.permanent, NotSerializable),
-    )
+    return replace(policy, takes_context=True, sensitive=sensitive)
 
 
 def _applicable(own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from django_jobqueue.domain.arguments import from_json, result_problem
 from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import Fail, JobCancelled, JobExpired
-from django_jobqueue.retries import exponential
+from django_jobqueue.retries import function_problem
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.record import record
 
@@ -233,25 +233,27 @@ class BackoffByError:
 
     func: Callable[[BaseException, TaskResult], float | timedelta | None]
 
-    def __call__(self, attempt: int) -> timedelta:
+    def __call__(
+        self, attempt: int, exception: BaseException, job: Context
+    ) -> float | timedelta | None:
         """The wait after the attempt that has just ended here. Raises Fail if the
         function allows no further one."""
         now = current_attempt.get()
-        if now is None or now.error is None:  # it hangs, and another thread gave it up
-            return exponential(attempt)
-        wait = self.func(now.error, now.result)
+        if now is None or now.result.id != str(job.id):  # the task did not begin
+            return None
+        wait = self.func(exception, now.result)
         if wait is None:
             raise Fail("the backoff returned None")
-        return wait if isinstance(wait, timedelta) else timedelta(seconds=wait)
+        return wait
 
 
 def as_backoff(value: Any) -> Any:
     """The value as a backoff of a job type: a function of two arguments gets the error
     and the result."""
-    if not callable(value):
+    if not callable(value) or function_problem(value) is None:
         return value
     try:
-        inspect.signature(value).bind(1)
-    except TypeError:
-        return BackoffByError(value)
-    return value
+        inspect.signature(value).bind(None, None)
+    except (TypeError, ValueError):
+        return value
+    return BackoffByError(value)

@@ -106,6 +106,7 @@ class Option:
     of_type: bool = False  # @job takes it
     of_job: bool = False  # using() takes it, and None, which leaves it to the type
     type_takes: tuple[object, ...] = ()  # values of @job that need no check
+    job_problem: Problem = checks.always_right  # of a value that @job takes
     column: Column | None = None
     override: Override | None = None
 
@@ -114,6 +115,10 @@ class Option:
         if any(value is taken for taken in self.type_takes):
             return None
         return self.problem(value)
+
+    def problem_for_job(self, value: object) -> str | None:
+        """Why ``using()`` cannot have this value, in words that follow the name."""
+        return None if value is None else self.problem(value) or self.job_problem(value)
 
 
 _of_type: Final = partial(Option, of_type=True)
@@ -170,15 +175,15 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "on_complete": _followers(),
     "unique_until": _of_both(problem=one_of(*UNIQUE_UNTIL)),
     "on_duplicate": _of_both(problem=one_of(*ON_DUPLICATE)),
-    # Of a job type.
-    "backoff": _of_type(
+    "backoff": _of_both(
         problem=checks.backoff_problem,
         normal=checks.to_backoff,
+        job_problem=checks.stored_backoff_problem,
         column=Column(
             sql_type="text", value=lambda p: retries.describe(p.backoff)[:200]
         ),
     ),
-    "timeout": _of_type(
+    "timeout": _of_both(
         problem=duration_problem,
         normal=to_duration,
         type_takes=(UNSET, None),
@@ -189,6 +194,7 @@ OPTIONS: Final[Mapping[str, Option]] = {
             help="How long one attempt may run.",
         ),
     ),
+    # Of a job type.
     "delivery": _of_type(
         problem=checks.delivery_problem,
         normal=Delivery,
@@ -214,8 +220,13 @@ OPTIONS: Final[Mapping[str, Option]] = {
         type_takes=(UNSET,),
         column=Column(sql_type="integer", value=lambda p: p.crashes_allowed),
     ),
-    "retry_for": _of_type(problem=checks.exceptions_problem, normal=checks.to_tuple),
-    "permanent": _of_type(problem=checks.exceptions_problem, normal=checks.to_tuple),
+    "retry": _of_type(
+        problem=checks.retry_problem,
+        normal=checks.to_retry,
+        column=Column(
+            sql_type="jsonb", value=lambda p: [rule.column for rule in p.retry]
+        ),
+    ),
     "takes_context": _of_type(problem=checks.switch_problem),
     "sensitive": _of_type(
         problem=checks.names_problem,
@@ -272,8 +283,16 @@ def _contradiction(policy: Policy) -> str | None:
             return (
                 "delivery='at_most_once' allows one attempt, so max_attempts must be 1."
             )
-        if policy.retry_for:
-            return "delivery='at_most_once' never retries, so retry_for has no effect."
+        if any(rule.is_retried for rule in policy.retry):
+            return "delivery='at_most_once' never retries, so retry has no effect."
+    allowed = policy.max_attempts
+    for rule in policy.retry:
+        own = rule.max_attempts
+        if own and isinstance(allowed, int) and own > allowed:
+            return (
+                f"retry of {rule.name} has max_attempts={own}, and jobs of this type "
+                f"have {allowed}; a rule can only lower that."
+            )
     return None
 
 

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.utils import timezone
@@ -22,12 +22,24 @@ from django_jobqueue.domain.policy import (
     LONGEST,
     WHO_LENGTH,
     Unset,
+    attempts_problem,
     duration_problem,
 )
+from django_jobqueue.domain.retry_rules import ExceptionRule, RetryRule, path_of
 from django_jobqueue.domain.states import Delivery
+from django_jobqueue.exceptions import (
+    InvalidArguments,
+    InvalidResult,
+    JobControl,
+    LeaseLost,
+)
 from django_jobqueue.retries import Backoff
 from django_jobqueue.text import timezones
+from django_jobqueue.text.foreign_words import ATTEMPTS
 from django_jobqueue.text.suggestions import did_you_mean
+
+# What follows these is decided before any rule: see retry_decision.py.
+BEYOND_RULES: Final = (JobControl, InvalidArguments, InvalidResult, LeaseLost)
 
 
 def always_right(value: object) -> None:
@@ -102,12 +114,88 @@ def text_problem(value: object) -> str | None:
 
 def backoff_problem(value: object) -> str | None:
     if isinstance(value, str) and value not in retries.POLICIES:
-        return f"must be one of {', '.join(retries.POLICIES)}, not {value!r}."
-    if isinstance(value, str) or duration_problem(value) is None or callable(value):
+        return (
+            f"must be one of {', '.join(retries.POLICIES)}, not {value!r}."
+            f"{did_you_mean(value, retries.POLICIES)}"
+        )
+    if isinstance(value, str) or duration_problem(value) is None:
         return None
+    if callable(value):
+        return retries.function_problem(value)
     return (
         f"must be a policy's name, a wait, or a function of the attempt, not {value!r}."
     )
+
+
+def stored_backoff_problem(value: object) -> str | None:
+    """Why a job cannot have this backoff of its own, which is a right one."""
+    backoff = to_backoff(value)
+    if backoff is None or retries.stored_form(backoff) is not None:
+        return None
+    return (
+        f"must be a policy's name, one with arguments, or a wait, not {value!r}: a "
+        "function cannot be stored with the job. State it where the handler is "
+        "declared, for all of its jobs."
+    )
+
+
+def retry_problem(value: object) -> str | None:
+    if not isinstance(value, Mapping):
+        return (
+            "must be a dict of exception classes and rules, such as {OSError: "
+            f"'fixed', KeyError: False}}, not {value!r}.{_hint_of_retry(value)}"
+        )
+    seen: set[object] = set()
+    for key, rule in value.items():
+        if problem := _key_problem(key, seen):
+            return problem
+        if problem := _rule_problem(rule):
+            name = ", ".join(map(path_of, to_tuple(key)))
+            return f"of {name} {problem}"
+    return None
+
+
+def _hint_of_retry(value: object) -> str:
+    if isinstance(value, int):
+        return f" {ATTEMPTS}."
+    if exceptions_problem(value) is None:
+        return " Write {SomeError: True, Exception: False} to retry nothing else."
+    return ""
+
+
+def _key_problem(key: object, seen: set[object]) -> str | None:
+    """Why no rule can have this key; ``seen`` has the classes of the rules before."""
+    if exceptions_problem(key) is not None or key == ():
+        return f"has a key that is no exception class: {key!r}."
+    for cls in to_tuple(key):
+        if issubclass(cls, BEYOND_RULES):
+            return f"cannot have a rule for {path_of(cls)}, which is never retried so."
+        if cls in seen:
+            return f"has two rules for {path_of(cls)}."
+        seen.add(cls)
+    return None
+
+
+def _rule_problem(rule: object) -> str | None:
+    if isinstance(rule, bool):
+        return None
+    if isinstance(rule, int | float):
+        return (
+            f"must be a rule, not {rule!r}. Write RetryRule(backoff={rule!r}) for "
+            f"seconds, or RetryRule(max_attempts={rule!r})."
+        )
+    if not isinstance(rule, RetryRule):
+        problem = backoff_problem(rule)
+        is_other = not isinstance(rule, str | timedelta) and not callable(rule)
+        if problem and is_other:
+            return f"must be True, False, a backoff or a RetryRule, not {rule!r}."
+        return problem
+    most = rule.max_attempts
+    if most is not None and (problem := attempts_problem(most)):
+        return f"has a max_attempts that {problem}"
+    if rule.backoff is not None and (problem := backoff_problem(rule.backoff)):
+        return f"has a backoff that {problem}"
+    return None
 
 
 def delivery_problem(value: object) -> str | None:
@@ -196,13 +284,33 @@ def to_dict(value: Any) -> dict[str, Any] | None:
     return None if value is None else dict(value)
 
 
-def to_backoff(value: Any) -> Backoff:
+def to_backoff(value: Any) -> Backoff | None:
+    if value is None:
+        return None
     if isinstance(value, str):
         return retries.POLICIES[value]
     if callable(value):
         return value  # type: ignore[no-any-return]
     wait = value if isinstance(value, timedelta) else timedelta(seconds=value)
     return partial(retries.fixed, wait=wait)
+
+
+def to_retry(value: Mapping[Any, Any]) -> tuple[ExceptionRule, ...]:
+    return tuple(
+        _to_rule(cls, rule) for key, rule in value.items() for cls in to_tuple(key)
+    )
+
+
+def _to_rule(cls: type[BaseException], rule: Any) -> ExceptionRule:
+    if isinstance(rule, bool):
+        return ExceptionRule(exception=cls, is_retried=rule)
+    if not isinstance(rule, RetryRule):
+        rule = RetryRule(backoff=rule)
+    return ExceptionRule(
+        exception=cls,
+        max_attempts=rule.max_attempts,
+        backoff=None if rule.backoff is None else to_backoff(rule.backoff),
+    )
 
 
 def to_tuple(value: Any) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django_jobqueue import retries
 from django_jobqueue.conf import CENTURY, GREATEST, conf
+from django_jobqueue.domain.retry_rules import ExceptionRule
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.retries import Backoff
 from django_jobqueue.text.suggestions import did_you_mean
@@ -50,8 +51,7 @@ class Policy:
     atomic: bool = False
     expires_in: timedelta | None = None
     max_crashes: int | Unset = UNSET
-    retry_for: tuple[type[BaseException], ...] = ()  # empty means all
-    permanent: tuple[type[BaseException], ...] = ()
+    retry: tuple[ExceptionRule, ...] = ()  # others are retried
     takes_context: bool = False
     sensitive: frozenset[str] = frozenset()
     unique: bool | tuple[str, ...] = False  # True, or the parameters that count
@@ -99,6 +99,16 @@ def limit_in_force(declared: int | None, override: int | None) -> int | None:
     if override is None:
         return declared
     return None if override == NO_LIMIT else override
+
+
+def time_in_force(
+    own: timedelta | None, declared: timedelta | None, override: timedelta | None
+) -> timedelta | None:
+    """How long an attempt may run: the job's ``own`` limit, else its type's; None is
+    unlimited."""
+    if own is not None:
+        return own
+    return (declared if override is None else override) or None
 
 
 def attempts_in_force(

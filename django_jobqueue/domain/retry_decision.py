@@ -15,9 +15,9 @@ rule  how the attempt ended                             outcome
 7     its result is not JSON                            FAIL
 8     anything else, of an at-most-once job             FAIL
 9     the data do not fit the handler                   FAIL
-10    an exception in ``permanent``, or not in          FAIL
-      ``retry_for``
-11    the last attempt, or the backoff raised ``Fail``  FAIL
+10    an exception with the rule False                  FAIL
+11    the last attempt, by the job or by the            FAIL
+      exception's rule, or a backoff raised ``Fail``
 12    anything else                                     RETRY, attempt spent
 ====  ================================================  =======================
 
@@ -28,15 +28,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 from typing import Final
 
 from django_jobqueue.domain.arguments import UnknownParameters
+from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.failures import MESSAGE_LENGTH, Failure
 from django_jobqueue.domain.fingerprints import Fingerprint
 from django_jobqueue.domain.policy import Policy
+from django_jobqueue.domain.retry_rules import ExceptionRule, rule_for
 from django_jobqueue.domain.states import AttemptEnd, Delivery
 from django_jobqueue.exceptions import (
     Cancel,
@@ -47,7 +50,14 @@ from django_jobqueue.exceptions import (
     Retry,
     Snooze,
 )
-from django_jobqueue.retries import exponential, wait_before_next, within_bounds
+from django_jobqueue.retries import (
+    Backoff,
+    describe,
+    exponential,
+    stored_form,
+    wait_after,
+    within_bounds,
+)
 from django_jobqueue.text.sanitizing import clean, text_of
 
 logger = logging.getLogger(__name__)
@@ -110,11 +120,14 @@ def decide(
     max_attempts: int | None,
     asked: StopReason = StopReason.NOTHING,
     given_back: int = 0,
+    backoff: Backoff | None = None,
+    context: Callable[[], Context] | None = None,
 ) -> Outcome:
     """Decide the outcome of an attempt that raised ``error``, or None.
 
     ``attempt`` counts from 1; ``max_attempts`` None is unlimited; ``given_back``
-    counts the claims of this job that spent no attempt.
+    counts the claims of this job that spent no attempt; ``backoff`` is the job's own,
+    and ``context`` is for backoffs that are functions, which do not count without it.
     """
     if error is None:  # rule 1
         return Outcome(verb=Verb.SUCCEED)
@@ -134,14 +147,21 @@ def decide(
             reason=_storable(error.reason),
         )
     end = AttemptEnd.TIMED_OUT if _timed_out(error, asked) else AttemptEnd.FAILED
-    reason = _why_not_again(error, policy, attempt, max_attempts)
+    rule = None if isinstance(error, Retry) else rule_for(error, policy.retry)
+    reason = _why_not_again(error, policy, rule, attempt, max_attempts)
     if reason is not None:
         return Outcome(verb=Verb.FAIL, end=end, reason=reason)
-    wait = _wait(error, policy, attempt)
-    if wait is None:
+    try:
+        wait, reason = _wait(error, _backoffs(policy, rule, backoff), attempt, context)
+    except Fail:
         return Outcome(verb=Verb.FAIL, end=end, reason="the backoff policy said so")
-    requested = _is_requested_by_handler(error)
-    return Outcome(verb=Verb.RETRY, wait=wait, end=end, handler_requested=requested)
+    return Outcome(
+        verb=Verb.RETRY,
+        wait=wait,
+        end=end,
+        reason=reason,
+        handler_requested=_is_requested_by_handler(error),
+    )
 
 
 def _left_to_newer_code(error: UnknownParameters, given_back: int) -> Outcome:
@@ -184,7 +204,11 @@ def _timed_out(error: BaseException, asked: StopReason) -> bool:
 
 
 def _why_not_again(
-    error: BaseException, policy: Policy, attempt: int, max_attempts: int | None
+    error: BaseException,
+    policy: Policy,
+    rule: ExceptionRule | None,
+    attempt: int,
+    max_attempts: int | None,
 ) -> str | None:
     """Return the reason that forbids another attempt (rules 6 to 11), or None."""
     if isinstance(error, Fail):
@@ -195,24 +219,50 @@ def _why_not_again(
         return AT_MOST_ONCE
     if isinstance(error, InvalidArguments):
         return "the data does not fit the handler"
-    if not isinstance(error, Retry):
-        if isinstance(error, policy.permanent):
-            return "this exception is permanent"
-        if policy.retry_for and not isinstance(error, policy.retry_for):
-            return "this exception is not in retry_for"
+    if rule is not None and not rule.is_retried:
+        return f"{rule.name} is not retried"
     if max_attempts is not None and attempt >= max_attempts:
         return f"attempt {attempt} of {max_attempts}"
+    if rule is not None and rule.max_attempts and attempt >= rule.max_attempts:
+        return f"attempt {attempt} of {rule.max_attempts} for {rule.name}"
     return None
 
 
-def _wait(error: BaseException, policy: Policy, attempt: int) -> timedelta | None:
-    """The wait before the next attempt; None if the backoff policy forbids one."""
+def _backoffs(
+    policy: Policy, rule: ExceptionRule | None, own: Backoff | None
+) -> Iterator[tuple[Backoff, str]]:
+    """The backoffs to ask, one after the other, and why each of them: nothing to say of
+    that of the job type."""
+    if rule is not None and rule.backoff is not None:
+        yield rule.backoff, f"the wait for {rule.name}"
+    if own is not None:
+        yield own, "the wait of this job"
+    yield policy.backoff, ""
+    yield exponential, "the default wait"
+
+
+def _wait(
+    error: BaseException,
+    backoffs: Iterator[tuple[Backoff, str]],
+    attempt: int,
+    context: Callable[[], Context] | None,
+) -> tuple[timedelta, str]:
+    """The wait before the next attempt, and why this one. Raises Fail if a backoff
+    forbids another attempt."""
     if isinstance(error, Retry) and error.after is not None:
-        return within_bounds(error.after)
-    try:
-        return wait_before_next(policy.backoff, attempt)
-    except Fail:
-        return None
-    except BaseException:  # SystemExit, too, must not end the worker
-        logger.exception("The backoff policy failed; the default one is used")
-        return wait_before_next(exponential, attempt)
+        return within_bounds(error.after), ""
+    for backoff, why in backoffs:
+        if context is None and stored_form(backoff) is None:
+            continue
+        try:
+            wait = wait_after(backoff, attempt, error, context)
+        except Fail:
+            raise
+        except BaseException:  # SystemExit, too, must not end the worker
+            logger.exception(
+                "The backoff %s failed; the next one is used", describe(backoff)
+            )
+        else:
+            if wait is not None:
+                return wait, why
+    raise AssertionError("exponential returns a wait")

@@ -116,6 +116,8 @@ def _job(new: NewJob, id: UUID, data: Any) -> Job:
         expires_at=expires_at,
         created_at=now,
         max_attempts=new.max_attempts,
+        timeout=new.timeout,
+        backoff=None if new.backoff is None else from_json(new.backoff),
         metadata=None if new.metadata is None else from_json(new.metadata),
         tags=tags_of(new.tags),
     )

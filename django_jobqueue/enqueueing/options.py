@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -16,9 +17,10 @@ from django_jobqueue.domain.job_options import OF_JOB, option_of_types
 from django_jobqueue.domain.option_checks import reusable
 from django_jobqueue.domain.policy import Policy, Unset
 from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.domain.retry_rules import RetryOption
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.retries import Backoff
+from django_jobqueue.retries import Backoff, stored_form
 from django_jobqueue.store.queue.insert import NewJob
 from django_jobqueue.text import timezones
 from django_jobqueue.text.foreign_words import option_hint
@@ -55,10 +57,9 @@ class TypeOptions(TypedDict, total=False):
     """How long after it is due a job may still be started."""
     max_crashes: int
     """A job whose worker died this often is archived as failed."""
-    retry_for: tuple[type[BaseException], ...]
-    """Only these exceptions are retried."""
-    permanent: tuple[type[BaseException], ...]
-    """These exceptions are not retried."""
+    retry: RetryOption
+    """What follows an exception of a class: False (it is not retried), True, a backoff,
+    or a RetryRule. The nearest base class counts; other exceptions are retried."""
     sensitive: Iterable[str]
     """Keys of the data whose values are masked wherever they are shown."""
     unique: bool | Iterable[str]
@@ -82,7 +83,7 @@ class HandlerOptions(TypeOptions, total=False):
     """From -100 to 100; greater is sooner."""
     backoff: str | timedelta | float | Backoff
     """``exponential``, ``quartic``, ``decorrelated``, ``fixed``, ``immediate``,
-    ``rickover``; a wait; or a function of the attempt's number."""
+    ``rickover``; a wait; or a function of (attempt) or (attempt, exception, job)."""
     on_success: Followers
     """The handler, or job type, of a job that is enqueued when a job of this type
     succeeds; or a list of them."""
@@ -114,6 +115,10 @@ class JobOptions(TypedDict, total=False):
     """Who enqueues the job; at most 150 characters."""
     max_attempts: int | None
     """How many attempts the job has, the first one included."""
+    timeout: timedelta | float | None
+    """How long one attempt of the job may run, in seconds or as a timedelta."""
+    backoff: str | timedelta | float | Callable[[int], Any] | None
+    """The name of a policy, ``partial`` of one, or a wait; not a function of yours."""
     metadata: Mapping[str, Any] | None
     """A JSON object that travels with the job, beside its data."""
     on_success: Followers
@@ -145,6 +150,8 @@ class Options:
     tags: tuple[str, ...] = ()
     enqueued_by: str | None = None
     max_attempts: int | None = None
+    timeout: timedelta | None = None
+    backoff: Backoff | None = None
     metadata: Mapping[str, Any] | None = None
     on_success: tuple[Follower, ...] | None = None
     on_failure: tuple[Follower, ...] | None = None
@@ -166,7 +173,7 @@ class Options:
             if option is None:
                 hint = option_of_types(name) or option_hint(name, OF_JOB, handler)
                 raise TypeError(f"There is no option {name!r} of a job.{hint}")
-            if value is not None and (problem := option.problem(value)):
+            if problem := option.problem_for_job(value):
                 raise InvalidArguments(f"{name} {problem}")
             changes[name] = option.normal(value)
         options = replace(self, **changes)
@@ -211,6 +218,8 @@ class Options:
             enqueued_by=self.enqueued_by,
             tags=self._tags_as_json(),
             max_attempts=self.max_attempts,
+            timeout=self.timeout,
+            backoff=self._backoff_as_json(),
             metadata=self.metadata_as_json({}),
             followers=followers.to_json(named),
             follower_types=followers.job_types(named),
@@ -230,6 +239,10 @@ class Options:
             raise InvalidArguments(
                 f"max_attempts must be 1: {job_type} is delivered at most once."
             )
+        if once and self.backoff is not None:
+            raise InvalidArguments(
+                f"backoff has no effect: {job_type} is delivered at most once."
+            )
         if problem := follower_problem(job_type, self):
             raise InvalidArguments(problem)
 
@@ -243,6 +256,11 @@ class Options:
             option: of_type[option] if named is None else named
             for option, named in own.items()
         }
+
+    def _backoff_as_json(self) -> str | None:
+        if self.backoff is None:
+            return None
+        return json.dumps(stored_form(self.backoff), allow_nan=False)
 
     def _tags_as_json(self) -> str | None:
         if not self.tags:

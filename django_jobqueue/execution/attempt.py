@@ -66,6 +66,7 @@ class Attempt:
     data: Any = None  # what the handler is called with
     context: Context | None = None  # see here()
     reported: float = 0.0  # time.monotonic() when what it told was written
+    runs_code: bool = True  # of the project, to work out the outcome
     _before: Token[Callable[[], Context] | None] | None = None
 
     def __init__(
@@ -223,7 +224,7 @@ class Attempt:
     ) -> Finished:
         """Give up an attempt that did not stop: work out its outcome, and notify nobody
         yet."""
-        self.over = True
+        self.over, self.runs_code = True, False  # a backoff may hang, too
         if not self.committed:
             self.error = unresponsive_error(self.asked, self.timeout, upshot)
         self.finished = self.conclude()
@@ -245,6 +246,7 @@ class Attempt:
         if self.error is not None:
             self.error = unrecorded(self.asked, self.error, upshot)
             vars(self)["secrets"] = Secrets()  # to look for them may be what hangs
+            self.runs_code = False  # or a backoff
         return self.conclude()
 
     def conclude(self) -> Finished:
@@ -294,6 +296,8 @@ def _outcome_of(attempt: Attempt, error: BaseException) -> Outcome:
         max_attempts=attempt.max_attempts,
         asked=attempt.asked,
         given_back=attempt.job.fence - attempt.job.attempts,
+        backoff=attempt.job.backoff,
+        context=attempt.here if attempt.runs_code else None,
         secrets=attempt.secrets,
     )
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, Final
 
 from django_jobqueue import logs
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.arguments import result_to_json
+from django_jobqueue.domain.arguments import from_json, result_to_json
+from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.failures import Failure
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb, decide
 from django_jobqueue.domain.states import AttemptEnd
 from django_jobqueue.exceptions import Cancel, InvalidResult, JobTimeout, LeaseLost
+from django_jobqueue.retries import Backoff, from_stored_form
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import mask_text
+
+logger = logging.getLogger(__name__)
 
 NO_RESULT: Final = "null"  # JSON text
 SUCCEEDED: Final = Outcome(verb=Verb.SUCCEED, result=NO_RESULT)
@@ -96,9 +101,15 @@ def outcome_of(
     max_attempts: int | None,
     asked: StopReason,
     given_back: int,
+    backoff: str | None,
+    context: Callable[[], Context] | None,
     secrets: Collection[str],
 ) -> Outcome:
-    """The outcome of an attempt that raised this, without the secrets of its data."""
+    """The outcome of an attempt that raised this, without the secrets of its data.
+
+    ``backoff`` is the job's own, as JSON text. Where ``context`` is None, no code of
+    the project is called: its backoff functions do not count.
+    """
     if isinstance(error, LeaseLost):
         return Outcome(verb=Verb.RELEASE, reason=str(error))  # will be refused
     outcome = decide(
@@ -108,11 +119,24 @@ def outcome_of(
         max_attempts=max_attempts,
         asked=asked,
         given_back=given_back,
+        backoff=_stored_backoff(backoff),
+        context=context,
     )
     if outcome.verb not in (Verb.FAIL, Verb.RETRY):
         return replace(outcome, reason=mask_text(outcome.reason, secrets))
     failure = Failure.of(error, job_type=job_type, secrets=secrets)
     return replace(outcome, failure=failure)
+
+
+def _stored_backoff(text: str | None) -> Backoff | None:
+    """The backoff that is stored with the job."""
+    if text is None:
+        return None
+    try:
+        return from_stored_form(from_json(text))
+    except (ValueError, RecursionError):
+        logger.warning("The backoff of a job is none, and does not count: %.200s", text)
+        return None
 
 
 def unwanted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from contextvars import copy_context
@@ -9,7 +10,7 @@ from typing import Final
 
 from asgiref.sync import async_to_sync
 
-from django_jobqueue.domain.policy import attempts_in_force
+from django_jobqueue.domain.policy import attempts_in_force, time_in_force
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import Retry
@@ -28,7 +29,8 @@ def unclaimed(
     """The attempt of this job that its ``attempts`` says; ``text`` is the JSON of its
     data, and ``metadata`` of that."""
     policy = declaration.policy
-    allowed = policy.time_allowed
+    allowed = time_in_force(job.timeout, policy.time_allowed, None)
+    seconds = None if allowed is None else allowed.total_seconds()
     return Attempt(
         job=ClaimedJob(
             id=job.id,
@@ -45,12 +47,14 @@ def unclaimed(
             waited=0.0,
             expires_in=None,
             metadata=metadata,
+            timeout=seconds,
+            backoff=None if job.backoff is None else json.dumps(job.backoff),
         ),
         declaration=declaration,
         max_attempts=attempts_in_force(
             policy.delivery, job.max_attempts, policy.attempts_allowed, None
         ),
-        timeout=None if allowed is None else allowed.total_seconds(),
+        timeout=seconds,
         worker=identity.name_of(os.getpid()),
         claimed=time.monotonic(),
     )

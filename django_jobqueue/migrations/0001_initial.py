@@ -704,6 +704,14 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "retry",
+                    models.JSONField(
+                        db_default=[],
+                        help_text="What follows an exception, by its class.",
+                        verbose_name="retry rules",
+                    ),
+                ),
+                (
                     "timeout",
                     models.DurationField(blank=True, null=True, verbose_name="timeout"),
                 ),
@@ -1093,6 +1101,24 @@ class Migration(PostgreSQLMigration):
                     ),
                 ),
                 (
+                    "timeout",
+                    models.DurationField(
+                        blank=True,
+                        help_text="Empty: the limit of the job type.",
+                        null=True,
+                        verbose_name="timeout",
+                    ),
+                ),
+                (
+                    "backoff",
+                    models.JSONField(
+                        blank=True,
+                        help_text="Waits between attempts. Empty: those of the job type.",
+                        null=True,
+                        verbose_name="backoff",
+                    ),
+                ),
+                (
                     "crashes",
                     models.IntegerField(
                         db_default=0,
@@ -1364,6 +1390,24 @@ class Migration(PostgreSQLMigration):
                         help_text="Empty: the limit of the job type.",
                         null=True,
                         verbose_name="max attempts",
+                    ),
+                ),
+                (
+                    "timeout",
+                    models.DurationField(
+                        blank=True,
+                        help_text="Empty: the limit of the job type.",
+                        null=True,
+                        verbose_name="timeout",
+                    ),
+                ),
+                (
+                    "backoff",
+                    models.JSONField(
+                        blank=True,
+                        help_text="Waits between attempts. Empty: those of the job type.",
+                        null=True,
+                        verbose_name="backoff",
                     ),
                 ),
                 (
@@ -1667,6 +1711,17 @@ class Migration(PostgreSQLMigration):
                             ),
                         ),
                         name="jobqueue_q_moments",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("timeout__isnull", True),
+                            models.Q(
+                                ("timeout__gt", datetime.timedelta(0)),
+                                ("timeout__lte", datetime.timedelta(days=36500)),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="jobqueue_q_timeout",
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(("unique_key__isnull", False)),

@@ -35,6 +35,18 @@ class AbstractJob(models.Model):
         blank=True,
         help_text=_("Empty: the limit of the job type."),
     )
+    timeout = models.DurationField(
+        _("timeout"),
+        null=True,
+        blank=True,
+        help_text=_("Empty: the limit of the job type."),
+    )
+    backoff = models.JSONField(
+        _("backoff"),
+        null=True,
+        blank=True,
+        help_text=_("Waits between attempts. Empty: those of the job type."),
+    )
     crashes = models.IntegerField(
         _("crashes"),
         db_default=0,

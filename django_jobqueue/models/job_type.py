@@ -30,6 +30,11 @@ class JobType(models.Model):
         _("max attempts"), null=True, blank=True, db_default=5
     )
     backoff = models.CharField(_("backoff"), max_length=200, db_default="exponential")
+    retry = models.JSONField(
+        _("retry rules"),
+        db_default=[],
+        help_text=_("What follows an exception, by its class."),
+    )
     timeout = models.DurationField(_("timeout"), null=True, blank=True)
     delivery = models.CharField(
         _("delivery"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.domain.policy import NAME_LENGTH
+from django_jobqueue.domain.policy import LONGEST, NAME_LENGTH
 from django_jobqueue.domain.states import QueuedStatus
 from django_jobqueue.models.fields import UTCDateTimeField
 from django_jobqueue.models.job import AbstractJob
@@ -130,6 +130,11 @@ class QueuedJob(AbstractJob):
                 & Q(created_at__range=READABLE)
                 & (Q(expires_at__isnull=True) | Q(expires_at__range=READABLE)),
                 name="jobqueue_q_moments",
+            ),
+            models.CheckConstraint(
+                condition=Q(timeout__isnull=True)
+                | Q(timeout__gt=timedelta(0), timeout__lte=LONGEST),
+                name="jobqueue_q_timeout",
             ),
             models.UniqueConstraint(
                 fields=["unique_key"],

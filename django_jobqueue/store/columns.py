@@ -14,6 +14,8 @@ _MOVED = (
     "expires_at",
     "created_at",
     "max_attempts",
+    "timeout",
+    "backoff",
     "replay_of",
     "root_id",
     "bulk_operation_id",

@@ -14,7 +14,8 @@ QUEUED: Final = """
 SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text,
        job.run_after, job.expires_at, job.created_at, job.attempts, job.max_attempts,
        job.crashes, job.started_at, NULL::timestamptz, coalesce(worker.name, ''), NULL,
-       '', '', NULL::uuid, job.replay_of, job.metadata::text, job.tags::text
+       '', '', NULL::uuid, job.replay_of, job.metadata::text, job.tags::text,
+       job.timeout, job.backoff::text
   FROM jobqueue_queuedjob AS job
   LEFT JOIN jobqueue_worker AS worker ON worker.id = job.worker_id
 """
@@ -23,7 +24,7 @@ SELECT job.id, job.job_type, job.queue, job.priority, job.status, job.data::text
        job.run_after, job.expires_at, job.created_at, job.attempts, job.max_attempts,
        job.crashes, job.started_at, job.finished_at, job.worker, job.result::text,
        job.error_class, job.error_message, job.fingerprint, job.replay_of,
-       job.metadata::text, job.tags::text
+       job.metadata::text, job.tags::text, job.timeout, job.backoff::text
   FROM jobqueue_archivedjob AS job
 """
 FIND: Final = f"""
@@ -66,6 +67,8 @@ def job_of(row: Sequence[Any]) -> Job:
         replay_of=row[19],
         metadata=None if row[20] is None else from_json(row[20]),
         tags=tags_of(row[21]),
+        timeout=row[22],
+        backoff=None if row[23] is None else from_json(row[23]),
     )
 
 

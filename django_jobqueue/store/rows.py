@@ -29,7 +29,10 @@ class Job:
     expires_at: datetime | None
     created_at: datetime
     attempts: int = 0
-    max_attempts: int | None = None  # of this job alone; None is what its type says
+    # Of this job alone; None is what its type says.
+    max_attempts: int | None = None
+    timeout: timedelta | None = None
+    backoff: Any = None  # {"policy": "fixed", "wait": 30.0}
     crashes: int = 0
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -80,6 +83,8 @@ class ClaimedJob(NamedTuple):
     waited: float  # seconds from run_after to the claim
     expires_in: float | None  # seconds, counted from the claim
     metadata: str | None = None  # JSON text
+    timeout: float | None = None  # seconds; None is what its type says
+    backoff: str | None = None  # JSON text; likewise
 
     @property
     def run_after(self) -> datetime:

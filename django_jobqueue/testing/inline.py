@@ -209,7 +209,7 @@ class InlineWorker:
             job,
             effective_policy.declaration,
             max_attempts=effective_policy.attempts_of(job),
-            timeout=effective_policy.timeout,
+            timeout=effective_policy.timeout_of(job),
             worker=self._name,
             claimed=time.monotonic(),
             save=save_metadata,

@@ -17,7 +17,8 @@ WHEN: Final = "Write using(run_after=…): a timedelta from now, or a moment"
 LIMIT: Final = "Write @job(timeout=…), in seconds; there is one limit"
 EXPIRY: Final = "Write expires_in=…, in seconds, or expires_at=…, a moment"
 FOLLOWER: Final = "Write on_success=…, on_failure=… or on_complete=…, a handler"
-PERMANENT: Final = "Write @job(permanent=(SomeError,)), or raise Fail(…)"
+NOT_RETRIED: Final = "Write @job(retry={SomeError: False}), or raise Fail(…)"
+RETRIED: Final = "Write @job(retry={SomeError: True, Exception: False})"
 OWN_ID: Final = "Write using(id=…), a UUID: one job is enqueued for it"
 CONTEXT: Final = "Write @job(takes_context=True), or call current_job()"
 QUEUE: Final = "Write queue=…"
@@ -47,7 +48,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "aliases": "A job type has one name; declare the old one as a second handler",
     "args": "Give the arguments to enqueue itself: <handler>.enqueue(…)",
     "at_front": "Write using(priority=100)",
-    "autoretry_for": "Write @job(retry_for=(SomeError,))",
+    "autoretry_for": RETRIED,
     "base": "Write @job(middleware=(…,)) to wrap a handler",
     "bind": CONTEXT,
     "broker": "There is no broker; using=… names the alias of a database",
@@ -61,7 +62,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "delay": "Write using(run_after=timedelta(seconds=…))",
     "depends_on": "Write using(on_success=…) at the job that comes first",
     "description": "The first line of the handler's docstring is shown",
-    "dont_autoretry_for": PERMANENT,
+    "dont_autoretry_for": NOT_RETRIED,
     "eta": "Write using(run_after=…), a moment that is aware of its time zone",
     "expires": EXPIRY,
     "exponential_wait": BACKOFF,
@@ -92,13 +93,12 @@ OPTIONS: Final[Mapping[str, str]] = {
     "reject_on_worker_lost": DELIVERY,
     "result_ttl": RETENTION,
     "retries": ATTEMPTS,
-    "retry": f"{ATTEMPTS}; backoff=… has the waits",
     "retry_backoff": BACKOFF,
     "retry_backoff_max": BACKOFF,
     "retry_delay": BACKOFF,
     "retry_jitter": BACKOFF,
     "retry_kwargs": ATTEMPTS,
-    "retry_when": "Write @job(retry_for=(SomeError,)), or raise Retry(…) or Fail(…)",
+    "retry_when": f"{RETRIED}, or raise Retry(…) or Fail(…)",
     "routing_key": QUEUE,
     "save": ALWAYS,
     "schedule_at": WHEN,
@@ -109,7 +109,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "sync": "Call the handler: <handler>(…); for tests, the setting MODE",
     "task_id": OWN_ID,
     "task_name": "Write using(tags=[…]), or an id=… of your own",
-    "throws": PERMANENT,
+    "throws": NOT_RETRIED,
     "time_limit": LIMIT,
     "track_started": ALWAYS,
     "ttl": EXPIRY,

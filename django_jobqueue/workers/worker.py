@@ -243,7 +243,7 @@ class Worker:
             effective_policy.max_attempts
             if job.max_attempts is None
             else effective_policy.attempts_of(job),
-            effective_policy.timeout,
+            effective_policy.timeout if job.timeout is None else job.timeout,
             self.name,
             claimed,
             self._on_report,

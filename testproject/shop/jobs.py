@@ -54,7 +54,7 @@ def deliver_webhook(context: Context, order_id: int, event: str) -> int:
     return work.deliver_webhook(order_id, event, delivery=str(context.id))
 
 
-@job(queue="images", priority=-10, timeout=60, permanent=(UnidentifiedImageError,))
+@job(queue="images", priority=-10, timeout=60, retry={UnidentifiedImageError: False})
 def resize_image(product_id: int) -> str:
     """Make the small picture of a product."""
     return work.resize_image(product_id)

@@ -66,7 +66,7 @@ def deliver_webhook(context: JobTaskContext, order_id: int, event: str) -> int:
 
 
 @task(
-    queue_name="images", priority=-10, timeout=60, permanent=(UnidentifiedImageError,)
+    queue_name="images", priority=-10, timeout=60, retry={UnidentifiedImageError: False}
 )
 def resize_image(product_id: int) -> str:
     """Make the small picture of a product."""

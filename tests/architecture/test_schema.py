@@ -35,6 +35,8 @@ COPIED = {
     "created_at",
     "attempts",
     "max_attempts",
+    "timeout",
+    "backoff",
     "crashes",
     "replay_of",
     "root_id",

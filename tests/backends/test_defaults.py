@@ -11,7 +11,7 @@ from django_jobqueue.backends.compat import task_backends
 from django_jobqueue.backends.parameters import TaskParameters
 from django_jobqueue.backends.task_declarations import policy_for
 
-RETRIES = {"max_attempts": 5, "backoff": 60, "retry_for": (OSError,)}
+RETRIES = {"max_attempts": 5, "backoff": 60, "retry": {OSError: True}}
 
 
 def send(order_id: int) -> None:

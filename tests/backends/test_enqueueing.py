@@ -184,8 +184,8 @@ def test_one_job_may_have_more_to_say() -> None:
 
 
 def test_a_policy_of_the_type_cannot_be_said_of_one_job() -> None:
-    with pytest.raises(InvalidTask, match=r"add = add\.using\(timeout=…\)"):
-        tasks.add.using(timeout=5).enqueue(1)
+    with pytest.raises(InvalidTask, match=r"add = add\.using\(concurrency=…\)"):
+        tasks.add.using(concurrency=5).enqueue(1)
 
 
 def test_an_unknown_option_is_a_type_error() -> None:

@@ -32,6 +32,8 @@ def made_many_things(worker: HandDriven) -> Job:
         "enqueued_by": "anna",
         "on_complete": jobs.report,
         "max_attempts": 7,
+        "timeout": 90,
+        "backoff": "immediate",
     }
     return jobs.tell.using(**options).enqueue(2, retry=True, secret=SECRET)
 

@@ -16,10 +16,13 @@ from django_jobqueue import (
     InvalidResult,
     JobTimeout,
     Retry,
+    RetryRule,
     Snooze,
 )
 from django_jobqueue.domain.arguments import UnknownParameters
-from django_jobqueue.domain.policy import Policy
+from django_jobqueue.domain.context import Context
+from django_jobqueue.domain.job_options import policy_of
+from django_jobqueue.domain.option_checks import to_backoff
 from django_jobqueue.domain.retry_decision import (
     AT_MOST_ONCE,
     Outcome,
@@ -28,23 +31,39 @@ from django_jobqueue.domain.retry_decision import (
     decide,
 )
 from django_jobqueue.domain.states import AttemptEnd, Delivery
+from tests.domain.made import context
 
 HOUR = timedelta(hours=1)
 SIGNATURE = "the data does not fit the handler"
 NOT_JSON = "the result is not JSON"
-PERMANENT = "this exception is permanent"
-NOT_LISTED = "this exception is not in retry_for"
 ONCE = {"delivery": Delivery.AT_MOST_ONCE}
 STOPPED = {"asked": StopReason.STOP}
 CANCELLED = {"asked": StopReason.CANCEL}
 TIMED_OUT = {"asked": StopReason.TIME_OUT}
 NO_STOCK = ValueError("no stock")
+NOTHING = {"retry": {BaseException: False}}
+ONLY_OS_ERRORS = {"retry": {OSError: True, Exception: False}}
+OWN = "the wait of this job"
+CONTEXT = context(crashes=1)
 NEWER = UnknownParameters("send() has no parameter 'copy'.")
+
+
+class TwoBases(ValueError, OSError):
+    """An exception of two kinds."""
 
 
 def seconds_of_attempt(attempt: int) -> timedelta:
     """A backoff that shows the number of the attempt."""
     return timedelta(seconds=attempt)
+
+
+def seconds_in_error(attempt: int, exception: BaseException, job: Context) -> float:
+    """A backoff that reads the error."""
+    return float(str(exception))
+
+
+def nothing(attempt: int, exception: BaseException, job: Context) -> None:
+    """A backoff that leaves the wait to the next one."""
 
 
 def no_more(attempt: int) -> timedelta:
@@ -59,12 +78,16 @@ def decided(
     max_attempts: int | None = 5,
     asked: StopReason = StopReason.NOTHING,
     given_back: int = 0,
-    **policy: Any,
+    own: Any = None,
+    **options: Any,
 ) -> Outcome:
-    """The decision about the second of five attempts, unless said otherwise."""
+    """The decision about the second of five attempts, unless said otherwise; ``own`` is
+    the backoff of the job."""
     return decide(
         error,
-        policy=Policy(**{"backoff": seconds_of_attempt, **policy}),
+        policy=policy_of("tests", {"backoff": seconds_of_attempt, **options}),
+        backoff=to_backoff(own),
+        context=lambda: CONTEXT,
         attempt=attempt,
         max_attempts=max_attempts,
         asked=asked,
@@ -91,13 +114,21 @@ def succeeded() -> Outcome:
     return Outcome(verb=Verb.SUCCEED)
 
 
-def retried(wait: float = 2, end: AttemptEnd = AttemptEnd.FAILED) -> Outcome:
-    return Outcome(verb=Verb.RETRY, wait=timedelta(seconds=wait), end=end)
+def retried(
+    wait: float = 2, end: AttemptEnd = AttemptEnd.FAILED, reason: str = ""
+) -> Outcome:
+    seconds = timedelta(seconds=wait)
+    return Outcome(verb=Verb.RETRY, wait=seconds, end=end, reason=reason)
 
 
-def put_off(wait: float = 2) -> Outcome:
+def put_off(wait: float = 2, reason: str = "") -> Outcome:
     """Retried because the handler asked for it."""
-    return replace(retried(wait), handler_requested=True)
+    return replace(retried(wait, reason=reason), handler_requested=True)
+
+
+def never(name: str) -> Outcome:
+    """Failed by the rule of this class."""
+    return failed(f"{name} is not retried")
 
 
 def failed(reason: str, end: AttemptEnd = AttemptEnd.FAILED) -> Outcome:
@@ -190,15 +221,15 @@ CASES = [
     case("Cancel without a reason", Cancel(), {}, cancelled("cancelled")),
     case("Cancel in the last attempt", Cancel("x"), {"attempt": 5}, cancelled("x")),
     case("Cancel, at most once", Cancel("x"), ONCE, cancelled("x")),
-    case("Cancel, permanent", Cancel("x"), {"permanent": (Cancel,)}, cancelled("x")),
+    case("Cancel, not retried", Cancel("x"), NOTHING, cancelled("x")),
     case("Snooze", Snooze(HOUR, "later"), {}, snoozed(HOUR, "later")),
     case("Snooze in seconds", Snooze(90), {}, snoozed(timedelta(seconds=90))),
     case("Snooze into the past", Snooze(-1), {}, snoozed(timedelta(0))),
     case("Snooze in the last attempt", Snooze(HOUR), {"attempt": 5}, snoozed(HOUR)),
     case(
-        "Snooze, permanent",
+        "Snooze, not retried",
         Snooze(9),
-        {"permanent": (Exception,)},
+        NOTHING,
         snoozed(timedelta(seconds=9)),
     ),
     case("Snooze, at most once", Snooze(HOUR), ONCE, failed(AT_MOST_ONCE)),
@@ -211,9 +242,9 @@ CASES = [
     ),
     case("Fail, at most once", Fail("no"), ONCE, failed("the handler said so")),
     case(
-        "Fail, listed in retry_for",
+        "Fail, and every exception is retried",
         Fail("no"),
-        {"retry_for": (Fail,)},
+        {"retry": {BaseException: True}},
         failed("the handler said so"),
     ),
     case("Retry", Retry("again"), {}, put_off()),
@@ -237,51 +268,134 @@ CASES = [
     case("Retry while another is handled", handling(Retry()), {}, retried()),
     case("Retry from None", caused(Retry(), None), {}, put_off()),
     case("Retry, at most once", Retry(after=60), ONCE, failed(AT_MOST_ONCE)),
-    case("Retry, permanent", Retry(), {"permanent": (Exception,)}, put_off()),
-    case("Retry, not in retry_for", Retry(), {"retry_for": (OSError,)}, put_off()),
+    case("Retry, where nothing is retried", Retry(), NOTHING, put_off()),
+    case("Retry because of one that is not", caused(Retry()), NOTHING, retried()),
     # What a job type says about exceptions.
-    case("permanent", KeyError("x"), {"permanent": (KeyError,)}, failed(PERMANENT)),
+    case("not retried", KeyError("x"), {"retry": {KeyError: False}}, never("KeyError")),
     case(
-        "a subclass of a permanent one",
+        "a subclass of one that is not",
         KeyError("x"),
-        {"permanent": (ValueError, LookupError)},
-        failed(PERMANENT),
+        {"retry": {(ValueError, LookupError): False}},
+        never("LookupError"),
     ),
-    case("not permanent", ValueError(), {"permanent": (LookupError,)}, retried()),
-    case("in retry_for", OSError(), {"retry_for": (OSError,)}, retried()),
+    case("no rule fits", ValueError(), {"retry": {LookupError: False}}, retried()),
+    case("the only one that is retried", OSError(), ONLY_OS_ERRORS, retried()),
+    case("a subclass of that", ConnectionError(), ONLY_OS_ERRORS, retried()),
+    case("another one", ValueError(), ONLY_OS_ERRORS, never("Exception")),
+    case("sys.exit() is no Exception", SystemExit(1), ONLY_OS_ERRORS, retried()),
+    case("sys.exit()", SystemExit(1), NOTHING, never("BaseException")),
     case(
-        "a subclass of one in retry_for",
-        ConnectionError(),
-        {"retry_for": (OSError,)},
+        "the nearest class",
+        FileNotFoundError(),
+        {"retry": {OSError: HOUR, FileNotFoundError: False, Exception: HOUR}},
+        never("FileNotFoundError"),
+    ),
+    case(
+        "the nearest class, in another order",
+        ConnectionResetError(),
+        {"retry": {Exception: False, ConnectionError: "immediate", OSError: False}},
+        retried(0, reason="the wait for ConnectionError"),
+    ),
+    case(
+        "the first base of two",
+        TwoBases(),
+        {"retry": {OSError: False, ValueError: "immediate"}},
+        retried(0, reason="the wait for ValueError"),
+    ),
+    case(
+        "not retried, in the last attempt",
+        KeyError("x"),
+        {"retry": {KeyError: False}, "attempt": 5},
+        never("KeyError"),
+    ),
+    case(
+        "retried, attempts used up",
+        OSError(),
+        {"retry": {OSError: RetryRule(backoff=5)}, "attempt": 5},
+        failed("attempt 5 of 5"),
+    ),
+    case(
+        "attempts of the rule left",
+        OSError(),
+        {"retry": {OSError: RetryRule(max_attempts=3)}},
         retried(),
     ),
     case(
-        "not in retry_for", ValueError(), {"retry_for": (OSError,)}, failed(NOT_LISTED)
-    ),
-    case(
-        "permanent and in retry_for",
-        FileNotFoundError(),
-        {"retry_for": (OSError,), "permanent": (FileNotFoundError,)},
-        failed(PERMANENT),
-    ),
-    case(
-        "permanent, in the last attempt",
-        KeyError("x"),
-        {"permanent": (KeyError,), "attempt": 5},
-        failed(PERMANENT),
-    ),
-    case(
-        "in retry_for, attempts used up",
+        "attempts of the rule used up",
         OSError(),
-        {"retry_for": (OSError,), "attempt": 5},
+        {"retry": {OSError: RetryRule(max_attempts=2)}},
+        failed("attempt 2 of 2 for OSError"),
+    ),
+    case(
+        "attempts of the rule used up, and none for the job",
+        OSError(),
+        {"retry": {OSError: RetryRule(max_attempts=2)}, "max_attempts": None},
+        failed("attempt 2 of 2 for OSError"),
+    ),
+    case(
+        "more attempts by the rule than by the job",
+        OSError(),
+        {"retry": {OSError: RetryRule(max_attempts=9)}, "attempt": 5},
         failed("attempt 5 of 5"),
+    ),
+    case(
+        "attempts of the rule used up by another exception",
+        ValueError(),
+        {"retry": {OSError: RetryRule(max_attempts=1)}},
+        retried(),
+    ),
+    case(
+        "Retry, attempts of a rule used up",
+        Retry(after=1),
+        {"retry": {Exception: RetryRule(max_attempts=1)}},
+        put_off(1),
+    ),
+    # Which wait.
+    case("a wait of the job", ValueError(), {"own": 60}, retried(60, reason=OWN)),
+    case(
+        "a wait of the rule, and of the job",
+        OSError(),
+        {"retry": {OSError: HOUR}, "own": 60},
+        retried(3_600, reason="the wait for OSError"),
+    ),
+    case("Retry, a wait of the job", Retry(), {"own": 60}, put_off(60, OWN)),
+    case("Retry after, a wait of the job", Retry(after=5), {"own": 60}, put_off(5)),
+    case(
+        "a function of the error",
+        ValueError("12"),
+        {"backoff": seconds_in_error},
+        retried(12),
+    ),
+    case(
+        "a function of the job",
+        ValueError("x"),
+        {"backoff": lambda attempt, exception, job: job.crashes + 7},
+        retried(8),
+    ),
+    case(
+        "a function that leaves it to the job",
+        ValueError("x"),
+        {"retry": {ValueError: nothing}, "own": 60},
+        retried(60, reason=OWN),
+    ),
+    case(
+        "a function that leaves it to the type",
+        ValueError("x"),
+        {"retry": {ValueError: nothing}},
+        retried(),
+    ),
+    case(
+        "a rule that wants no further attempt",
+        ValueError("x"),
+        {"retry": {ValueError: no_more}, "own": 60},
+        failed("the backoff policy said so"),
     ),
     case("at most once", ValueError(), ONCE, failed(AT_MOST_ONCE)),
     case("at most once, sys.exit()", SystemExit(1), ONCE, failed(AT_MOST_ONCE)),
     case(
-        "at most once, permanent",
+        "at most once, not retried",
         KeyError("x"),
-        {**ONCE, "permanent": (KeyError,)},
+        {**ONCE, "retry": {KeyError: False}},
         failed(AT_MOST_ONCE),
     ),
     case(
@@ -296,13 +410,13 @@ CASES = [
     case(
         "wrong result, to be retried",
         InvalidResult("a set"),
-        {"retry_for": (TypeError,), "max_attempts": None},
+        {"retry": {TypeError: True}, "max_attempts": None},
         failed(NOT_JSON),
     ),
     case(
-        "wrong data, listed in retry_for",
+        "wrong data, and its class is retried",
         InvalidArguments("no 'x'"),
-        {"retry_for": (ValueError,)},
+        {"retry": {ValueError: True}},
         failed(SIGNATURE),
     ),
     case("wrong data, at most once", InvalidArguments("x"), ONCE, failed(AT_MOST_ONCE)),
@@ -336,9 +450,9 @@ CASES = [
         released(),
     ),
     case(
-        "stopped, CancelledError is permanent",
+        "stopped, CancelledError is not retried",
         asyncio.CancelledError(),
-        {**STOPPED, "permanent": (BaseException,)},
+        {**STOPPED, **NOTHING},
         released(),
     ),
     case(
@@ -391,16 +505,19 @@ CASES = [
         failed(AT_MOST_ONCE, AttemptEnd.TIMED_OUT),
     ),
     case(
-        "timed out, timeouts are permanent",
+        "timed out, timeouts are not retried",
         JobTimeout("slow"),
-        {**TIMED_OUT, "permanent": (TimeoutError,)},
-        failed(PERMANENT, AttemptEnd.TIMED_OUT),
+        {**TIMED_OUT, "retry": {TimeoutError: False}},
+        failed("TimeoutError is not retried", AttemptEnd.TIMED_OUT),
     ),
     case(
-        "timed out, not in retry_for",
+        "timed out, and timeouts have a wait",
         JobTimeout("slow"),
-        {**TIMED_OUT, "retry_for": (ValueError,)},
-        failed(NOT_LISTED, AttemptEnd.TIMED_OUT),
+        {**TIMED_OUT, "retry": {OSError: False, JobTimeout: HOUR}},
+        replace(
+            retried(3_600, reason="the wait for django_jobqueue.exceptions.JobTimeout"),
+            end=AttemptEnd.TIMED_OUT,
+        ),
     ),
     case("timed out, but failed instead", ValueError(), TIMED_OUT, retried()),
     case(

@@ -114,8 +114,8 @@ def test_by_name_a_wait_is_an_option_of_the_call() -> None:
     assert refused == (
         "There is no option 'countdown' of a job. Write run_after=timedelta(seconds=…)."
     )
-    refused = said(lambda: by_name("tests.sample.add", {}, timeout=3), TypeError)
-    assert refused.endswith("It holds for all jobs of a type: @job(timeout=…).")
+    refused = said(lambda: by_name("tests.sample.add", {}, concurrency=3), TypeError)
+    assert refused.endswith("It holds for all jobs of a type: @job(concurrency=…).")
     refused = said(lambda: by_name("tests.sample.add", {}, kwargs={}), TypeError)
     assert refused.endswith("The data is one dict: enqueue('tests.sample.add', {…}).")
     refused = said(

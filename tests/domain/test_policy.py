@@ -12,6 +12,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
+from django_jobqueue import InvalidArguments, RetryRule, Snooze
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import (
     UNSET,
@@ -19,12 +20,27 @@ from django_jobqueue.domain.policy import (
     priority_problem,
     queue_problem,
 )
+from django_jobqueue.domain.retry_rules import ExceptionRule
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.retries import exponential, fixed, quartic
 
 WHERE = "shop.jobs.send_receipt"
 LONG = "q" * 101
 POLICIES = "exponential, quartic, decorrelated, fixed, immediate, rickover"
+
+DICT = (
+    "must be a dict of exception classes and rules, such as {OSError: 'fixed', "
+    "KeyError: False}"
+)
+FUNCTION = "must be a function of (attempt) or of (attempt, exception, job)"
+
+
+def two(attempt: int, exception: BaseException) -> float:
+    return 5
+
+
+async def asynchronous(attempt: int) -> float:
+    return 5
 
 
 def refused(**options: Any) -> str:
@@ -55,7 +71,11 @@ WRONG: list[tuple[str, Any, str]] = [
     ("max_attempts", 2.5, "must be a whole number of at least 1, not 2.5."),
     ("max_attempts", "5", "must be a whole number of at least 1, not '5'."),
     ("max_attempts", True, "must be a whole number of at least 1, not True."),
-    ("backoff", "expnential", f"must be one of {POLICIES}, not 'expnential'."),
+    (
+        "backoff",
+        "expnential",
+        f"must be one of {POLICIES}, not 'expnential'. Did you mean 'exponential'?",
+    ),
     ("backoff", -5, "must be a policy's name, a wait, or a function of the attempt"),
     (
         "backoff",
@@ -79,19 +99,67 @@ WRONG: list[tuple[str, Any, str]] = [
     ("expires_in", "1h", "must be a timedelta or a number of seconds, not '1h'."),
     ("max_crashes", 0, "must be a whole number of at least 1, not 0."),
     ("max_crashes", None, "must be a whole number of at least 1, not None."),
+    ("retry", 3, f"{DICT}, not 3. Write max_attempts=4 for 3 retries: it counts the"),
+    ("retry", True, f"{DICT}, not True. Write max_attempts=4 for 3 retries"),
+    ("retry", None, f"{DICT}, not None."),
     (
-        "retry_for",
-        ("OSError",),
-        "must be a tuple of exception classes, not ('OSError',)",
+        "retry",
+        (OSError,),
+        f"{DICT}, not (<class 'OSError'>,). Write {{SomeError: True, Exception: "
+        "False} to retry nothing else.",
     ),
-    ("retry_for", OSError(), "must be a tuple of exception classes, not OSError()."),
+    ("retry", {"OSError": 5}, "has a key that is no exception class: 'OSError'."),
+    ("retry", {int: False}, "has a key that is no exception class: <class 'int'>."),
+    ("retry", {(): False}, "has a key that is no exception class: ()."),
+    ("retry", {OSError(): False}, "has a key that is no exception class: OSError()."),
     (
-        "retry_for",
-        (int,),
-        "must be a tuple of exception classes, not (<class 'int'>,).",
+        "retry",
+        {(OSError, int): False},
+        "has a key that is no exception class: (<class 'OSError'>, <class 'int'>).",
     ),
-    ("permanent", "OSError", "must be a tuple of exception classes, not 'OSError'."),
-    ("permanent", None, "must be a tuple of exception classes, not None."),
+    ("retry", {OSError: 5, (KeyError, OSError): 6}, "of OSError must be a rule, not 5"),
+    (
+        "retry",
+        {OSError: False, (KeyError, OSError): True},
+        "has two rules for OSError.",
+    ),
+    (
+        "retry",
+        {Snooze: False},
+        "cannot have a rule for django_jobqueue.exceptions.Snooze, which is never",
+    ),
+    (
+        "retry",
+        {InvalidArguments: True},
+        "cannot have a rule for django_jobqueue.exceptions.InvalidArguments, which",
+    ),
+    (
+        "retry",
+        {OSError: 5},
+        "of OSError must be a rule, not 5. Write RetryRule(backoff=5) for seconds, or "
+        "RetryRule(max_attempts=5).",
+    ),
+    (
+        "retry",
+        {(OSError, KeyError): "exponentail"},
+        f"of OSError, KeyError must be one of {POLICIES}, not 'exponentail'. Did you "
+        "mean 'exponential'?",
+    ),
+    (
+        "retry",
+        {OSError: [1]},
+        "of OSError must be True, False, a backoff or a RetryRule, not [1].",
+    ),
+    (
+        "retry",
+        {OSError: RetryRule(max_attempts=0)},
+        "of OSError has a max_attempts that must be a whole number of at least 1, not",
+    ),
+    (
+        "retry",
+        {OSError: RetryRule(backoff=-1)},
+        "of OSError has a backoff that must be a policy's name, a wait, or a function",
+    ),
     ("takes_context", "yes", "must be True or False, not 'yes'."),
     (
         "sensitive",
@@ -160,7 +228,7 @@ def test_a_wrong_value_is_refused_with_the_option_and_the_reason(
         ("expires_in", math.inf),
         ("expires_in", UNSET),
         ("concurrency", UNSET),
-        ("permanent", ""),
+        ("retry", ""),
     ],
 )
 def test_a_value_that_has_no_meaning_is_refused_with_a_sentence(
@@ -172,8 +240,6 @@ def test_a_value_that_has_no_meaning_is_refused_with_a_sentence(
 @pytest.mark.parametrize(
     ("option", "items", "kept"),
     [
-        ("permanent", [ValueError], (ValueError,)),
-        ("retry_for", [OSError], (OSError,)),
         ("sensitive", ["token"], frozenset({"token"})),
         ("unique", ["order_id"], ("order_id",)),
         ("capture", ["language"], ("language",)),
@@ -185,6 +251,34 @@ def test_nothing_is_lost_of_an_option_that_is_a_generator(
 ) -> None:
     policy = policy_of(WHERE, {option: (item for item in items)})
     assert getattr(policy, option) == kept
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        pytest.param(two, f"{FUNCTION}, and two is not: ", id="two"),
+        pytest.param(lambda: 5, f"{FUNCTION}, and <lambda> is not: too", id="none"),
+        pytest.param(partial(two, 1, 2), f"{FUNCTION}, and two is not", id="bound"),
+        pytest.param(
+            asynchronous, "must not be an async function: asynchronous.", id="async"
+        ),
+        pytest.param(
+            partial(exponential, cap="1h"),
+            "has wrong arguments: '1h' is neither a timedelta nor a number of seconds.",
+            id="a wrong value",
+        ),
+        pytest.param(
+            partial(fixed, waits=5),
+            "has wrong arguments: fixed() got an unexpected keyword argument 'waits'",
+            id="a wrong name",
+        ),
+    ],
+)
+def test_a_function_that_is_no_backoff_is_refused(function: Any, problem: str) -> None:
+    assert refused(backoff=function).startswith(f"backoff {problem}")
+    assert refused(retry={OSError: function}).startswith(f"retry of OSError {problem}")
+    of_rule = refused(retry={OSError: RetryRule(backoff=function)})
+    assert of_rule.startswith(f"retry of OSError has a backoff that {problem}")
 
 
 def test_an_option_that_there_is_not_is_refused() -> None:
@@ -207,9 +301,46 @@ def test_at_most_once_allows_one_attempt(attempts: int | None) -> None:
 
 
 def test_at_most_once_has_no_exceptions_to_retry() -> None:
-    assert refused(delivery="at_most_once", retry_for=(OSError,)) == (
-        "delivery='at_most_once' never retries, so retry_for has no effect."
+    assert refused(delivery="at_most_once", retry={OSError: True}) == (
+        "delivery='at_most_once' never retries, so retry has no effect."
     )
+
+
+def test_a_rule_cannot_have_more_attempts_than_the_jobs() -> None:
+    rules = {OSError: RetryRule(max_attempts=6)}
+    assert refused(max_attempts=5, retry=rules) == (
+        "retry of OSError has max_attempts=6, and jobs of this type have 5; a rule can "
+        "only lower that."
+    )
+    for allowed in (6, None, UNSET):
+        assert policy_of(WHERE, {"max_attempts": allowed, "retry": rules}).retry
+
+
+def test_a_rule_of_a_tuple_is_one_of_each_class() -> None:
+    given = {
+        (KeyError, OSError): RetryRule(max_attempts=2, backoff=5),
+        ValueError: True,
+    }
+    policy = policy_of(WHERE, {"retry": given})
+    assert [rule.column for rule in policy.retry] == [
+        {
+            "exception": name,
+            "retry": True,
+            "max_attempts": most,
+            "backoff": backoff,
+        }
+        for name, most, backoff in (
+            ("KeyError", 2, "fixed(wait=0:00:05)"),
+            ("OSError", 2, "fixed(wait=0:00:05)"),
+            ("ValueError", None, None),
+        )
+    ]
+
+
+@pytest.mark.parametrize("name", ["max_attempt", "retries"])
+def test_a_rule_has_no_other_arguments(name: str) -> None:
+    with pytest.raises(TypeError, match=f"RetryRule has no argument '{name}'"):
+        RetryRule(**{name: 3})
 
 
 def test_at_most_once_may_say_that_it_has_one_attempt() -> None:
@@ -225,8 +356,7 @@ def test_options_are_kept_as_the_engine_uses_them() -> None:
             "timeout": 90,
             "delivery": "at_least_once",
             "expires_in": timedelta(hours=1),
-            "retry_for": [OSError, ValueError],
-            "permanent": KeyError,
+            "retry": {KeyError: False},
             "sensitive": ["token", "card"],
         },
     )
@@ -234,8 +364,7 @@ def test_options_are_kept_as_the_engine_uses_them() -> None:
     assert policy.timeout == timedelta(seconds=90)
     assert policy.delivery is Delivery.AT_LEAST_ONCE
     assert policy.expires_in == timedelta(hours=1)
-    assert policy.retry_for == (OSError, ValueError)
-    assert policy.permanent == (KeyError,)
+    assert policy.retry == (ExceptionRule(exception=KeyError, is_retried=False),)
     assert policy.sensitive == frozenset({"token", "card"})
 
 

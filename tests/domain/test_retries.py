@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -17,10 +19,15 @@ from django_jobqueue.retries import (
     describe,
     exponential,
     fixed,
+    from_stored_form,
+    function_problem,
     immediate,
     quartic,
+    respect_retry_after,
     rickover,
-    wait_before_next,
+    sees_exception,
+    stored_form,
+    wait_after,
 )
 
 DRAWS = 500
@@ -28,7 +35,7 @@ HUGE = [40, 41, 64, 1_000, 10**6, 10**30]
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 
 
-def draws(policy: Backoff, attempt: int) -> list[timedelta]:
+def draws(policy: Callable[[int], timedelta], attempt: int) -> list[timedelta]:
     return [policy(attempt) for _ in range(DRAWS)]
 
 
@@ -80,7 +87,9 @@ def test_rickover_doubles_from_two_seconds() -> None:
 
 @pytest.mark.parametrize("attempt", HUGE)
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
-def test_no_attempt_is_too_many(policy: Backoff, attempt: int) -> None:
+def test_no_attempt_is_too_many(
+    policy: Callable[[int], timedelta], attempt: int
+) -> None:
     assert timedelta(0) <= policy(attempt) <= LONGEST
 
 
@@ -104,16 +113,21 @@ def test_a_cap_below_the_base_is_a_cap(policy: Callable[..., timedelta]) -> None
     assert policy(3, base=HOUR, cap=SECOND) <= SECOND
 
 
-@pytest.mark.parametrize("returned", [5, 0.5, None, "60", True])
-def test_a_policy_must_return_a_timedelta(returned: Any) -> None:
+def wait_of(backoff: Backoff, attempt: int = 1) -> timedelta | None:
+    """The wait that a policy of the attempt alone returns."""
+    return wait_after(backoff, attempt, ValueError(), None)
+
+
+@pytest.mark.parametrize("returned", ["60", True, math.nan, [], 5j])
+def test_a_policy_must_return_a_wait(returned: Any) -> None:
     def mine(attempt: int) -> Any:
         return returned
 
     with pytest.raises(TypeError) as caught:
-        wait_before_next(mine, 1)
+        wait_of(mine)
     assert str(caught.value) == (
-        "The backoff test_a_policy_must_return_a_timedelta.<locals>.mine returned "
-        f"{returned!r}; it must return a timedelta."
+        "The backoff test_a_policy_must_return_a_wait.<locals>.mine returned "
+        f"{returned!r}; it must return seconds, a timedelta or None."
     )
 
 
@@ -125,23 +139,118 @@ def test_a_policy_must_return_a_timedelta(returned: Any) -> None:
         (timedelta.max, LONGEST),
         (LONGEST + SECOND, LONGEST),
         (HOUR, HOUR),
+        (3600, HOUR),
+        (0.5, SECOND / 2),
+        (-3, timedelta(0)),
+        (math.inf, LONGEST),
+        (10**400, LONGEST),
+        (None, None),
     ],
 )
 def test_a_wait_is_forced_into_what_a_database_can_add(
-    returned: timedelta, wait: timedelta
+    returned: Any, wait: timedelta | None
 ) -> None:
-    assert wait_before_next(lambda attempt: returned, 1) == wait
+    assert wait_of(lambda attempt: returned) == wait
 
 
-def test_the_policy_is_asked_with_the_number_of_the_attempt() -> None:
-    asked: list[int] = []
+def one(attempt: int) -> float:
+    return attempt
 
-    def mine(attempt: int) -> timedelta:
-        asked.append(attempt)
-        return HOUR
 
-    wait_before_next(mine, 4)
-    assert asked == [4]
+def one_and_default(attempt: int, most: int = 60, *, least: int = 0) -> float:
+    return attempt
+
+
+def three(attempt: int, exception: BaseException, job: object) -> float:
+    return attempt
+
+
+def three_and_default(
+    attempt: int, exception: BaseException, job: object, most: int = 60
+) -> float:
+    return attempt
+
+
+class OfThree:
+    def __call__(self, attempt: int, exception: BaseException, job: object) -> float:
+        return attempt
+
+
+@pytest.mark.parametrize(
+    ("function", "sees"),
+    [
+        *((policy, False) for policy in POLICIES.values()),
+        (partial(exponential, base=1), False),
+        (one, False),
+        (one_and_default, False),
+        (partial(one_and_default, most=5), False),
+        (three, True),
+        (three_and_default, True),
+        (partial(three_and_default, most=5), True),
+        (OfThree(), True),
+        (respect_retry_after, True),
+        (partial(respect_retry_after, cap=60), True),
+        (lambda *everything: 5, True),
+    ],
+    ids=lambda value: describe(value) if callable(value) else str(value),
+)
+def test_a_function_is_called_with_what_it_takes(
+    function: Callable[..., Any], sees: bool
+) -> None:
+    assert function_problem(function) is None
+    assert sees_exception(function) is sees
+    wait_after(function, 4, ValueError(), object)
+
+
+STORED = [
+    *((policy, {"policy": name}) for name, policy in POLICIES.items()),
+    (partial(fixed, wait=HOUR), {"policy": "fixed", "wait": 3600.0}),
+    (partial(fixed, wait=5), {"policy": "fixed", "wait": 5}),
+    (
+        partial(exponential, base=1, cap=HOUR, jitter=False),
+        {"policy": "exponential", "base": 1, "cap": 3600.0, "jitter": False},
+    ),
+]
+
+
+@pytest.mark.parametrize(("backoff", "stored"), STORED)
+def test_a_named_policy_can_be_stored_and_read_again(
+    backoff: Any, stored: dict[str, Any]
+) -> None:
+    assert stored_form(backoff) == stored
+    text = json.dumps(stored, allow_nan=False)
+    again = from_stored_form(json.loads(text))
+    assert stored_form(again) == stored
+
+
+@pytest.mark.parametrize(
+    "backoff",
+    [one, three, OfThree(), partial(one_and_default, most=5), respect_retry_after],
+)
+def test_a_function_cannot_be_stored(backoff: Any) -> None:
+    assert stored_form(backoff) is None
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        None,
+        5,
+        "fixed",
+        [],
+        {},
+        {"policy": "mine"},
+        {"policy": []},
+        {"policy": "fixed", "wait": "5"},
+        {"policy": "fixed", "wait": None},
+        {"policy": "fixed", "waits": 5},
+        {"policy": "immediate", "attempt": 5},
+        {"policy": "exponential", "jitter": 1, "cap": []},
+    ],
+)
+def test_what_plain_sql_stores_instead_of_a_policy_is_refused(stored: Any) -> None:
+    with pytest.raises(ValueError, match="is no backoff"):
+        from_stored_form(stored)
 
 
 class Mine:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue import Cancel, Retry, Snooze
-from django_jobqueue.domain.retry_decision import Outcome, Verb
-from django_jobqueue.retries import LONGEST
-from tests.domain.decisions import CASES, HOUR, decided
+from django_jobqueue import Cancel, Context, Retry, Snooze
+from django_jobqueue.domain.job_options import policy_of
+from django_jobqueue.domain.option_checks import to_backoff
+from django_jobqueue.domain.retry_decision import Outcome, Verb, decide
+from django_jobqueue.retries import LONGEST, describe
+from tests.domain.decisions import CASES, CONTEXT, HOUR, decided
 
 
 @pytest.mark.parametrize(("error", "given", "outcome"), CASES)
@@ -30,22 +32,72 @@ def raises_value_error(attempt: int) -> timedelta:
     "backoff",
     [
         pytest.param(raises_value_error, id="raises"),
-        pytest.param(lambda attempt: 5, id="a number"),
-        pytest.param(lambda attempt: None, id="nothing"),
         pytest.param(lambda attempt: "soon", id="a string"),
-        pytest.param(lambda: timedelta(0), id="takes no attempt"),
+        pytest.param(lambda attempt: float("nan"), id="not a number"),
+        pytest.param(lambda a, exception, job: exception.response, id="no such value"),
+        pytest.param(lambda a, exception, job: not job, id="a bool"),
     ],
 )
-def test_a_backoff_that_is_wrong_is_logged_and_the_default_one_used(
-    backoff: Callable[[int], Any], caplog: pytest.LogCaptureFixture
+def test_a_backoff_that_is_wrong_is_logged_and_the_next_one_used(
+    backoff: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    outcome = decided(ValueError(), attempt=1, backoff=backoff)
+    rules = {"retry": {ValueError: backoff}, "backoff": backoff}
+    outcome = decided(ValueError(), attempt=1, **rules)
     assert outcome.verb is Verb.RETRY
     assert timedelta(0) <= outcome.wait <= timedelta(seconds=10)
-    (record,) = caplog.records
-    assert record.levelno == logging.ERROR
-    assert record.exc_info is not None
-    assert record.getMessage() == ("The backoff policy failed; the default one is used")
+    assert outcome.reason == "the default wait"
+    name = describe(backoff)
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (logging.ERROR, f"The backoff {name} failed; the next one is used")
+    ] * 2
+    assert all(record.exc_info for record in caplog.records)
+
+
+def test_a_backoff_that_returns_none_leaves_the_wait_to_the_default_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    outcome = decided(ValueError(), attempt=1, backoff=lambda attempt: None)
+    assert outcome.reason == "the default wait"
+    assert timedelta(0) <= outcome.wait <= timedelta(seconds=10)
+    assert not caplog.records
+
+
+def test_an_async_result_is_no_wait_and_leaves_nothing_to_await() -> None:
+    async def later(attempt: int) -> float:
+        return 5
+
+    outcome = decided(ValueError(), backoff=lambda attempt: later(attempt))
+    assert outcome.reason == "the default wait"
+
+
+@pytest.mark.parametrize("own", [None, 60])
+def test_no_function_is_called_where_no_code_of_the_project_may_run(
+    own: int | None,
+) -> None:
+    def hang(attempt: int) -> timedelta:
+        raise AssertionError("it is called")
+
+    outcome = decide(
+        OSError(),
+        policy=policy_of("tests", {"backoff": hang, "retry": {OSError: hang}}),
+        attempt=1,
+        max_attempts=5,
+        backoff=to_backoff(own),
+    )
+    assert outcome.verb is Verb.RETRY
+    assert outcome.reason == ("the wait of this job" if own else "the default wait")
+
+
+def test_a_function_gets_the_attempt_the_exception_and_the_job() -> None:
+    asked: list[Any] = []
+    error = ValueError("no stock")
+
+    def remember(attempt: int, exception: BaseException, job: Context) -> float:
+        asked.extend((attempt, exception, job))
+        return 1.5
+
+    assert decided(error, attempt=3, backoff=remember).wait.total_seconds() == 1.5
+    assert asked == [3, error, CONTEXT]
 
 
 @pytest.mark.parametrize(

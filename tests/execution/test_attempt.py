@@ -479,3 +479,27 @@ def test_an_error_about_which_nothing_can_be_decided_is_a_failure() -> None:
     assert outcome.failure is not None
     assert outcome.failure.error_class == "AttributeError"
     assert outcome.failure.message == "'Busy' object has no attribute 'for_'"
+
+
+def hang(attempt: int, exception: BaseException, job: Context) -> float:
+    raise AssertionError("a backoff that may hang is called")
+
+
+@pytest.mark.parametrize("end", ["finish_unresponsive", "finish_ended"])
+@pytest.mark.parametrize(
+    "rules",
+    [{"backoff": hang}, {"backoff": 5, "retry": {Exception: hang}}],
+    ids=["of the type", "of the exception"],
+)
+def test_a_backoff_is_not_called_where_something_hangs(
+    end: str, rules: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    attempt = attempt_of(lambda: None, **rules)
+    attempt.begin()
+    attempt.asked = StopReason.TIME_OUT
+    attempt.error = JobTimeout()
+    finished = getattr(attempt, end)()
+    assert finished.outcome.verb is Verb.RETRY
+    by_type = rules["backoff"] == 5
+    assert finished.outcome.reason == ("" if by_type else "the default wait")
+    assert not caplog.records

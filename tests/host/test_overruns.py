@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
-from django_jobqueue import job
+from django_jobqueue import job, retries
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.retry_decision import Outcome, Verb
 from django_jobqueue.exceptions import JobTimeout, StoreUnavailable
@@ -176,7 +177,7 @@ def test_a_policy_that_says_that_a_timeout_is_final_is_heard(
     rescuer: Rescuer,
     own: OwnConnection,
 ) -> None:
-    @job(name="tests.final", permanent=(JobTimeout,), max_attempts=9)
+    @job(name="tests.final", retry={JobTimeout: False}, max_attempts=9)
     def final() -> None: ...
 
     try:
@@ -187,6 +188,60 @@ def test_a_policy_that_says_that_a_timeout_is_final_is_heard(
         registry.remove("tests.final")
     (held,) = archived(id=unresponsive)
     assert held.status == "failed"
+
+
+def hang(attempt: int, exception: BaseException, job: object) -> float:
+    raise AssertionError("code of the project is called")
+
+
+@pytest.mark.parametrize(
+    ("options", "own_backoff", "wait", "reason"),
+    [
+        ({"backoff": 50}, {}, 50, ""),
+        ({"backoff": hang}, {}, 5, "the default wait"),
+        (
+            {"backoff": hang},
+            {"policy": "fixed", "wait": 30},
+            30,
+            "the wait of this job",
+        ),
+        ({"retry": {OSError: hang}, "backoff": 50}, {}, 50, ""),
+        (
+            {"retry": {OSError: timedelta(hours=1)}, "backoff": hang},
+            {"policy": "fixed"},
+            3_600,
+            "the wait for OSError",
+        ),
+    ],
+)
+def test_the_rules_hold_and_no_function_of_the_project_is_called(
+    rescuer: Rescuer,
+    own: OwnConnection,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    own_backoff: dict[str, Any],
+    wait: float,
+    reason: str,
+) -> None:
+    monkeypatch.setattr(retries.random, "random", lambda: 0.5)
+
+    @job(name="tests.ruled", max_attempts=9, **options)
+    def ruled() -> None: ...
+
+    try:
+        worker = register(own)
+        columns = {"timeout": timedelta(seconds=2), "backoff": own_backoff or None}
+        id = held_by(worker, job_type("tests.ruled"), **columns)
+        kill(rescuer, worker, id)
+    finally:
+        registry.remove("tests.ruled")
+    held = queued_job(id)
+    assert held is not None
+    left = (held.run_after - timezone.now()).total_seconds()
+    assert left == pytest.approx(wait, abs=3)
+    kept = Failure.objects.get(job_id=id)
+    assert kept.reason == reason
+    assert "its timeout of 2 s" in kept.error_message
 
 
 def test_a_type_that_is_not_known_here_is_retried_as_its_row_says(

@@ -15,7 +15,8 @@ from django_jobqueue import Cancel, Fail, JobTimeout, Retry, Snooze
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.retry_decision import Outcome, StopReason, Verb, decide
 from django_jobqueue.domain.states import AttemptEnd, Delivery
-from django_jobqueue.retries import LONGEST, POLICIES, Backoff, wait_before_next
+from django_jobqueue.retries import LONGEST, POLICIES, Backoff, wait_after
+from tests.domain.made import context
 from tests.properties import values
 
 ENDS = {
@@ -44,6 +45,8 @@ decisions = {
     "attempt": values.attempts,
     "max_attempts": values.max_attempts,
     "asked": values.asked,
+    "own": st.none() | st.sampled_from(list(POLICIES.values())),
+    "runs_code": st.booleans(),
 }
 
 
@@ -55,9 +58,17 @@ def test_every_decision_is_consistent(
     attempt: int,
     max_attempts: int | None,
     asked: StopReason,
+    own: Backoff | None,
+    runs_code: bool,
 ) -> None:
     outcome = decide(
-        error, policy=policy, attempt=attempt, max_attempts=max_attempts, asked=asked
+        error,
+        policy=policy,
+        attempt=attempt,
+        max_attempts=max_attempts,
+        asked=asked,
+        backoff=own,
+        context=context if runs_code else None,
     )
     once = policy.delivery == Delivery.AT_MOST_ONCE
     assert outcome.end in ENDS[outcome.verb]
@@ -69,7 +80,23 @@ def test_every_decision_is_consistent(
         assert max_attempts is None or attempt < max_attempts
     if outcome.verb is Verb.FAIL:
         assert outcome.reason
+        assert runs_code or outcome.reason != "the backoff policy said so"
+    check_rule(error, policy, attempt, outcome)
     check_words(error, outcome, asked, once)
+
+
+def check_rule(
+    error: BaseException | None, policy: Policy, attempt: int, outcome: Outcome
+) -> None:
+    """The rule of the nearest class holds, as an ``except`` would find it."""
+    if error is None or isinstance(error, Retry) or outcome.verb is not Verb.RETRY:
+        return
+    fitting = [rule for rule in policy.retry if isinstance(error, rule.exception)]
+    for rule in fitting:
+        nearer = [one for one in fitting if issubclass(one.exception, rule.exception)]
+        if nearer == [rule]:
+            assert rule.is_retried
+            assert rule.max_attempts is None or attempt < rule.max_attempts
 
 
 def check_words(
@@ -94,12 +121,19 @@ def check_words(
         assert outcome.wait == max(error.after, timedelta(0))
 
 
+def wait_of(backoff: Backoff, attempt: int) -> timedelta:
+    """The wait that this policy returns."""
+    wait = wait_after(backoff, attempt, ValueError(), context)
+    assert wait is not None
+    return wait
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(list(POLICIES.values())), values.attempts)
 def test_the_wait_of_every_named_policy_is_within_bounds(
     backoff: Backoff, attempt: int
 ) -> None:
-    assert timedelta(0) <= wait_before_next(backoff, attempt) <= LONGEST
+    assert timedelta(0) <= wait_of(backoff, attempt) <= LONGEST
 
 
 @settings(max_examples=200, deadline=None)
@@ -107,7 +141,7 @@ def test_the_wait_of_every_named_policy_is_within_bounds(
 def test_any_timedelta_of_a_policy_is_forced_into_bounds(
     wait: timedelta, attempt: int
 ) -> None:
-    found = wait_before_next(lambda attempt: wait, attempt)
+    found = wait_of(lambda attempt: wait, attempt)
     assert timedelta(0) <= found <= LONGEST
     if timedelta(0) <= wait <= LONGEST:
         assert found == wait

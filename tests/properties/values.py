@@ -9,7 +9,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from django_jobqueue import Cancel, Fail, InvalidArguments, JobTimeout, Retry, Snooze
+from django_jobqueue import (
+    Cancel,
+    Context,
+    Fail,
+    InvalidArguments,
+    JobTimeout,
+    Retry,
+    RetryRule,
+    Snooze,
+)
+from django_jobqueue.domain.option_checks import to_retry
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.domain.states import Delivery
@@ -46,7 +56,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 
 waits = st.timedeltas(timedelta(days=-400), LONGEST)
 classes = st.sampled_from(
-    [ValueError, KeyError, OSError, TimeoutError, Exception, BaseException, Retry]
+    [ValueError, KeyError, OSError, TimeoutError, Exception, BaseException, JobTimeout]
 )
 raised = st.one_of(
     st.none(),
@@ -67,12 +77,29 @@ def bad_backoff(attempt: int) -> timedelta:
     raise RuntimeError("no")
 
 
+def enough(attempt: int, exception: BaseException, job: Context) -> float:
+    """A policy that wants no further attempt."""
+    raise Fail("enough")
+
+
+backoffs = st.one_of(
+    st.sampled_from([*POLICIES.values(), bad_backoff, enough]),
+    st.one_of(st.none(), st.integers(), st.floats(), st.timedeltas(), st.just("x")).map(
+        lambda wait: lambda attempt, exception, job: wait
+    ),
+)
+rules = st.dictionaries(
+    classes,
+    st.booleans()
+    | st.builds(
+        RetryRule,
+        max_attempts=st.none() | st.integers(1, 12),
+        backoff=st.none() | backoffs,
+    ),
+    max_size=4,
+).map(to_retry)
 policies = st.builds(
-    Policy,
-    delivery=st.sampled_from(Delivery),
-    backoff=st.sampled_from([*POLICIES.values(), bad_backoff, lambda n: "soon"]),
-    retry_for=st.lists(classes, max_size=2).map(tuple),
-    permanent=st.lists(classes, max_size=2).map(tuple),
+    Policy, delivery=st.sampled_from(Delivery), backoff=backoffs, retry=rules
 )
 attempts = st.integers(1, 12) | st.integers(1, 10**9)
 max_attempts = st.none() | st.integers(1, 10)

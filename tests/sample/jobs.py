@@ -153,7 +153,7 @@ def fail_atomic(journal: str) -> None:
     raise ValueError("no")
 
 
-@job(max_attempts=3, backoff="immediate", permanent=(LookupError,))
+@job(max_attempts=3, backoff="immediate", retry={LookupError: False})
 def fail_with(kind: str) -> None:
     """Fail with the exception of this name."""
     raise {"lookup": LookupError, "value": ValueError, "exit": SystemExit}[kind](kind)

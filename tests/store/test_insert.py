@@ -58,6 +58,8 @@ def test_an_enqueued_job_is_a_row_that_is_due_now() -> None:
         "expires_at": None,
         "attempts": 0,
         "max_attempts": None,
+        "timeout": None,
+        "backoff": None,
         "crashes": 0,
         "started_at": None,
         "fence": 0,

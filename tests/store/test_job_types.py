@@ -15,6 +15,7 @@ from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.job_options import OF_TYPE
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.domain.retry_rules import ExceptionRule
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import JobType, Queue
 from django_jobqueue.retries import quartic
@@ -51,6 +52,7 @@ IN_THE_ROW = {
     "expires_in": timedelta(hours=3),
     "max_crashes": 5,
     "sensitive": frozenset({"token"}),
+    "retry": (ExceptionRule(exception=KeyError, is_retried=False),),
     "unique": ("a",),
     "unique_until": "started",
     "on_success": (Follower("shop.bill"),),
@@ -67,8 +69,6 @@ COLUMNS = {
 }
 # What whoever enqueues or runs a job needs the code for.
 OF_THE_PROCESS = {
-    "retry_for",
-    "permanent",
     "takes_context",
     "on_duplicate",
     "capture",
@@ -142,6 +142,7 @@ def test_declaring_what_is_declared_already_writes_nothing(own: OwnConnection) -
         replace(FULL, expires_in=None),
         replace(FULL, max_crashes=5),
         replace(FULL, sensitive=frozenset()),
+        replace(FULL, retry=(ExceptionRule(exception=OSError),)),
         replace(FULL, backoff=lambda attempt: timedelta(0)),
     ],
 )

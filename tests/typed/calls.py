@@ -4,6 +4,7 @@ A checker must find an error in each line that ends with ``wrong``, and in no ot
 """
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import assert_type
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from django_jobqueue import (
     Context,
     Handler,
     Job,
+    RetryRule,
     aenqueue,
     aenqueue_many,
     enqueue,
@@ -18,11 +20,16 @@ from django_jobqueue import (
     get_job,
     job,
 )
+from django_jobqueue.retries import exponential, fixed, respect_retry_after
 
 
 @job
 def send(order_id: int, language: str = "en") -> str:
     return language
+
+
+def by_error(attempt: int, exception: OSError, job: Context) -> float | None:
+    return exception.errno
 
 
 @job
@@ -40,6 +47,13 @@ def report(job: str, status: str) -> None: ...
     capture=("language",),
     middleware=("shop.middleware.timed",),
     timeout=timedelta(minutes=1),
+    backoff=partial(exponential, base=1),
+    retry={
+        ConnectionError: RetryRule(max_attempts=3, backoff=by_error),
+        (KeyError, ValueError): False,
+        OSError: respect_retry_after,
+        Exception: "quartic",
+    },
 )
 def charge(order_id: int, *, amount: float = 1.0) -> None: ...
 
@@ -66,6 +80,8 @@ def right(when: datetime) -> None:
     assert_type(send.enqueue_many([{"order_id": 7}]), list[UUID])
     assert_type(send.using(priority=3, tags=["a"]).enqueue(7, "de"), Job)
     assert_type(send.using(run_after=when).using(unique_key="x").enqueue(7), Job)
+    assert_type(send.using(backoff="fixed", timeout=5).enqueue(7), Job)
+    assert_type(send.using(backoff=partial(fixed, wait=5)).enqueue(7), Job)
     assert_type(send.using(on_complete=report, metadata={"a": 1}).enqueue(7), Job)
     later = report.using(run_after=timedelta(minutes=1))
     assert_type(send.using(on_success=later, on_failure=[report]).enqueue(7), Job)
@@ -111,6 +127,8 @@ def wrong() -> None:
     send.using(on_duplicate="skip")  # wrong
     send.using(on_complete=7)  # wrong
     send.using(on_success=[7])  # wrong
+    send.using(timeout="1h")  # wrong
+    send.using(backoff=[1])  # wrong
     enqueue("shop.send", {"a": 1}, quue="q")  # wrong
     enqueue("shop.send", [1])  # wrong
     enqueue_many("shop.send", {"a": 1})  # wrong
@@ -125,3 +143,8 @@ async def wrong_later() -> None:
 job(que="mail")  # wrong
 job(unique_until="start")  # wrong
 job(capture=("timezone",))  # wrong
+job(retry={"OSError": False})  # wrong
+job(retry={OSError: 5})  # wrong
+job(retry=(OSError,))  # wrong
+job(backoff=lambda: 5)  # wrong
+RetryRule(max_attempts="3")  # wrong

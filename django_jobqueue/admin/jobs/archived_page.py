@@ -15,6 +15,7 @@ from django_jobqueue.admin.jobs.job_page import JobPage, Reader
 from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.parts import catalogue, display, tags
+from django_jobqueue.admin.parts.policies import own_rows
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import JobType
 from django_jobqueue.text import numbers
@@ -60,6 +61,7 @@ def _summary(
         (_("Queue"), display.visible(job.queue)),
         (_("Priority"), job.priority),
         (_("Attempts"), tries_of(job, job_type)),
+        *own_rows(job),
         (_("Waited"), numbers.duration(job.wait_ms)),
         (_("Ran"), numbers.duration(job.run_ms)),
         (_("Worker"), display.visible(job.worker) or display.NOTHING),

@@ -44,6 +44,7 @@ class Attempt:
     release: str = ""
     error_class: str = ""
     message: str = ""
+    reason: str = ""  # why it was the last one, or why the wait for the next
     traceback: Traceback | None = None
     text: str = ""  # of a traceback that is not shown frame by frame
     log: str = ""
@@ -204,6 +205,7 @@ def _told(failure: Any, shown: Shown) -> Attempt:
         attempt,
         error_class=display.visible(failure.error_class),
         message=shown.text(failure.shown_message or failure.shown_reason),
+        reason=shown.text(failure.shown_reason) if failure.shown_message else "",
         traceback=traceback,
         text=text,
         note=note,

@@ -16,6 +16,7 @@ from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
 from django_jobqueue.admin.jobs.why_not_running import why
 from django_jobqueue.admin.parts import display, tags
+from django_jobqueue.admin.parts.policies import own_rows
 from django_jobqueue.domain.states import QueuedStatus
 
 
@@ -46,6 +47,7 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Why not running?"), why(job)),
         (_("Priority"), job.priority),
         (_("Attempts"), tries_of(job, job.row_context.job_type)),
+        *own_rows(job),
         (_("Expires"), display.full_moment(job.expires_at)),
         *([(_("Tags"), tags.tags_links(job))] if tags.tags_of(job) else []),
         (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),

@@ -19,10 +19,12 @@ from django_jobqueue.domain.policy import (
     UNSET,
     attempts_in_force,
     limit_in_force,
+    time_in_force,
 )
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import ArchivedStatus, Delivery
 from django_jobqueue.models import JobType
+from django_jobqueue.retries import describe, from_stored_form
 from django_jobqueue.text import numbers
 
 
@@ -111,10 +113,11 @@ def effective_max_attempts(job_type: JobType, own: int | None = None) -> int | N
     )
 
 
-def effective_timeout(job_type: JobType) -> timedelta | None:
-    """How long an attempt may run; None is unlimited."""
-    override = job_type.timeout_override
-    return (job_type.timeout if override is None else override) or None
+def effective_timeout(
+    job_type: JobType, own: timedelta | None = None
+) -> timedelta | None:
+    """How long an attempt at a job of this type may run; None is unlimited."""
+    return time_in_force(own, job_type.timeout, job_type.timeout_override)
 
 
 def effective_concurrency(job_type: JobType) -> int | None:
@@ -130,6 +133,44 @@ def limit_text(limit: int | None) -> str:
 def attempts_text(limit: int | None) -> str:
     """A number of attempts."""
     return override_text("max_attempts", NO_LIMIT if limit is None else limit)
+
+
+def backoff_text(stored: Any) -> str:
+    """The waits that a job has for itself, in the words of a job type's."""
+    try:
+        text = describe(from_stored_form(stored))
+    except ValueError:
+        text = str(stored)  # written by plain SQL; it has no effect
+    return display.visible(text[:200])
+
+
+def retry_lines(job_type: JobType) -> list[str]:
+    """The retry rules of a job type, one in each line."""
+    rules = job_type.retry if isinstance(job_type.retry, list) else []
+    return [_rule_text(rule) for rule in rules if isinstance(rule, dict)]
+
+
+def _rule_text(rule: dict[str, Any]) -> str:
+    parts = []
+    if rule.get("max_attempts") is not None:
+        text = gettext("max attempts %(count)s")
+        parts.append(text % {"count": numbers.number(rule["max_attempts"])})
+    if rule.get("backoff"):
+        parts.append(gettext("backoff %(name)s") % {"name": rule["backoff"]})
+    if not rule.get("retry"):
+        parts = [gettext("not retried")]
+    text = ", ".join(parts) or gettext("retried")
+    return display.visible(f"{rule.get('exception')}: {text}")
+
+
+def own_rows(job: Any) -> list[tuple[Any, Any]]:
+    """The lines of a job that has a timeout or waits of its own."""
+    rows: list[tuple[Any, Any]] = []
+    if job.timeout is not None:
+        rows.append((_("Timeout"), numbers.length(job.timeout)))
+    if job.backoff is not None:
+        rows.append((_("Backoff"), backoff_text(job.backoff)))
+    return rows
 
 
 def _row(job_type: JobType, option: str) -> PolicyRow:

@@ -206,6 +206,10 @@ def _summary(request: HttpRequest, job_type: JobType) -> list[tuple[Any, Any]]:
         (_("Queue"), display.visible(job_type.queue)),
         (_("Delivery"), job_type.get_delivery_display()),
         (_("Backoff"), display.visible(job_type.backoff)),
+        (
+            _("Retry rules"),
+            display.lines(policies.retry_lines(job_type)) or display.NOTHING,
+        ),
         (_("Atomic"), gettext("yes") if job_type.atomic else gettext("no")),
         (_("Expires in"), numbers.length(job_type.expires_in)),
         (_("Max crashes"), job_type.max_crashes),

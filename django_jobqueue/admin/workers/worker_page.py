@@ -117,7 +117,7 @@ def _slots(request: HttpRequest, worker: Worker) -> list[Slot]:
     """The running jobs, by the jobs' own rows, longest running first."""
     found = (
         QueuedJob.objects.filter(worker_id=worker.pk, status=QueuedStatus.RUNNING)
-        .only("id", "job_type", "started_at", "attempts")
+        .only("id", "job_type", "started_at", "attempts", "timeout")
         .order_by("started_at", "id")[:MOST_JOBS]
     )
     types = catalogue.job_types(request)
@@ -125,7 +125,9 @@ def _slots(request: HttpRequest, worker: Worker) -> list[Slot]:
 
 
 def _slot(request: HttpRequest, job: QueuedJob, job_type: JobType | None) -> Slot:
-    timeout = policies.effective_timeout(job_type) if job_type else None
+    timeout = (
+        policies.effective_timeout(job_type, job.timeout) if job_type else job.timeout
+    )
     started = job.started_at or timezones.now()
     elapsed = max(0.0, (timezones.now() - started).total_seconds())
     bar = {}

@@ -105,6 +105,8 @@ def _finished(row: Overrun) -> Finished:
         max_attempts=allowed,
         asked=StopReason.TIME_OUT,
         given_back=0,
+        backoff=row.own_backoff,
+        context=None,  # this process must go on, whatever a backoff does
         secrets=(),
     )
     return Finished(

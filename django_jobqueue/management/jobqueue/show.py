@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -42,13 +43,14 @@ and what is unknown is null:
 
   id, job_type, handler, status, queue, priority, attempts, max_attempts (the
   limit in force, of an archived job the one when it ended; null is unlimited,
-  or not known, as of jobs that succeeded), crashes, tags, worker, created_at,
-  run_after, expires_at, started_at, finished_at, enqueued_by, root_id,
-  bulk_operation_id, quarantined, cancel_requested_at, wait_ms, run_ms, release,
-  data, metadata, result, error_class, error_message, fingerprint, replay_of,
-  replays (ids of jobs that repeat it), follows (the id of the job that enqueued
-  it by its end), followers (by option: names, or objects with options),
-  followed_by (ids of the followers that it enqueued)
+  or not known, as of jobs that succeeded), timeout and backoff (of this job
+  alone, the timeout in seconds; null leaves them to its type), crashes, tags,
+  worker, created_at, run_after, expires_at, started_at, finished_at,
+  enqueued_by, root_id, bulk_operation_id, quarantined, cancel_requested_at,
+  wait_ms, run_ms, release, data, metadata, result, error_class, error_message,
+  fingerprint, replay_of, replays (ids of jobs that repeat it), follows (the id
+  of the job that enqueued it by its end), followers (by option: names, or
+  objects with options), followed_by (ids of the followers that it enqueued)
 
   progress    {done, total, percent, note, updated_at}
   failures    list of {attempt, end, reason, started_at, finished_at, worker,
@@ -87,6 +89,9 @@ def _facts(job: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Crashes", str(job["crashes"] or "")
     yield "Error", _error(job)
     yield "Progress", _progress(job["progress"])
+    if job["timeout"] is not None:
+        yield "Timeout", numbers.length(timedelta(seconds=job["timeout"]))
+    yield "Backoff", "" if job["backoff"] is None else as_json(job["backoff"])
     yield "Queue", job["queue"]
     yield "Priority", str(job["priority"])
     yield "Tags", listed(job["tags"])

@@ -34,6 +34,8 @@ def read(id: UUID | str) -> dict[str, Any]:
     return {
         **_identity(job, job_type),
         "max_attempts": _max_attempts(job, job_type, row),
+        "timeout": None if job.timeout is None else job.timeout.total_seconds(),
+        "backoff": job.backoff,
         **_times(job),
         **{name: row.get(name) for name in (*BOTH, *QUEUED, *ARCHIVED)},
         "followers": masking.value(row.get("followers")),

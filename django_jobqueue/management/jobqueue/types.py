@@ -58,7 +58,7 @@ where an operator overrides the code. Overrides are made by jobqueue override.""
     epilog = """\
 --format json prints a list, and for "show" one object, of {name, handler,
 description, is_known (the handler is declared here), queue, delivery, atomic,
-backoff, max_crashes, expires_in, unique_by, followers, sensitive, paused,
+backoff, retry, max_crashes, expires_in, unique_by, followers, sensitive, paused,
 paused_by, paused_reason, resume_at, policy, waiting, running, declared_at}.
 Policy has {code, override, value} for each option that can be overridden: the
 declared value, the override (null if there is none), and the value in force.
@@ -100,10 +100,12 @@ def as_objects() -> list[dict[str, Any]]:
 def _as_object(row: JobType, waiting: int, running: int) -> dict[str, Any]:
     now = database_now()
     is_paused = row.paused and (row.resume_at is None or row.resume_at > now)
-    same = ("name", "handler", "description", "queue", "delivery", "atomic", "backoff")
+    same = ("name", "handler", "description", "queue", "delivery", "atomic")
     return {
         **{name: getattr(row, name) for name in same},
         "is_known": registry.get(row.name) is not None,
+        "backoff": row.backoff,
+        "retry": row.retry,
         "max_crashes": row.max_crashes,
         "expires_in": _seconds(row.expires_in),
         "unique_by": row.unique_by,
@@ -185,6 +187,7 @@ def _facts(one: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for option, policy in one["policy"].items():
         yield option.replace("_", " ").capitalize(), _policy_text(option, policy)
     yield "Backoff", one["backoff"]
+    yield "Retry rules", "; ".join(_rules(one["retry"]))
     yield "Delivery", one["delivery"].replace("_", " ")
     yield "Atomic", "yes" if one["atomic"] else ""
     yield "Max crashes", str(one["max_crashes"])
@@ -195,6 +198,14 @@ def _facts(one: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Waiting", numbers.number(one["waiting"])
     yield "Running", numbers.number(one["running"])
     yield "Declared", moment_text(one["declared_at"])
+
+
+def _rules(rules: Any) -> Iterator[str]:
+    for rule in rules if isinstance(rules, list) else ():
+        options = {name: rule[name] for name in ("max_attempts", "backoff")}
+        said = [f"{k} {v}" for k, v in options.items() if v is not None]
+        text = ", ".join(said) or "retried"
+        yield f"{rule['exception']}: {text if rule['retry'] else 'not retried'}"
 
 
 def _pause(one: dict[str, Any]) -> str:

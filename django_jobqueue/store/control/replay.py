@@ -16,7 +16,7 @@ from django_jobqueue.store.connection import Database
 REPLAY: Final = """
 INSERT INTO jobqueue_queuedjob (
        id, job_type, queue, priority, data, run_after, expires_at, max_attempts,
-       replay_of, root_id, bulk_operation_id, enqueued_by, tags,
+       timeout, backoff, replay_of, root_id, bulk_operation_id, enqueued_by, tags,
        metadata, followers, announce)
 SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
        coalesce(%(priority)s, old.priority), coalesce(%(data)s::jsonb, old.data),
@@ -26,7 +26,7 @@ SELECT jobqueue_uuidv7(), old.job_type, coalesce(%(queue)s, old.queue),
             WHEN 'never' THEN NULL
             WHEN 'same' THEN due.at + (old.expires_at - old.created_at)
             ELSE %(expires_at)s::timestamptz END,
-       coalesce(%(max_attempts)s, old.max_attempts), old.id,
+       coalesce(%(max_attempts)s, old.max_attempts), old.timeout, old.backoff, old.id,
        coalesce(old.root_id, old.id), %(bulk_operation_id)s::uuid, %(by)s, old.tags,
        old.metadata, old.followers, old.in_queue = 1
   FROM (SELECT archived.*, row_number() OVER (ORDER BY id) AS place,

@@ -85,7 +85,7 @@ RETURNING job.id, job.job_type, job.queue, job.priority, job.data::text, job.att
           date_part('epoch', job.created_at),
           date_part('epoch', statement_timestamp() - job.run_after),
           date_part('epoch', job.expires_at - statement_timestamp()),
-          job.metadata::text
+          job.metadata::text, date_part('epoch', job.timeout), job.backoff::text
 """
 
 CLAIM: Final = PreparedStatement(

@@ -40,8 +40,10 @@ FOLLOWERS_ARE_THERE: Final = """
 """
 
 # What few jobs have.
-MORE_COLUMNS: Final = ", max_attempts, metadata, unique_key, unique_until_started"
-MORE_VALUES: Final = """, %(max_attempts)s::integer, %(metadata)s::jsonb,
+MORE_COLUMNS: Final = """, max_attempts, timeout, backoff, metadata, unique_key,
+       unique_until_started"""
+MORE_VALUES: Final = """, %(max_attempts)s::integer, %(timeout)s::interval,
+       %(backoff)s::jsonb, %(metadata)s::jsonb,
        coalesce(%(unique_key)s::uuid, jobqueue_unique_key(
                   type.name, %(unique_rule)s::jsonb, %(data)s::jsonb)),
        %(unique_until_started)s"""
@@ -113,6 +115,8 @@ class NewJob:
     enqueued_by: str | None = None
     tags: str | None = None  # JSON text
     max_attempts: int | None = None
+    timeout: timedelta | None = None
+    backoff: str | None = None  # JSON text
     metadata: str | None = None  # JSON text
     followers: str | None = None  # JSON text
     follower_types: list[str] | None = None  # whom the JSON text names, at any depth
@@ -128,7 +132,13 @@ class NewJob:
     @cached_property
     def has_more(self) -> bool:
         """Whether it has something that few jobs have."""
-        more = (self.max_attempts, self.metadata, self.followers)
+        more = (
+            self.max_attempts,
+            self.timeout,
+            self.backoff,
+            self.metadata,
+            self.followers,
+        )
         return any(more) or self.is_unique
 
     @cached_property
@@ -346,6 +356,8 @@ def _job(new: NewJob, id: UUID, data: object, row: tuple[Any, ...]) -> Job:
         expires_at=expires_at,
         created_at=created_at,
         max_attempts=new.max_attempts,
+        timeout=new.timeout,
+        backoff=None if new.backoff is None else from_json(new.backoff),
         metadata=None if new.metadata is None else from_json(new.metadata),
         tags=() if new.tags is None else tags_of(new.tags),
     )

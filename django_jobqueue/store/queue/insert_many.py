@@ -30,7 +30,7 @@ SELECT coalesce(%(queue)s, type.queue),
 COPY_MANY: Final = """
 COPY jobqueue_queuedjob (
      id, job_type, queue, priority, run_after, expires_at, followers, created_at,
-     enqueued_by, tags, max_attempts, metadata, announce, data)
+     enqueued_by, tags, max_attempts, timeout, backoff, metadata, announce, data)
 FROM STDIN
 """
 COPY_CHUNK: Final = 1_000  # lines sent at once
@@ -47,7 +47,14 @@ def insert_many(
     found = prepare(db, new)
     if found is None:
         return False
-    own = (new.enqueued_by, new.tags, new.max_attempts, new.metadata)
+    own = (
+        new.enqueued_by,
+        new.tags,
+        new.max_attempts,
+        None if new.timeout is None else f"{new.timeout.total_seconds()} seconds",
+        new.backoff,
+        new.metadata,
+    )
     same = "\t".join(map(_copy_text, (new.job_type, *found, *own)))
     is_first, connection = announces(db, new.lane), connections[db.alias]
     with (

@@ -60,12 +60,13 @@ PREPARED: Final = (
 INSERT_CALLS: Final = """
 INSERT INTO jobqueue_queuedjob (
        id, unique_key, data, job_type, queue, priority, run_after, expires_at,
-       followers, created_at, enqueued_by, tags, max_attempts, metadata,
-       unique_until_started, announce)
+       followers, created_at, enqueued_by, tags, max_attempts, timeout, backoff,
+       metadata, unique_until_started, announce)
 SELECT call.id, call.key, call.data::jsonb, %(job_type)s, %(queue)s, %(priority)s,
        %(run_after)s::timestamptz, %(expires_at)s::timestamptz, %(followers)s::jsonb,
        %(created_at)s::timestamptz, %(enqueued_by)s, %(tags)s::jsonb,
-       %(max_attempts)s::integer, %(metadata)s::jsonb, %(unique_until_started)s, true
+       %(max_attempts)s::integer, %(timeout)s::interval, %(backoff)s::jsonb,
+       %(metadata)s::jsonb, %(unique_until_started)s, true
   FROM unnest(%(keys)s::uuid[], %(ids)s::uuid[], %(texts)s::text[])
        AS call (key, id, data)
  ORDER BY call.key

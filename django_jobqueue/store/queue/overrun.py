@@ -12,8 +12,9 @@ from django_jobqueue.store.connection import Database
 # it. The timeout of 0 is none, and such an attempt has no other.
 OVERRUN: Final = """
 SELECT job.id, job.job_type, job.queue, job.fence, job.attempts, job.max_attempts,
-       type.delivery, type.max_attempts, type.max_attempts_override,
-       extract(epoch FROM coalesce(type.timeout_override, type.timeout))::float8,
+       job.backoff::text, type.delivery, type.max_attempts, type.max_attempts_override,
+       extract(epoch FROM coalesce(job.timeout, type.timeout_override, type.timeout)
+              )::float8,
        coalesce(extract(epoch FROM statement_timestamp() - job.started_at), 0)::float8,
        greatest(0, extract(epoch FROM job.started_at - job.run_after))::float8,
        coalesce(worker.name, ''), coalesce(worker.release, '')
@@ -34,6 +35,7 @@ class Overrun(NamedTuple):
     fence: int
     attempt: int
     own_attempts: int | None  # of this job
+    own_backoff: str | None  # likewise; JSON text
     delivery: str
     declared_attempts: int | None
     attempts_override: int | None

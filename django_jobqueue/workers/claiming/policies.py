@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from django_jobqueue.domain.policy import attempts_in_force
+from django_jobqueue.domain.policy import attempts_in_force, time_in_force
 from django_jobqueue.domain.registry import Declaration, Registry
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import StoreUnavailable
@@ -35,6 +35,10 @@ class EffectivePolicy:
             return self.max_attempts
         delivery = self.declaration.policy.delivery
         return attempts_in_force(delivery, job.max_attempts, None, None)
+
+    def timeout_of(self, job: ClaimedJob) -> float | None:
+        """How many seconds an attempt at this job may run; None is unlimited."""
+        return self.timeout if job.timeout is None else job.timeout
 
 
 class Policies:
@@ -115,13 +119,13 @@ class Policies:
         declaration = self._declared[job_type]
         policy = declaration.policy
         override = self._overrides.get(job_type, NOTHING)
-        allowed = policy.time_allowed if override.timeout is None else override.timeout
+        allowed = time_in_force(None, policy.time_allowed, override.timeout)
         return EffectivePolicy(
             declaration,
             attempts_in_force(
                 policy.delivery, None, policy.attempts_allowed, override.max_attempts
             ),
-            (allowed and allowed.total_seconds()) or None,
+            None if allowed is None else allowed.total_seconds(),
             declaration.is_async,
         )
 

@@ -1,0 +1,216 @@
+"""``Retry-After``: read from whatever an HTTP client has, and never trusted too far."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.message import Message
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from django.utils.http import http_date
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_jobqueue import Retry, retries
+from django_jobqueue.retries import LONGEST, respect_retry_after, retry_after
+
+ASCTIME, RFC_850 = "{:%a %b %d %H:%M:%S %Y}", "{:%A, %d-%b-%y %H:%M:%S} GMT"
+DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)
+
+
+class Headers(Mapping[str, str]):
+    """Headers that are found in any case, as those of requests and httpx."""
+
+    def __init__(self, **values: str) -> None:
+        self.values_ = values
+
+    def __getitem__(self, name: str) -> str:
+        return self.values_[name.lower().replace("-", "_")]
+
+    def __iter__(self) -> Any:
+        return (name.replace("_", "-").title() for name in self.values_)
+
+    def __len__(self) -> int:
+        return len(self.values_)
+
+
+class Response:
+    """A response; that of an error is false, as with requests."""
+
+    def __init__(self, headers: Any) -> None:
+        self.headers = headers
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class WithResponse(Exception):
+    """As HTTPError of requests, and HTTPStatusError of httpx."""
+
+    def __init__(self, response: Any) -> None:
+        self.response = response
+
+
+class WithHeaders(Exception):
+    """As ClientResponseError of aiohttp."""
+
+    def __init__(self, headers: Any) -> None:
+        self.headers = headers
+
+
+def short(source: object) -> str:
+    """The name of a case."""
+    return repr(source)[:60].partition(" object at ")[0]
+
+
+def of_urllib(value: str) -> HTTPError:
+    """The error of urllib."""
+    headers = Message()
+    headers["retry-after"] = value
+    return HTTPError("https://example.com", 503, "busy", headers, io.BytesIO())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "60",
+        " 60 ",
+        "60.0",
+        60,
+        60.0,
+        MINUTE,
+        {"Retry-After": "60"},
+        {"RETRY-AFTER": "60", "Date": "x"},
+        {b"retry-after": b"5", "retry-after": "60"},
+        Headers(retry_after="60"),
+        Response(Headers(retry_after="60")),
+        Response({"retry-after": 60}),
+        WithResponse(Response(Headers(retry_after="60"))),
+        WithHeaders({"Retry-After": "60"}),
+    ],
+    ids=short,
+)
+def test_the_wait_is_found_wherever_a_client_keeps_it(source: Any) -> None:
+    assert retry_after(source) == MINUTE
+
+
+def test_the_error_of_urllib_has_it() -> None:
+    with of_urllib("60") as error:
+        assert retry_after(error) == MINUTE
+
+
+def test_the_errors_of_requests_have_it() -> None:
+    requests = pytest.importorskip("requests")
+    response = requests.Response()
+    response.status_code, response.headers["retry-after"] = 503, "60"
+    with pytest.raises(requests.HTTPError) as caught:
+        response.raise_for_status()
+    assert retry_after(caught.value) == retry_after(response) == MINUTE
+    assert retry_after(requests.ConnectionError("no answer")) is None
+
+
+def test_the_errors_of_httpx_have_it() -> None:
+    httpx = pytest.importorskip("httpx")
+    request = httpx.Request("GET", "https://example.com")
+    response = httpx.Response(429, headers={"Retry-After": "60"}, request=request)
+    with pytest.raises(httpx.HTTPStatusError) as caught:
+        response.raise_for_status()
+    assert retry_after(caught.value) == retry_after(response) == MINUTE
+    assert retry_after(httpx.ConnectError("no answer")) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "least", "most"),
+    [(90, 80, 90), (-90, 0, 0), (-(10**8), 0, 0), (10**9, 86_400, 86_400)],
+)
+@pytest.mark.parametrize(
+    "form",
+    [
+        http_date,
+        "{:%a %b %d %H:%M:%S %Y}".format,
+        "{:%A, %d-%b-%y %H:%M:%S} GMT".format,
+    ],
+)
+def test_a_date_is_counted_from_now(
+    form: Any, seconds: int, least: float, most: float
+) -> None:
+    moment = datetime.now(UTC) + timedelta(seconds=seconds)
+    if form is not http_date and abs(seconds) > 1_000:
+        return  # two digits of a year would be another one
+    value = form(moment.timestamp() if form is http_date else moment)
+    wait = retry_after(value)
+    assert wait is not None
+    assert least <= wait.total_seconds() <= most
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        None,
+        "",
+        "soon",
+        "-5",
+        "1e9",
+        "٣",
+        "5 5",
+        "9" * 400,
+        "Mon, 99 Foo 2026 00:00:00 GMT",
+        b"60",
+        -1,
+        True,
+        math.nan,
+        timedelta(seconds=-1),
+        {},
+        {"Retry-After": None},
+        {"Retry-After": ["60"]},
+        {"ResponseMetadata": {"HTTPHeaders": {"retry-after": "60"}}},
+        object(),
+        ["60"],
+        ValueError("60"),
+        Response(None),
+        Response("60"),
+        WithResponse(None),
+        WithResponse("60"),
+        WithHeaders(None),
+    ],
+    ids=short,
+)
+def test_a_value_that_makes_no_sense_is_none(source: Any) -> None:
+    assert retry_after(source) is None
+    assert Retry(after=retry_after(source)).after is None
+
+
+@pytest.mark.parametrize("value", ["86401", 1e300, math.inf, 10**400, timedelta.max])
+def test_a_wait_has_a_maximum(value: Any) -> None:
+    assert retry_after(value) == DAY
+    assert retry_after(value, cap=60) == MINUTE
+
+
+@given(st.text() | st.integers() | st.floats() | st.binary() | st.timedeltas())
+def test_any_value_is_a_wait_within_bounds_or_none(value: Any) -> None:
+    for source in (value, {"Retry-After": value}, WithHeaders({"Retry-After": value})):
+        wait = retry_after(source, cap=LONGEST)
+        assert wait is None or timedelta(0) <= wait <= LONGEST
+
+
+def test_a_backoff_waits_a_little_longer_and_never_less(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    busy = WithResponse(Response({"Retry-After": "100"}))
+    waits = {respect_retry_after(1, busy, None) for _ in range(50)}
+    assert len(waits) > 10
+    assert all(wait and 100 <= wait.total_seconds() <= 110 for wait in waits)
+    assert respect_retry_after(1, busy, None, jitter=False) == timedelta(seconds=100)
+    assert respect_retry_after(1, busy, None, cap=60) == MINUTE
+    assert respect_retry_after(1, ValueError(), None) is None
+
+
+def test_a_backoff_may_be_given_another_maximum() -> None:
+    capped = retries.partial(respect_retry_after, cap=60)
+    busy = WithHeaders({"Retry-After": "100"})
+    assert retries.function_problem(capped) is None
+    assert retries.wait_after(capped, 1, busy, None) == MINUTE
