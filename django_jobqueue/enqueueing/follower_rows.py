@@ -19,7 +19,7 @@ from django_jobqueue.store.queue.insert import NewJob
 SAME: Final = ("queue", "priority", "max_attempts", "unique_until")
 ALLOWED: Final = frozenset(
     (*SAME, *FOLLOWER_OPTIONS, "run_after", "expires_at", "expires_in", "tags")
-    + ("metadata", "unique_key")
+    + ("timeout", "backoff", "metadata", "unique_key")
 )
 
 
@@ -45,6 +45,10 @@ def as_follower(job_type: str, options: Options) -> Follower:
         entry["expires_at"] = options.expires_at.isoformat()
     if options.expires_in is not None:
         entry["expires_in"] = options.expires_in.total_seconds()
+    if options.timeout is not None:
+        entry["timeout"] = options.timeout.total_seconds()
+    if options.backoff is not None:
+        entry["backoff"] = stored_form(options.backoff)
     if options.tags:
         entry["tags"] = list(options.tags)
     if options.metadata:
@@ -74,13 +78,19 @@ def follower_job(
         run_after=_moment(run_after) or _wait(delay),
         expires_at=_moment(expires_at),
         expires_in=_wait(expires_in),
+        timeout=_wait(entry.get("timeout")),
         enqueued_by=enqueued_by,
         tags=tuple(entry.get("tags", ())),
         metadata={**(metadata or {}), **entry.get("metadata", {})},
     )
     new = options.new_job(declaration.name, declaration)
     named = {**json.loads(new.followers or "{}"), **entry.get("followers", {})}
-    return replace(new, followers=json.dumps(named) if named else None)
+    backoff = entry.get("backoff")
+    return replace(
+        new,
+        backoff=None if backoff is None else json.dumps(backoff),
+        followers=json.dumps(named) if named else None,
+    )
 
 
 def _moment(text: str | None) -> datetime | None:

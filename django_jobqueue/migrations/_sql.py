@@ -190,8 +190,8 @@ BEGIN
     LOOP
       INSERT INTO jobqueue_queuedjob (
              job_type, queue, priority, data, follows, enqueued_by, run_after,
-             expires_at, created_at, max_attempts, tags, metadata, followers,
-             unique_key, unique_until_started)
+             expires_at, created_at, max_attempts, timeout, backoff, tags, metadata,
+             followers, unique_key, unique_until_started)
       VALUES (follower.name, coalesce(entry ->> 'queue', follower.queue),
               coalesce((entry ->> 'priority')::smallint, follower.priority_override,
                        follower.priority),
@@ -200,7 +200,9 @@ BEGIN
                        due + coalesce(
                          make_interval(secs => (entry ->> 'expires_in')::float8),
                          follower.expires_in)),
-              clock_timestamp(), (entry ->> 'max_attempts')::integer, entry -> 'tags',
+              clock_timestamp(), (entry ->> 'max_attempts')::integer,
+              make_interval(secs => (entry ->> 'timeout')::float8), entry -> 'backoff',
+              entry -> 'tags',
               coalesce(NEW.metadata || (entry -> 'metadata'), entry -> 'metadata',
                        NEW.metadata),
               coalesce(follower.followers || (entry -> 'followers'),
