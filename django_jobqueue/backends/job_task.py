@@ -80,8 +80,10 @@ class JobTask(Task):
     permanent: Any = UNSET
     sensitive: Any = UNSET
     unique: Any = UNSET
-    unique_until: str | Unset = UNSET
+    unique_until: str | timedelta | float | Unset = UNSET
     on_duplicate: str | Unset = UNSET
+    debounce: timedelta | float | Unset = UNSET
+    debounce_max: timedelta | float | Unset = UNSET
     on_complete: Any = UNSET
     capture: Any = UNSET
     middleware: Any = UNSET

@@ -25,7 +25,6 @@ from django_jobqueue.domain.policy import (
     NO_LIMIT,
     ON_DUPLICATE,
     PRIORITIES,
-    UNIQUE_UNTIL,
     UNSET,
     Policy,
     Problem,
@@ -40,6 +39,7 @@ from django_jobqueue.domain.policy import (
     whole,
 )
 from django_jobqueue.domain.states import Delivery
+from django_jobqueue.domain.unique_rule import UniqueRule
 from django_jobqueue.text.foreign_words import option_hint
 
 
@@ -166,8 +166,16 @@ OPTIONS: Final[Mapping[str, Option]] = {
         type_takes=(None,),
         column=Column(sql_type="text", value=lambda p: p.on_complete or ""),
     ),
-    "unique_until": _of_both(problem=one_of(*UNIQUE_UNTIL)),
+    "unique_until": _of_both(
+        problem=checks.unique_until_problem, normal=checks.to_unique_until
+    ),
     "on_duplicate": _of_both(problem=one_of(*ON_DUPLICATE)),
+    "debounce": _of_both(
+        problem=duration_problem, normal=to_duration, type_takes=(None,)
+    ),
+    "debounce_max": _of_both(
+        problem=duration_problem, normal=to_duration, type_takes=(None,)
+    ),
     # Of a job type.
     "backoff": _of_type(
         problem=checks.backoff_problem,
@@ -220,7 +228,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
         normal=frozenset,
         column=Column(sql_type="jsonb", value=lambda p: sorted(p.sensitive)),
     ),
-    # Its columns are made from it, unique_until and on_duplicate: store/job_types.py.
+    # Its columns are made from it and the options about duplicates:
+    # store/job_types.py.
     "unique": _of_type(problem=checks.unique_problem, normal=checks.to_unique),
     "capture": _of_type(
         problem=checks.capture_problem, normal=checks.to_capture, type_takes=(UNSET,)
@@ -272,7 +281,14 @@ def _contradiction(policy: Policy) -> str | None:
             )
         if policy.retry_for:
             return "delivery='at_most_once' never retries, so retry_for has no effect."
-    return None
+    if policy.debounce and not policy.unique:
+        return "debounce needs unique: the parameters by which two calls are the same."
+    return UniqueRule(
+        unique_until=policy.unique_until,
+        on_duplicate=policy.on_duplicate,
+        debounce=policy.debounce,
+        debounce_max=policy.debounce_max,
+    ).problem()
 
 
 def option_of_types(name: str) -> str:

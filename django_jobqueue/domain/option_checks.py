@@ -20,14 +20,18 @@ from django_jobqueue.conf import CAPTURES
 from django_jobqueue.domain.ids import as_id
 from django_jobqueue.domain.policy import (
     LONGEST,
+    UNIQUE_UNTIL,
     WHO_LENGTH,
     Unset,
     duration_problem,
+    one_of,
 )
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.retries import Backoff
 from django_jobqueue.text import timezones
 from django_jobqueue.text.suggestions import did_you_mean
+
+_UNTIL_WORDS = ", ".join(map(repr, UNIQUE_UNTIL))
 
 
 def always_right(value: object) -> None:
@@ -139,6 +143,13 @@ def unique_problem(value: object) -> str | None:
     return f"must be True, or a tuple of names of parameters, not {value!r}."
 
 
+def unique_until_problem(value: object) -> str | None:
+    if not isinstance(value, str):
+        problem = duration_problem(value)
+        return problem and f"{problem} Or write one of {_UNTIL_WORDS}."
+    return one_of(*UNIQUE_UNTIL)(value)
+
+
 def capture_problem(value: object) -> str | None:
     wrong = [word for word in to_tuple(value) if word not in CAPTURES]
     if not wrong and not isinstance(value, str):
@@ -213,6 +224,10 @@ def to_tuple(value: Any) -> tuple[Any, ...]:
 
 def to_unique(value: Any) -> bool | tuple[str, ...]:
     return value if isinstance(value, bool) else tuple(value)
+
+
+def to_unique_until(value: Any) -> str | timedelta | None:
+    return timedelta(seconds=value) if isinstance(value, int | float) else value
 
 
 def to_capture(value: Any) -> tuple[str, ...] | Unset:

@@ -118,6 +118,7 @@ def _job(new: NewJob, id: UUID, data: Any) -> Job:
         max_attempts=new.max_attempts,
         metadata=None if new.metadata is None else from_json(new.metadata),
         tags=tags_of(new.tags),
+        is_new=True,
     )
 
 

@@ -1019,6 +1019,41 @@ class Migration(PostgreSQLMigration):
             },
         ),
         migrations.CreateModel(
+            name="UniqueWindow",
+            fields=[
+                (
+                    "key",
+                    models.UUIDField(
+                        primary_key=True, serialize=False, verbose_name="unique key"
+                    ),
+                ),
+                ("job_id", models.UUIDField(verbose_name="job")),
+                (
+                    "held_until",
+                    django_jobqueue.models.fields.UTCDateTimeField(
+                        blank=True,
+                        help_text="Empty: forever.",
+                        null=True,
+                        verbose_name="held until",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "unique window",
+                "verbose_name_plural": "unique windows",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+                "indexes": [
+                    models.Index(models.F("job_id"), name="jobqueue_w_job"),
+                    models.Index(
+                        models.F("held_until"),
+                        condition=models.Q(("held_until__isnull", False)),
+                        name="jobqueue_w_held_until",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="ArchivedJob",
             fields=[
                 (

@@ -52,19 +52,24 @@ IN_THE_ROW = {
     "sensitive": frozenset({"token"}),
     "unique": ("a",),
     "unique_until": "started",
+    "on_duplicate": "return",
+    "debounce": timedelta(seconds=30),
+    "debounce_max": timedelta(minutes=5),
     "on_complete": "shop.bill",
 }
 COLUMNS = {
     "delivery": ("delivery", "max_attempts"),
     "unique": ("unique_by", "unique_rule"),
     "unique_until": ("unique_rule",),
+    "on_duplicate": ("unique_rule",),
+    "debounce": ("unique_rule",),
+    "debounce_max": ("unique_rule",),
 }
 # What whoever enqueues or runs a job needs the code for.
 OF_THE_PROCESS = {
     "retry_for",
     "permanent",
     "takes_context",
-    "on_duplicate",
     "capture",
     "middleware",
 }
