@@ -1578,6 +1578,7 @@ class Migration(PostgreSQLMigration):
                     ("cancel_queuedjob", "Can cancel queued jobs"),
                     ("reschedule_queuedjob", "Can reschedule queued jobs"),
                     ("release_queuedjob", "Can release running jobs"),
+                    ("free_unique_key", "Can free unique keys of jobs"),
                     ("view_job_data", "Can view data and results of jobs"),
                     ("reveal_job_data", "Can view secrets in data and results of jobs"),
                     (
