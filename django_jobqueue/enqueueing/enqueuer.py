@@ -233,6 +233,7 @@ class Enqueuer:
             replaces=rule.replaces,
             moves=rule.debounce is not None or self.options.run_after is not None,
             delay=rule.debounce or self._new.delay,
+            usual_delay=rule.debounce is not None and self.options.debounce is None,
             debounce_max=rule.debounce_max,
         )
 

@@ -22,6 +22,7 @@ from django_jobqueue import (
     signals,
 )
 from django_jobqueue.models import JobType, QueuedJob, UniqueWindow
+from django_jobqueue.store.queue import insert_replace
 from tests.conftest import HandDriven, archived, queued
 from tests.sample import jobs
 
@@ -315,6 +316,36 @@ def test_a_type_without_a_row_is_declared_first() -> None:
     assert jobs.remind.enqueue(1).is_new
     assert jobs.settle.enqueue(1).is_new
     assert UniqueWindow.objects.count() == 1
+
+
+def test_a_row_that_went_a_moment_ago_is_declared_again() -> None:
+    jobs.settle.enqueue(1)
+    QueuedJob.objects.all().delete()
+    JobType.objects.filter(name=jobs.settle.name).delete()
+    assert jobs.settle.enqueue(1).is_new
+    assert only().queue == "default"
+
+
+def test_a_type_with_an_expiry_keeps_it_however_often_it_was_looked_up() -> None:
+    JobType.objects.filter(name=jobs.settle.name).update(expires_in=SECOND)
+    insert_replace._known.clear()
+    for _ in range(3):
+        made = jobs.settle.enqueue(1)
+        assert made.expires_at == made.run_after + SECOND
+        assert only().expires_at == made.expires_at
+
+
+def test_what_a_call_said_before_goes_with_its_data() -> None:
+    more = jobs.settle.using(tags=["a"], metadata={"n": 1}, expires_in=9)
+    more.using(enqueued_by="eve").enqueue(1, why="a")
+    jobs.settle.enqueue(1, why="b")
+    row = only()
+    assert (row.tags, row.metadata, row.enqueued_by, row.expires_at) == (
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 def test_jobs_that_run_at_once_are_always_new() -> None:

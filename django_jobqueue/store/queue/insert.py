@@ -118,6 +118,7 @@ class NewJob:
     unique_for: timedelta | None = None  # so long; None is forever
     replaces: bool = False  # a duplicate replaces the data of the job that waits
     moves: bool = False  # and its run_after
+    usual_delay: bool = False  # all jobs of the type have this delay
     debounce_max: timedelta | None = None  # but not beyond this, from its enqueue
 
     @cached_property
@@ -145,6 +146,14 @@ class NewJob:
                 self.has_more,
             )
         )
+
+    @cached_property
+    def is_of_type(self) -> bool:
+        """Whether all but its data and its unique key is its type's."""
+        more = (self.max_attempts, self.metadata, self.on_complete, self.tags)
+        ends = (self.expires_at, self.expires_in, self.run_after, self.enqueued_by)
+        is_usual = self.usual_delay or not (self.delay or self.moves)
+        return is_usual and not any((*more, *ends))
 
     @cached_property
     def lane(self) -> tuple[Any, ...]:
