@@ -7,8 +7,9 @@ from typing import Final
 from uuid import UUID
 
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.notify import News
 
-FREE: Final = """
+FREE: Final = f"""
 WITH closed AS (
   DELETE FROM jobqueue_uniquewindow
    WHERE job_id = ANY (%(ids)s::uuid[])
@@ -23,7 +24,7 @@ WITH closed AS (
      SET unique_key = NULL
     FROM held
    WHERE job.id = held.id
-  RETURNING job.id, pg_notify('jobqueue', 'b:' || job.queue)
+  RETURNING job.id, pg_notify('jobqueue', '{News.BEHIND.prefix}' || job.queue)
 )
 SELECT job_id FROM closed
 UNION

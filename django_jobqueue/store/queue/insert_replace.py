@@ -14,9 +14,10 @@ from django_jobqueue.store.notify import (
     IDLE,
     ISOLATION,
     NOTIFIED,
+    News,
     announced,
     announces,
-    is_quarantined,
+    in_autocommit,
 )
 from django_jobqueue.store.queue.insert import (
     INSERT,
@@ -49,11 +50,11 @@ ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO UPDATE
 
 # A claim skips the row while it is locked, and may have passed it by then. The subquery
 # reads the row before this statement. A job that only moves away is no news.
-PASSED: Final = """
-       CASE WHEN id <> {id} AND (run_after <= clock_timestamp() OR run_after < (
+PASSED: Final = f"""
+       CASE WHEN id <> {{id}} AND (run_after <= clock_timestamp() OR run_after < (
                    SELECT before.run_after FROM jobqueue_queuedjob AS before
                     WHERE before.id = jobqueue_queuedjob.id))
-            THEN pg_notify('jobqueue', 'b:' || queue)::text END
+            THEN pg_notify('jobqueue', '{News.BEHIND.prefix}' || queue)::text END
 """
 
 INSERT_OR_REPLACE: Final = INSERT.replace("{conflict}", REPLACE).replace(
@@ -89,8 +90,10 @@ MOVED: Final = """,
                          jobqueue_queuedjob.created_at + %(debounce_max)s::interval)"""
 NOTIFIED_OF_NEW: Final = f"CASE WHEN id = %(id)s::uuid THEN {NOTIFIED}::text END"
 
-PASSED_KNOWN: Final = """CASE WHEN id <> %(id)s::uuid AND run_after <= clock_timestamp()
-               THEN pg_notify('jobqueue', 'b:' || queue)::text END"""
+PASSED_KNOWN: Final = f"""
+       CASE WHEN id <> %(id)s::uuid AND run_after <= clock_timestamp()
+            THEN pg_notify('jobqueue', '{News.BEHIND.prefix}' || queue)::text END
+"""
 
 LOOK_UP: Final = f"""
 SELECT queue, priority, is_plain, {IDLE}
@@ -128,17 +131,17 @@ def insert_or_replace(
     if known is not None:
         own = {"queue": known.queue, "priority": known.priority}
         try:
-            notifies = known.is_awaited and is_quarantined(db)
+            notifies = known.is_awaited and in_autocommit(db)
             statement = _statement(new, is_first=is_first, notifies=notifies)
             row = db.fetch_row(statement, {**params, **own})
             rows = [row] if row else []
         except IntegrityError:  # the type's row is gone
-            if not is_quarantined(db):
+            if not in_autocommit(db):
                 raise
     if rows is None:
         statement = INSERT_OR_REPLACE.format(
             announce=str(is_first).lower(),
-            notified=NOTIFIED if is_quarantined(db) else ISOLATION,
+            notified=NOTIFIED if in_autocommit(db) else ISOLATION,
         )
         has_expiry = {"has_expiry": new.expires_at is not None}
         rows = db.fetch(statement, {**params, **has_expiry})
@@ -162,7 +165,7 @@ def _known_of(db: DjangoDatabase, new: NewJob) -> Known | None:
     key = (db.alias, *new.lane)
     known = _known.get(key)
     if known is None or not 0 <= time.monotonic() - known.since < KNOWN_FOR:
-        rows = db.fetch(LOOK_UP, new.params()) if is_quarantined(db) else None
+        rows = db.fetch(LOOK_UP, new.params()) if in_autocommit(db) else None
         if not rows:
             return None
         if len(_known) >= MOST_KNOWN:
