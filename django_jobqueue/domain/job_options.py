@@ -283,8 +283,6 @@ def _contradiction(policy: Policy) -> str | None:
             )
         if policy.retry_for:
             return "delivery='at_most_once' never retries, so retry_for has no effect."
-    if policy.debounce and not policy.unique:
-        return "debounce needs unique: the parameters by which two calls are the same."
     return UniqueRule(
         unique_until=policy.unique_until,
         on_duplicate=policy.on_duplicate,

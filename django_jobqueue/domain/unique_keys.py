@@ -45,8 +45,14 @@ def described(unique: bool | tuple[str, ...] | None) -> str:
 
 
 def check(declaration: Declaration, where: str) -> None:
-    """Raises ImproperlyConfigured unless the handler has the parameters that count."""
+    """Raises ImproperlyConfigured unless the handler has the parameters that count, and
+    if there are none to debounce by."""
     unique, parameters = declaration.policy.unique, declaration.parameters
+    if declaration.policy.debounce and not unique:
+        raise ImproperlyConfigured(
+            f"@job on {where}: debounce needs unique: the parameters by which two "
+            "calls are the same."
+        )
     if not isinstance(unique, tuple) or parameters.open_ended:
         return
     for name in unique:
