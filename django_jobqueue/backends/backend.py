@@ -158,7 +158,14 @@ class JobQueueBackend(BaseTaskBackend):
         job = enqueuer.enqueue(enqueuer.data(args, kwargs))
         if job.attempts or job.is_over:  # a duplicate of an older job, or it ran here
             return self.get_result(str(job.id))
-        return enqueuer.result(job.id, job, args, kwargs)
+        return enqueuer.result(
+            job.id,
+            job,
+            args,
+            kwargs,
+            is_new=job.is_new,
+            is_replaced=job.is_replaced,
+        )
 
     def _enqueue_many(self, calls: Iterable[Call]) -> list[JobTaskResult]:
         return enqueue_many(self._enqueuer, list(calls))

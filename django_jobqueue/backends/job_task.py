@@ -86,8 +86,10 @@ class JobTask(Task):
     retry: Any = field(default=UNSET, hash=False)  # a dict
     sensitive: Any = UNSET
     unique: Any = UNSET
-    unique_until: str | Unset = UNSET
+    unique_until: str | timedelta | float | Unset = UNSET
     on_duplicate: str | Unset = UNSET
+    debounce: timedelta | float | Unset = UNSET
+    debounce_max: timedelta | float | Unset = UNSET
     on_success: Any = UNSET
     on_failure: Any = UNSET
     on_complete: Any = UNSET

@@ -60,6 +60,10 @@ class NotSerializable(InvalidResult):
 class JobTaskResult(TaskResult):  # type: ignore[misc]  # it is frozen
     """A result that can be waited for."""
 
+    # What the enqueue that returned it did; both are false for a job that was there.
+    is_new: bool = field(default=False, compare=False, repr=False)
+    is_replaced: bool = field(default=False, compare=False, repr=False)
+
     def wait(self, timeout: float | None = None) -> JobTaskResult:
         """Wait until the task has finished, refresh this result, and return it.
 
@@ -105,6 +109,8 @@ def new_result(
     args: Any,
     kwargs: Any,
     worker: str | None = None,
+    is_new: bool = False,
+    is_replaced: bool = False,
 ) -> JobTaskResult:
     """The result of a task that was just enqueued, or, with ``worker``, of one whose
     first attempt that worker starts now."""
@@ -123,6 +129,8 @@ def new_result(
         backend=task.backend,
         errors=[],
         worker_ids=[] if worker is None else [worker],
+        is_new=is_new,
+        is_replaced=is_replaced,
     )
 
 

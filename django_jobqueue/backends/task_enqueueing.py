@@ -87,6 +87,9 @@ class TaskEnqueuer:
         made: Made | Job,
         args: Sequence[Any],
         kwargs: Mapping[str, Any],
+        *,
+        is_new: bool,
+        is_replaced: bool,
     ) -> JobTaskResult:
         """The result of an enqueued call, with the job's priority: operators override
         it."""
@@ -94,7 +97,15 @@ class TaskEnqueuer:
             self.task, queue_name=made.queue, priority=made.priority
         )
         moment = made.created_at
-        return new_result(task, id=id, enqueued_at=moment, args=args, kwargs=kwargs)
+        return new_result(
+            task,
+            id=id,
+            enqueued_at=moment,
+            args=args,
+            kwargs=kwargs,
+            is_new=is_new,
+            is_replaced=is_replaced,
+        )
 
     def _enqueuer(self, options: Options) -> Enqueuer:
         return Enqueuer(self.declaration.name, self.declaration, options)
@@ -120,9 +131,17 @@ def enqueue_many(
             for batch, data, first in bound
         ]
         rows = _made([id for some in ids for id in some])
+    new, replaced = [{*s.new} for s in ids], [{*s.replaced} for s in ids]
     return [
-        batch.result(id, rows[id], args, kwargs)
-        for (batch, group), some in zip(batches, ids, strict=True)
+        batch.result(
+            id,
+            rows[id],
+            args,
+            kwargs,
+            is_new=id in new[number],
+            is_replaced=id in replaced[number],
+        )
+        for number, ((batch, group), some) in enumerate(zip(batches, ids, strict=True))
         for id, (_, args, kwargs) in zip(some, group, strict=True)
     ]
 

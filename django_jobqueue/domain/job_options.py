@@ -28,7 +28,6 @@ from django_jobqueue.domain.policy import (
     NO_LIMIT,
     ON_DUPLICATE,
     PRIORITIES,
-    UNIQUE_UNTIL,
     UNSET,
     Policy,
     Problem,
@@ -41,6 +40,7 @@ from django_jobqueue.domain.policy import (
     whole,
 )
 from django_jobqueue.domain.states import Delivery
+from django_jobqueue.domain.unique_rule import UniqueRule
 from django_jobqueue.text.foreign_words import option_hint
 
 
@@ -173,8 +173,16 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "on_success": _followers(),
     "on_failure": _followers(),
     "on_complete": _followers(),
-    "unique_until": _of_both(problem=one_of(*UNIQUE_UNTIL)),
+    "unique_until": _of_both(
+        problem=checks.unique_until_problem, normal=checks.to_unique_until
+    ),
     "on_duplicate": _of_both(problem=one_of(*ON_DUPLICATE)),
+    "debounce": _of_both(
+        problem=duration_problem, normal=to_duration, type_takes=(None,)
+    ),
+    "debounce_max": _of_both(
+        problem=duration_problem, normal=to_duration, type_takes=(None,)
+    ),
     "backoff": _of_both(
         problem=checks.backoff_problem,
         normal=checks.to_backoff,
@@ -233,7 +241,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
         normal=frozenset,
         column=Column(sql_type="jsonb", value=lambda p: sorted(p.sensitive)),
     ),
-    # Its columns are made from it, unique_until and on_duplicate: store/job_types.py.
+    # Its columns are made from it and the options about duplicates:
+    # store/job_types.py.
     "unique": _of_type(problem=checks.unique_problem, normal=checks.to_unique),
     "capture": _of_type(
         problem=checks.capture_problem, normal=checks.to_capture, type_takes=(UNSET,)
@@ -293,7 +302,12 @@ def _contradiction(policy: Policy) -> str | None:
                 f"retry of {rule.name} has max_attempts={own}, and jobs of this type "
                 f"have {allowed}; a rule can only lower that."
             )
-    return None
+    return UniqueRule(
+        unique_until=policy.unique_until,
+        on_duplicate=policy.on_duplicate,
+        debounce=policy.debounce,
+        debounce_max=policy.debounce_max,
+    ).problem()
 
 
 def option_of_types(name: str) -> str:

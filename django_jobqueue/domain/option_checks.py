@@ -20,10 +20,12 @@ from django_jobqueue.conf import CAPTURES
 from django_jobqueue.domain.ids import as_id
 from django_jobqueue.domain.policy import (
     LONGEST,
+    UNIQUE_UNTIL,
     WHO_LENGTH,
     Unset,
     attempts_problem,
     duration_problem,
+    one_of,
 )
 from django_jobqueue.domain.retry_rules import ExceptionRule, RetryRule, path_of
 from django_jobqueue.domain.states import Delivery
@@ -40,6 +42,7 @@ from django_jobqueue.text.suggestions import did_you_mean
 
 # What follows these is decided before any rule: see retry_decision.py.
 BEYOND_RULES: Final = (JobControl, InvalidArguments, InvalidResult, LeaseLost)
+_UNTIL_WORDS = ", ".join(map(repr, UNIQUE_UNTIL))
 
 
 def always_right(value: object) -> None:
@@ -227,6 +230,13 @@ def unique_problem(value: object) -> str | None:
     return f"must be True, or a tuple of names of parameters, not {value!r}."
 
 
+def unique_until_problem(value: object) -> str | None:
+    if not isinstance(value, str):
+        problem = duration_problem(value)
+        return problem and f"{problem} Or write one of {_UNTIL_WORDS}."
+    return one_of(*UNIQUE_UNTIL)(value)
+
+
 def capture_problem(value: object) -> str | None:
     wrong = [word for word in to_tuple(value) if word not in CAPTURES]
     if not wrong and not isinstance(value, str):
@@ -321,6 +331,10 @@ def to_tuple(value: Any) -> tuple[Any, ...]:
 
 def to_unique(value: Any) -> bool | tuple[str, ...]:
     return value if isinstance(value, bool) else tuple(value)
+
+
+def to_unique_until(value: Any) -> str | timedelta | None:
+    return timedelta(seconds=value) if isinstance(value, int | float) else value
 
 
 def to_capture(value: Any) -> tuple[str, ...] | Unset:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 NAME_LENGTH: Final = 100
 PRIORITIES: Final = range(-100, 101)
 NO_LIMIT: Final = -1  # as an override of max_attempts or concurrency
-UNIQUE_UNTIL: Final = ("finished", "started")
-ON_DUPLICATE: Final = ("raise", "return")
+UNIQUE_UNTIL: Final = ("finished", "started", "forever")
+ON_DUPLICATE: Final = ("raise", "return", "replace")
 WHO_LENGTH: Final = 150  # characters of an operator's name, as in Django's users
 LONGEST: Final = timedelta(seconds=CENTURY)  # PostgreSQL can add it to any moment
 
@@ -55,8 +55,10 @@ class Policy:
     takes_context: bool = False
     sensitive: frozenset[str] = frozenset()
     unique: bool | tuple[str, ...] = False  # True, or the parameters that count
-    unique_until: str = "finished"  # or "started"
-    on_duplicate: str = "raise"  # or "return"
+    unique_until: str | timedelta | None = None  # None is UniqueRule's default
+    on_duplicate: str | None = None  # likewise
+    debounce: timedelta | None = None  # the wait, which each duplicate restarts
+    debounce_max: timedelta | None = None  # of all these waits
     on_success: tuple[Follower, ...] | None = None
     on_failure: tuple[Follower, ...] | None = None
     on_complete: tuple[Follower, ...] | None = None
@@ -192,8 +194,9 @@ def one_of(*allowed: str) -> Problem:
     def problem(value: object) -> str | None:
         if value in allowed:
             return None
-        words = " or ".join(map(repr, allowed))
-        return f"must be {words}, not {value!r}.{did_you_mean(value, allowed)}"
+        *words, last = map(repr, allowed)
+        words_of = f"{', '.join(words)} or {last}"
+        return f"must be {words_of}, not {value!r}.{did_you_mean(value, allowed)}"
 
     return problem
 

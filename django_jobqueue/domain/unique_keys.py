@@ -2,51 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
 from hashlib import sha256
 from json import dumps
-from typing import Any, Self
 from uuid import UUID
 
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.domain.registry import Declaration
-
-
-@dataclass(frozen=True, kw_only=True)
-class UniqueRule:
-    """By what the jobs of a type are unique.
-
-    The database computes the keys (``jobqueue_unique_key``), so that an enqueue, a
-    follower and plain SQL agree.
-    """
-
-    by: tuple[str, ...] | None = None  # parameters that count; None is all data
-    defaults: Mapping[str, Any] = field(default_factory=dict)  # of those left out
-    until: str = "finished"  # or "started"
-    on_duplicate: str = "raise"  # or "return"
-
-    @cached_property
-    def json(self) -> str:
-        """As the row of the job type has it. A default that is no JSON, which no call
-        can have, counts as its class."""
-        return dumps(
-            {
-                "by": self.by,
-                "defaults": dict(self.defaults),
-                "until": self.until,
-                "on_duplicate": self.on_duplicate,
-            },
-            default=_class_of,
-        )
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Read the rule that ``json`` wrote."""
-        by = value["by"]
-        return cls(**{**value, "by": None if by is None else tuple(by)})
+from django_jobqueue.domain.unique_rule import UniqueRule
 
 
 def rule_of(declaration: Declaration) -> UniqueRule | None:
@@ -61,8 +24,10 @@ def rule_of(declaration: Declaration) -> UniqueRule | None:
         defaults={
             name: defaults[name] for name in defaults if by is None or name in by
         },
-        until=policy.unique_until,
+        unique_until=policy.unique_until,
         on_duplicate=policy.on_duplicate,
+        debounce=policy.debounce,
+        debounce_max=policy.debounce_max,
     )
 
 
@@ -80,8 +45,14 @@ def described(unique: bool | tuple[str, ...] | None) -> str:
 
 
 def check(declaration: Declaration, where: str) -> None:
-    """Raises ImproperlyConfigured unless the handler has the parameters that count."""
+    """Raises ImproperlyConfigured unless the handler has the parameters that count, and
+    if there are none to debounce by."""
     unique, parameters = declaration.policy.unique, declaration.parameters
+    if declaration.policy.debounce and not unique:
+        raise ImproperlyConfigured(
+            f"@job on {where}: debounce needs unique: the parameters by which two "
+            "calls are the same."
+        )
     if not isinstance(unique, tuple) or parameters.open_ended:
         return
     for name in unique:
@@ -90,7 +61,3 @@ def check(declaration: Declaration, where: str) -> None:
                 f"@job on {where}: unique names {name!r}, which is no parameter."
                 f"{parameters.near(name)}"
             )
-
-
-def _class_of(value: object) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Unpack
-from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import SynchronousOnlyOperation
@@ -13,6 +12,7 @@ from django_jobqueue.domain.arguments import refuse_call, several_calls
 from django_jobqueue.domain.async_code import explain
 from django_jobqueue.domain.job_options import option_of_types
 from django_jobqueue.domain.registry import Declaration, registry
+from django_jobqueue.enqueueing.enqueued_ids import EnqueuedIds
 from django_jobqueue.enqueueing.enqueuer import Data, Enqueuer
 from django_jobqueue.enqueueing.options import JobOptions, Options
 from django_jobqueue.exceptions import InvalidArguments
@@ -50,7 +50,7 @@ async def aenqueue(
 
 def enqueue_many(
     job_type: str, calls: Iterable[Mapping[str, Any]], **options: Unpack[JobOptions]
-) -> list[UUID]:
+) -> EnqueuedIds:
     """Enqueue a job for each dict of data; return their ids, in order.
 
     It enqueues all or none, in the caller's transaction. Raises the errors of
@@ -72,7 +72,7 @@ def enqueue_many(
 
 async def aenqueue_many(
     job_type: str, calls: Iterable[Mapping[str, Any]], **options: Unpack[JobOptions]
-) -> list[UUID]:
+) -> EnqueuedIds:
     """``enqueue_many`` for async code."""
     return await sync_to_async(enqueue_many)(job_type, calls, **options)
 

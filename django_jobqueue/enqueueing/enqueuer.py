@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +18,8 @@ from django_jobqueue.domain.arguments import refuse_call, to_json
 from django_jobqueue.domain.ids import new_id, new_ids
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
-from django_jobqueue.domain.unique_keys import UniqueRule
+from django_jobqueue.domain.unique_rule import FOREVER, STARTED, UniqueRule
+from django_jobqueue.enqueueing.enqueued_ids import EnqueuedIds
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.enqueueing.propagation import captured
@@ -25,6 +28,7 @@ from django_jobqueue.store import find, job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import insert, insert_many, insert_unique
 from django_jobqueue.store.queue.insert import Inserted, NewJob
+from django_jobqueue.store.queue.insert_unique import ManyInserted
 from django_jobqueue.store.rows import Job
 
 Data = dict[str, Any]
@@ -42,19 +46,19 @@ class Enqueuer:
         self._policy = declaration.policy if declaration else Policy()
         self._declared_rule = unique_keys.rule_of(declaration) if declaration else None
         self._new = options.new_job(job_type, declaration)
+        self._known_row: NewJob | None = None
 
     def enqueue(self, data: Any) -> Job:
         """Enqueue one job. Raises DuplicateJob, AlreadyArchived, InvalidArguments,
         UnknownJobType."""
         text = to_json(data, limit=conf.max_data_bytes)
-        new = self._with_captured() if self._policy.captured else self._new
+        rule = self._known_rule
         id = self.options.id or new_id()
         if conf.mode != "queue":
-            return memory.take(new, self._declaration, id, data, text)
+            return memory.take(self._row(None), self._declaration, id, data, text)
         db = DjangoDatabase(self.options.using)
-        rule = self._rule(db)
-        if rule is not None:
-            new = self._unique(new, rule)
+        rule = rule or self._stored_rule(db)
+        new = self._row(rule)
         inserted = self._insert(db, new, id, data, text)
         if inserted is None:
             self._declare(db)
@@ -62,11 +66,11 @@ class Enqueuer:
         if inserted is None:
             raise UnknownJobType(new.job_type)
         if not inserted.is_new:
-            return self._existing(inserted.job, id, rule)
+            return self._existing(inserted, id, rule)
         self._send(signals.job_enqueued, job=inserted.job)
         return inserted.job
 
-    def enqueue_many(self, calls: list[Data], *, first: int = 0) -> list[UUID]:
+    def enqueue_many(self, calls: list[Data], *, first: int = 0) -> EnqueuedIds:
         """Enqueue all of these jobs or none; return their ids, in order. Raises the
         errors of ``enqueue``, and InvalidArguments for options of a single job.
         ``first`` is the number of the first call, for messages."""
@@ -80,26 +84,32 @@ class Enqueuer:
                 texts.append(to_json(data, limit=limit))
         except InvalidArguments as error:
             refuse_call(first + len(texts), error)
+        rule = self._known_rule
         if not calls:
-            return []
-        new = self._with_captured() if self._policy.captured else self._new
+            return EnqueuedIds()
         if conf.mode != "queue":
+            new = self._row(None)
             for id, data, text in zip(ids, calls, texts, strict=True):
                 memory.take(new, self._declaration, id, data, text)
-            return ids
+            return EnqueuedIds(ids)
         db = DjangoDatabase(self.options.using)
-        if (rule := self._rule(db)) is not None:
-            return self._insert_unique(db, self._unique(new, rule), rule, ids, texts)
+        rule = rule or self._stored_rule(db)
+        new = self._row(rule)
+        if rule is not None:
+            return self._insert_unique(db, new, rule, ids, texts)
         if not insert_many.insert_many(db, new, ids, texts):
             self._declare(db)
             insert_many.insert_many(db, new, ids, texts)
         self._send(signals.jobs_enqueued, ids=ids)
-        return ids
+        return EnqueuedIds(ids)
 
-    def _with_captured(self) -> NewJob:
+    def _row(self, rule: UniqueRule | None) -> NewJob:
         """The row to insert, with what the caller's context captures."""
+        new = self._new if rule is None else self._unique(rule)
+        if not self._policy.captured:
+            return new
         metadata = self.options.metadata_as_json(captured(self._policy.captured))
-        return replace(self._new, metadata=metadata)
+        return replace(new, metadata=metadata)
 
     def _insert(
         self, db: DjangoDatabase, new: NewJob, id: UUID, data: Any, text: str
@@ -119,62 +129,114 @@ class Enqueuer:
         rule: UniqueRule,
         ids: list[UUID],
         texts: list[str],
-    ) -> list[UUID]:
-        """Enqueue the calls without a duplicate; return the id of each call's job."""
+    ) -> EnqueuedIds:
+        """Enqueue each key's call: the last one if it replaces, else the first; return
+        the id of each call's job."""
         keys = insert_unique.keys(db, new, texts)
         calls: dict[UUID, tuple[UUID, str]] = {}
         for key, call in zip(keys, zip(ids, texts, strict=True), strict=True):
-            calls.setdefault(key, call)
-        raises = rule.on_duplicate == "raise"
-        if len(calls) < len(keys) and raises:
+            if rule.replaces and key in calls:
+                call = (calls[key][0], call[1])
+            calls[key] = call if rule.replaces else calls.get(key, call)
+        if len(calls) < len(keys) and rule.raises and not rule.replaces:
             raise DuplicateJob(
                 f"{len(keys) - len(calls)} of these {len(keys)} calls have the same "
                 f"{self._shared_key(rule)} as another call; nothing was enqueued. "
                 "Leave them out, or enqueue with on_duplicate='return'."
             )
 
-        def insert_calls() -> dict[UUID, UUID]:
-            held = insert_unique.insert_many_unique(db, new, calls)
-            if held is None:
+        def insert_calls() -> ManyInserted:
+            many = insert_unique.insert_many_unique(db, new, calls)
+            if many is None:
                 self._declare(db)
-                held = insert_unique.insert_many_unique(db, new, calls) or {}
-            if held and raises:
-                job = find.find(db, next(iter(held.values())))
-                more = f" {len(held)} of {len(keys)} calls have such a job."
+                many = insert_unique.insert_many_unique(db, new, calls)
+            if many is None:
+                raise UnknownJobType(new.job_type)
+            if many.existing and rule.raises:
+                job = find.find(db, next(iter(many.existing.values())))
+                more = f" {len(many.existing)} of {len(keys)} calls have such a job."
                 raise self._duplicate(job, rule, more)
-            return held
+            return many
 
-        held = db.in_transaction(insert_calls)
+        many = db.in_transaction(insert_calls)
+        held = {**many.existing, **many.replaced}
         made = [id for key, (id, _) in calls.items() if key not in held]
         if made:
             self._send(signals.jobs_enqueued, ids=made)
-        return [held.get(key) or calls[key][0] for key in keys]
-
-    def _rule(self, db: DjangoDatabase) -> UniqueRule | None:
-        """The rule by which jobs are unique; None if they are not. Where the handler is
-        not known, the row of the job type has the rule."""
-        rule = self._declared_rule
-        if self.options.unique_key is not None:
-            rule = rule or UniqueRule()
-        elif self._declaration is None:
-            rule = job_types.unique_rule(db, self._new.job_type)
-        if rule is None:
-            return None
-        until, on_duplicate = self.options.unique_until, self.options.on_duplicate
-        return replace(
-            rule,
-            until=until or rule.until,
-            on_duplicate=on_duplicate or rule.on_duplicate,
+        return EnqueuedIds(
+            (held.get(key) or calls[key][0] for key in keys),
+            replaced=many.replaced.values(),
+            existing=many.existing.values(),
         )
 
-    def _unique(self, new: NewJob, rule: UniqueRule) -> NewJob:
-        until_started, text = rule.until == "started", self.options.unique_key
-        if text is None:
-            return replace(
-                new, unique_rule=rule.json, unique_until_started=until_started
+    @cached_property
+    def _known_rule(self) -> UniqueRule | None:
+        """The rule by which jobs are unique, where the code says it; None if they are
+        not. Raises InvalidArguments."""
+        rule = self._declared_rule
+        if rule is None and self.options.unique_key is not None:
+            rule = UniqueRule()
+        if rule is not None:
+            return self._own(rule)
+        if self._declaration is not None and self.options.debounce is not None:
+            raise InvalidArguments(
+                "debounce needs using(unique_key=…) or @job(unique=…), by which two "
+                "calls are the same."
             )
-        key = unique_keys.key_of_text(new.job_type, text)
-        return replace(new, unique_key=key, unique_until_started=until_started)
+        return None
+
+    def _stored_rule(self, db: DjangoDatabase) -> UniqueRule | None:
+        """The rule of a handler that is not known here, from its job type's row."""
+        if self._declaration is not None:
+            return None
+        rule = job_types.unique_rule(db, self._new.job_type)
+        return None if rule is None else self._own(rule)
+
+    def _own(self, rule: UniqueRule) -> UniqueRule:
+        """The rule with the options of these jobs. Raises InvalidArguments."""
+        names = ("unique_until", "on_duplicate", "debounce", "debounce_max")
+        given = {name: getattr(self.options, name) for name in names}
+        rule = replace(
+            rule, **{name: value for name, value in given.items() if value is not None}
+        )
+        if problem := rule.problem():
+            raise InvalidArguments(problem)
+        if rule.debounce is not None and self.options.run_after is not None:
+            raise InvalidArguments(
+                "run_after and debounce both say when the job is due; give one of them."
+            )
+        if self.options.id is not None and (rule.replaces or rule.is_window):
+            raise InvalidArguments(
+                "id makes an enqueue at most once by itself, and ignores a second "
+                "call; it cannot be given with debounce, on_duplicate='replace', or a "
+                "key that is held for a time."
+            )
+        return rule
+
+    def _unique(self, rule: UniqueRule) -> NewJob:
+        """The row to insert by this rule, which is made once for the rule of code."""
+        if rule is not self._known_rule:
+            return self._unique_row(rule)
+        if self._known_row is None:
+            self._known_row = self._unique_row(rule)
+        return self._known_row
+
+    def _unique_row(self, rule: UniqueRule) -> NewJob:
+        text = self.options.unique_key
+        key = unique_keys.key_of_text(self._new.job_type, text) if text else None
+        return replace(
+            self._new,
+            unique_key=key,
+            unique_rule=None if key else rule.json,
+            unique_until_started=rule.until == STARTED,
+            unique_window=rule.is_window,
+            unique_for=rule.window,
+            replaces=rule.replaces,
+            moves=rule.debounce is not None or self.options.run_after is not None,
+            delay=rule.debounce or self._new.delay,
+            usual_delay=rule.debounce is not None and self.options.debounce is None,
+            debounce_max=rule.debounce_max,
+        )
 
     def _shared_key(self, rule: UniqueRule) -> str:
         """The words for what duplicates have in common."""
@@ -182,21 +244,33 @@ class Enqueuer:
             return f"unique_key {self.options.unique_key!r}"
         return unique_keys.described(rule.by or True)
 
-    def _existing(self, job: Job, id: UUID, rule: UniqueRule | None) -> Job:
+    def _existing(self, found: Inserted, id: UUID, rule: UniqueRule | None) -> Job:
         """The job that exists already, if the caller wants it. Raises DuplicateJob."""
-        if job.id == id or rule is None or rule.on_duplicate == "return":
+        job = found.job
+        if job.id == id or job.is_replaced or rule is None or not rule.raises:
             return job
-        raise self._duplicate(job, rule)
+        raise self._duplicate(job, rule, held_until=found.held_until)
 
     def _duplicate(
-        self, job: Job | None, rule: UniqueRule, more: str = ""
+        self,
+        job: Job | None,
+        rule: UniqueRule,
+        more: str = "",
+        *,
+        held_until: datetime | None = None,
     ) -> DuplicateJob:
         which, status = (job.id, job.status) if job else ("?", "gone")
+        limit = f"there can be one at a time, until it is {rule.until}"
+        if rule.until == FOREVER:
+            limit = "there can be only one, forever"
+        elif rule.is_window:
+            moment = held_until or f"{rule.until} after its enqueue"
+            limit = f"there can be no other until {moment}"
         return DuplicateJob(
             f"Job {which} of type {self._new.job_type!r} is already {status} and has "
-            f"the same {self._shared_key(rule)}; there can be one at a time, until it "
-            f"is {rule.until}.{more} Nothing was enqueued. With on_duplicate='return' "
-            "that job is returned instead.",
+            f"the same {self._shared_key(rule)}; {limit}.{more} "
+            "Nothing was enqueued. With on_duplicate='return' that job is returned "
+            "instead.",
             job,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -13,6 +13,7 @@ from django_jobqueue.domain.followers import FOLLOWER_OPTIONS, Follower
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.exceptions import InvalidArguments
+from django_jobqueue.retries import stored_form
 from django_jobqueue.store.queue.insert import NewJob
 
 # Options that an entry has as they are, and all that a follower can have.
@@ -21,6 +22,15 @@ ALLOWED: Final = frozenset(
     (*SAME, *FOLLOWER_OPTIONS, "run_after", "expires_at", "expires_in", "tags")
     + ("timeout", "backoff", "metadata", "unique_key")
 )
+
+AS_JSON: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "expires_at": datetime.isoformat,
+    "expires_in": timedelta.total_seconds,
+    "timeout": timedelta.total_seconds,
+    "backoff": stored_form,
+    "tags": list,
+    "metadata": dict,
+}
 
 
 def as_follower(job_type: str, options: Options) -> Follower:
@@ -36,23 +46,19 @@ def as_follower(job_type: str, options: Options) -> Follower:
         raise InvalidArguments(
             f"names {job_type!r} with {name}, which a follower cannot have."
         )
+    if options.unique_until not in (None, "finished", "started"):
+        raise InvalidArguments(
+            f"names {job_type!r} with unique_until={options.unique_until!r}; a "
+            "follower's type can be declared so."
+        )
     entry: dict[str, Any] = {name: given[name] for name in SAME if name in given}
+    for name, as_json in AS_JSON.items():
+        if name in given:
+            entry[name] = as_json(given[name])
     if isinstance(options.run_after, timedelta):
         entry["delay"] = options.run_after.total_seconds()
     elif options.run_after is not None:
         entry["run_after"] = options.run_after.isoformat()
-    if options.expires_at is not None:
-        entry["expires_at"] = options.expires_at.isoformat()
-    if options.expires_in is not None:
-        entry["expires_in"] = options.expires_in.total_seconds()
-    if options.timeout is not None:
-        entry["timeout"] = options.timeout.total_seconds()
-    if options.backoff is not None:
-        entry["backoff"] = stored_form(options.backoff)
-    if options.tags:
-        entry["tags"] = list(options.tags)
-    if options.metadata:
-        entry["metadata"] = dict(options.metadata)
     if options.unique_key is not None:
         key = unique_keys.key_of_text(job_type, options.unique_key)
         entry["unique_key"] = str(key)

@@ -15,7 +15,6 @@ from typing import (
     Unpack,
     overload,
 )
-from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
@@ -29,6 +28,7 @@ from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import UNSET, name_problem
 from django_jobqueue.domain.registry import Declaration, default_name, registry
 from django_jobqueue.enqueueing import handler_functions
+from django_jobqueue.enqueueing.enqueued_ids import EnqueuedIds
 from django_jobqueue.enqueueing.enqueuer import Enqueuer
 from django_jobqueue.enqueueing.follower_rows import as_follower
 from django_jobqueue.enqueueing.options import (
@@ -109,7 +109,7 @@ class Handler(Generic[P, R]):
         """``enqueue`` for async code."""
         return await sync_to_async(self.enqueue)(*args, **kwargs)
 
-    def enqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
+    def enqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> EnqueuedIds:
         """Enqueue one job for each dict of arguments; return their ids, in order.
 
         All or none, in the caller's transaction. Raises what ``enqueue`` raises.
@@ -126,7 +126,7 @@ class Handler(Generic[P, R]):
         except SynchronousOnlyOperation as error:
             explain(error, "enqueue_many", "aenqueue_many")
 
-    async def aenqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
+    async def aenqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> EnqueuedIds:
         """``enqueue_many`` for async code."""
         return await sync_to_async(self.enqueue_many)(calls)
 

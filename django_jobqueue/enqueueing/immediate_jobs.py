@@ -120,6 +120,7 @@ def _job(new: NewJob, id: UUID, data: Any) -> Job:
         backoff=None if new.backoff is None else from_json(new.backoff),
         metadata=None if new.metadata is None else from_json(new.metadata),
         tags=tags_of(new.tags),
+        is_new=True,
     )
 
 

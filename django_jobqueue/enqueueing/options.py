@@ -64,10 +64,17 @@ class TypeOptions(TypedDict, total=False):
     """Keys of the data whose values are masked wherever they are shown."""
     unique: bool | Iterable[str]
     """One job with these data at a time; or the names of the parameters that count."""
-    unique_until: Literal["finished", "started"]
-    """Until when a job is unique: until it is finished, or until it is claimed."""
-    on_duplicate: Literal["raise", "return"]
-    """Whether an enqueue of a duplicate raises DuplicateJob or returns the job."""
+    unique_until: Literal["finished", "started", "forever"] | timedelta | float
+    """Until when a job is unique: until it is finished, until it is claimed, forever,
+    or for this time, in seconds or as a timedelta, after its enqueue."""
+    on_duplicate: Literal["raise", "return", "replace"]
+    """Whether a duplicate raises DuplicateJob, returns the job, or replaces its data
+    while it waits."""
+    debounce: timedelta | float
+    """The job starts when there was no duplicate for this time, in seconds or as a
+    timedelta, with the data of the last one."""
+    debounce_max: timedelta | float
+    """How long ``debounce`` may put a job off in all, in seconds or as a timedelta."""
     capture: Iterable[Literal["language", "time_zone"]] | Unset
     """Which of the enqueue's language and time zone the handler runs with."""
     middleware: Iterable[str | Callable[..., Any]]
@@ -129,10 +136,18 @@ class JobOptions(TypedDict, total=False):
     """The same for every status."""
     unique_key: str | None
     """While the job is unique, no other job of its type can have this key."""
-    unique_until: Literal["finished", "started"] | None
-    """Until when the job is unique: until it is finished, or until it is claimed."""
-    on_duplicate: Literal["raise", "return"] | None
-    """Whether an enqueue of a duplicate raises DuplicateJob or returns the job."""
+    unique_until: Literal["finished", "started", "forever"] | timedelta | float | None
+    """Until when the job is unique: until it is finished, until it is claimed, forever,
+    or for this time, in seconds or as a timedelta, after its enqueue."""
+    on_duplicate: Literal["raise", "return", "replace"] | None
+    """Whether a duplicate raises DuplicateJob, returns the job, or replaces its data
+    while it waits."""
+    debounce: timedelta | float | None
+    """The job starts when there was no duplicate for this time, in seconds or as a
+    timedelta, with the data of the last one."""
+    debounce_max: timedelta | float | None
+    """How long ``debounce`` may put the job off in all, in seconds or as a
+    timedelta."""
     using: str | None
     """The alias of the database, instead of ``JOBQUEUE["DATABASE"]``."""
 
@@ -157,8 +172,10 @@ class Options:
     on_failure: tuple[Follower, ...] | None = None
     on_complete: tuple[Follower, ...] | None = None
     unique_key: str | None = None
-    unique_until: str | None = None
+    unique_until: str | timedelta | None = None
     on_duplicate: str | None = None
+    debounce: timedelta | None = None
+    debounce_max: timedelta | None = None
     using: str | None = None
 
     def but(self, given: Mapping[str, Any], handler: str = "handler") -> Options:

@@ -1029,6 +1029,41 @@ class Migration(PostgreSQLMigration):
             },
         ),
         migrations.CreateModel(
+            name="UniqueWindow",
+            fields=[
+                (
+                    "key",
+                    models.UUIDField(
+                        primary_key=True, serialize=False, verbose_name="unique key"
+                    ),
+                ),
+                ("job_id", models.UUIDField(verbose_name="job")),
+                (
+                    "held_until",
+                    django_jobqueue.models.fields.UTCDateTimeField(
+                        blank=True,
+                        help_text="Empty: forever.",
+                        null=True,
+                        verbose_name="held until",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "unique window",
+                "verbose_name_plural": "unique windows",
+                "default_permissions": (),
+                "required_db_vendor": "postgresql",
+                "indexes": [
+                    models.Index(models.F("job_id"), name="jobqueue_w_job"),
+                    models.Index(
+                        models.F("held_until"),
+                        condition=models.Q(("held_until__isnull", False)),
+                        name="jobqueue_w_held_until",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="ArchivedJob",
             fields=[
                 (
@@ -1603,6 +1638,7 @@ class Migration(PostgreSQLMigration):
                     ("cancel_queuedjob", "Can cancel queued jobs"),
                     ("reschedule_queuedjob", "Can reschedule queued jobs"),
                     ("release_queuedjob", "Can release running jobs"),
+                    ("free_unique_key", "Can free unique keys of jobs"),
                     ("view_job_data", "Can view data and results of jobs"),
                     ("reveal_job_data", "Can view secrets in data and results of jobs"),
                     (

@@ -15,6 +15,7 @@ from django_jobqueue.models.queue import Queue
 from django_jobqueue.models.queued_job import QueuedJob
 from django_jobqueue.models.report import Report
 from django_jobqueue.models.rollup import Rollup
+from django_jobqueue.models.unique_window import UniqueWindow
 from django_jobqueue.models.worker import Worker
 
 __all__ = [
@@ -28,5 +29,6 @@ __all__ = [
     "QueuedJob",
     "Report",
     "Rollup",
+    "UniqueWindow",
     "Worker",
 ]

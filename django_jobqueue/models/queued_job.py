@@ -113,6 +113,7 @@ class QueuedJob(AbstractJob):
             ("cancel_queuedjob", "Can cancel queued jobs"),
             ("reschedule_queuedjob", "Can reschedule queued jobs"),
             ("release_queuedjob", "Can release running jobs"),
+            ("free_unique_key", "Can free unique keys of jobs"),
             ("view_job_data", "Can view data and results of jobs"),
             ("reveal_job_data", "Can view secrets in data and results of jobs"),
             ("edit_job_data", "Can edit data of jobs, and replay jobs with other data"),

@@ -10,6 +10,7 @@ from django_jobqueue.operations.editing import edit_data
 from django_jobqueue.operations.ending import allow_attempts, fail
 from django_jobqueue.operations.enqueueing import enqueue
 from django_jobqueue.operations.finding import get_job
+from django_jobqueue.operations.freeing import free_keys
 from django_jobqueue.operations.groups import assign, ignore, note, reopen, resolve
 from django_jobqueue.operations.overrides import override
 from django_jobqueue.operations.pausing import pause, resume
@@ -29,6 +30,7 @@ __all__ = [
     "edit_data",
     "enqueue",
     "fail",
+    "free_keys",
     "get_job",
     "ignore",
     "note",

@@ -110,7 +110,8 @@ class DjangoDatabase:
         return self._again(fetch)
 
     def fetch_row(self, statement: str, params: Params) -> tuple[Any, ...]:
-        """Run a statement that is run often, and return its one row.
+        """Run a statement that is run often, and return its one row; empty if it has
+        none.
 
         On one of Django's cursors that is kept as long as the connection: to make
         another one each time costs a tenth of an INSERT.
@@ -129,8 +130,8 @@ class DjangoDatabase:
             if not wrapper.get_autocommit():
                 raise
             rows = self.fetch(statement, params)  # raises it again, if it is the same
-            return rows[0]
-        row: tuple[Any, ...] = cursor.fetchone()
+            return rows[0] if rows else ()
+        row: tuple[Any, ...] = cursor.fetchone() or ()
         return row
 
     def run(self, statement: str, params: Params = EMPTY) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from django_jobqueue.domain import followers, unique_keys
 from django_jobqueue.domain.job_options import COLUMNS, OVERRIDES
 from django_jobqueue.domain.registry import Declaration
-from django_jobqueue.domain.unique_keys import UniqueRule
+from django_jobqueue.domain.unique_rule import UniqueRule
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.rows import Overrides

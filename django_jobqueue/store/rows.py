@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -44,6 +44,9 @@ class Job:
     replay_of: UUID | None = None
     metadata: Any = None
     tags: tuple[str, ...] = ()
+    # What the enqueue that returned it did; both are false for one that was there.
+    is_new: bool = field(default=False, compare=False, repr=False)
+    is_replaced: bool = field(default=False, compare=False, repr=False)
 
     if not TYPE_CHECKING:  # or every attribute would be right
 

@@ -248,6 +248,28 @@ def test_a_unique_task_counts_its_arguments_however_they_are_given() -> None:
     assert len(queued()) == 2
 
 
+def test_the_result_of_a_unique_task_says_whether_it_is_new() -> None:
+    kept = tasks.once.using(on_duplicate="return")
+    first, again = kept.enqueue(1), kept.enqueue(1)
+    assert (first.is_new, again.is_new, again.is_replaced) == (True, False, False)
+    replacing = tasks.once.using(unique_key="k", on_duplicate="replace")
+    first, again = replacing.enqueue(1), replacing.enqueue(2)
+    assert (first.is_new, again.is_new, again.is_replaced) == (True, False, True)
+    assert again.id == first.id
+    many = kept.enqueue_many([{"order": 1}, {"order": 2}])
+    assert [one.is_new for one in many] == [False, True]
+    assert not kept.get_result(first.id).is_new
+
+
+def test_a_debounced_task_is_due_later() -> None:
+    debounced = tasks.add.using(unique_key="sum", debounce=60)
+    first, again = debounced.enqueue(1), debounced.enqueue(2)
+    assert first.id == again.id
+    (row,) = queued()
+    assert row.data["a"] == 2
+    assert row.run_after > row.created_at + timedelta(seconds=55)
+
+
 def test_validation_is_repeated_by_enqueue() -> None:
     task = tasks.add.using(queue_name="unknown")
     with (

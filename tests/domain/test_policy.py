@@ -174,9 +174,22 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         "unique_until",
         "finish",
-        "must be 'finished' or 'started', not 'finish'. Did you mean 'finished'?",
+        "must be 'finished', 'started' or 'forever', not 'finish'. Did you mean "
+        "'finished'?",
     ),
-    ("on_duplicate", "ignore", "must be 'raise' or 'return', not 'ignore'."),
+    (
+        "on_duplicate",
+        "ignore",
+        "must be 'raise', 'return' or 'replace', not 'ignore'.",
+    ),
+    (
+        "unique_until",
+        0,
+        "must be more than zero, not 0. Or write one of 'finished', 'started', "
+        "'forever'.",
+    ),
+    ("debounce", "soon", "must be a timedelta or a number of seconds, not 'soon'."),
+    ("debounce_max", -1, "must be more than zero, not -1."),
     (
         "on_complete",
         5,

@@ -180,8 +180,16 @@ def test_an_option_that_there_is_not_is_refused_with_the_nearest() -> None:
     [
         ("unique_key", "", "must be a string that is not empty, not ''."),
         ("unique_key", 7, "must be a string that is not empty, not 7."),
-        ("unique_until", "start", "must be 'finished' or 'started', not 'start'. Did"),
-        ("on_duplicate", "skip", "must be 'raise' or 'return', not 'skip'."),
+        (
+            "unique_until",
+            "start",
+            "must be 'finished', 'started' or 'forever', not 'start'. Did",
+        ),
+        (
+            "on_duplicate",
+            "skip",
+            "must be 'raise', 'return' or 'replace', not 'skip'.",
+        ),
         ("using", "defualt", "must be an alias of DATABASES, not 'defualt'. Did you m"),
     ],
 )

@@ -541,6 +541,30 @@ def add_alone(a: int, b: int = 0) -> int:
     return a + b
 
 
+@job(unique=("document",), on_duplicate="replace")
+def render(document: int, why: str = "") -> int:
+    """One waiting job of each document, with the newest data."""
+    return document
+
+
+@job(unique=("document",), debounce=30, debounce_max=300)
+def settle(document: int, why: str = "") -> int:
+    """Once a document has not changed for half a minute."""
+    return document
+
+
+@job(unique=("user",), unique_until=300, on_duplicate="return")
+def remind(user: int, why: str = "") -> int:
+    """At most once in five minutes."""
+    return user
+
+
+@job(unique=("user",), unique_until="forever")
+def greet_once(user: int) -> int:
+    """Once in the life of a user."""
+    return user
+
+
 @job(unique=("document",), unique_until="started", on_duplicate="return")
 def index(document: int, why: str = "") -> int:
     """One waiting job of each document."""

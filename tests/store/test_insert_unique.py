@@ -62,7 +62,7 @@ def put(
     )
 
 
-def put_many(keys: list[UUID], **new: Any) -> dict[UUID, UUID] | None:
+def put_many(keys: list[UUID], **new: Any) -> insert_unique.ManyInserted | None:
     """Enqueue a job for each of these keys."""
     calls = {key: (new_id(), f'{{"a": {key.int}}}') for key in keys}
     job = NewJob(**{"job_type": ADD, **new})
@@ -234,7 +234,7 @@ def test_many_are_inserted_but_for_those_whose_key_is_in_use() -> None:
     held = make(unique_key=UUID(int=5))
     keys = [UUID(int=number) for number in range(1, 2_501)]
 
-    assert put_many(keys) == {UUID(int=5): held}
+    assert put_many(keys) == ({UUID(int=5): held}, {})
 
     assert QueuedJob.objects.count() == 2_500
     data = QueuedJob.objects.exclude(id=held).values_list("unique_key", "data")

@@ -55,6 +55,9 @@ IN_THE_ROW = {
     "retry": (ExceptionRule(exception=KeyError, is_retried=False),),
     "unique": ("a",),
     "unique_until": "started",
+    "on_duplicate": "return",
+    "debounce": timedelta(seconds=30),
+    "debounce_max": timedelta(minutes=5),
     "on_success": (Follower("shop.bill"),),
     "on_failure": (Follower("shop.bill"),),
     "on_complete": (Follower("shop.bill"), Follower("shop.report")),
@@ -66,11 +69,13 @@ COLUMNS = {
     "on_success": ("followers",),
     "on_failure": ("followers",),
     "on_complete": ("followers",),
+    "on_duplicate": ("unique_rule",),
+    "debounce": ("unique_rule",),
+    "debounce_max": ("unique_rule",),
 }
 # What whoever enqueues or runs a job needs the code for.
 OF_THE_PROCESS = {
     "takes_context",
-    "on_duplicate",
     "capture",
     "middleware",
 }

@@ -28,6 +28,7 @@ from django_jobqueue.models import (
     JobType,
     Queue,
     QueuedJob,
+    UniqueWindow,
     Worker,
 )
 from django_jobqueue.operations import bulk_steps
@@ -110,6 +111,12 @@ class Verb:
     is_done: Callable[[], bool]
 
 
+def a_window_that_is_over() -> None:
+    jobs.remind.enqueue(1)
+    UniqueWindow.objects.update(held_until=timezone.now())
+
+
+WINDOW = "UPDATE jobqueue_uniquewindow SET job_id = job_id"
 QUEUED = "UPDATE jobqueue_queuedjob SET metadata = '{}'"
 TYPE = "UPDATE jobqueue_jobtype SET description = 'x' WHERE name = 'tests.sample.add'"
 GROUP = "UPDATE jobqueue_failuregroup SET template = 'x'"
@@ -213,6 +220,48 @@ VERBS = [
         lambda id: operations.ask_workers([id], "drain"),
         WORKER,
         lambda: Worker.objects.get().desired == "drain",
+    ),
+    Verb(
+        "replace",
+        lambda: jobs.render.enqueue(7, why="old"),
+        lambda _: jobs.render.enqueue(7, why="new"),
+        QUEUED,
+        lambda: [job.data["why"] for job in queued()] == ["new"],
+    ),
+    Verb(
+        "replace many",
+        lambda: jobs.settle.enqueue(7, why="old"),
+        lambda _: jobs.settle.enqueue_many([{"document": 7, "why": "new"}]),
+        QUEUED,
+        lambda: [job.data["why"] for job in queued()] == ["new"],
+    ),
+    Verb(
+        "take a window",
+        a_window_that_is_over,
+        lambda _: jobs.remind.enqueue(1),
+        WINDOW,
+        lambda: len(queued()) == 2,
+    ),
+    Verb(
+        "take many windows",
+        a_window_that_is_over,
+        lambda _: jobs.remind.enqueue_many([{"user": 1}]),
+        WINDOW,
+        lambda: len(queued()) == 2,
+    ),
+    Verb(
+        "free a key",
+        lambda: jobs.settle.enqueue(7).id,
+        lambda id: operations.free_keys([id]),
+        QUEUED,
+        lambda: queued()[0].unique_key is None,
+    ),
+    Verb(
+        "close a window",
+        lambda: jobs.remind.enqueue(7).id,
+        lambda id: operations.free_keys([id]),
+        WINDOW,
+        lambda: not UniqueWindow.objects.exists(),
     ),
     Verb(
         "ask where",

@@ -6,7 +6,6 @@ A checker must find an error in each line that ends with ``wrong``, and in no ot
 from datetime import datetime, timedelta
 from functools import partial
 from typing import assert_type
-from uuid import UUID
 
 from django_jobqueue import (
     Context,
@@ -20,6 +19,7 @@ from django_jobqueue import (
     get_job,
     job,
 )
+from django_jobqueue.enqueueing.enqueued_ids import EnqueuedIds
 from django_jobqueue.retries import exponential, fixed, respect_retry_after
 
 
@@ -58,6 +58,14 @@ def report(job: str, status: str) -> None: ...
 def charge(order_id: int, *, amount: float = 1.0) -> None: ...
 
 
+@job(unique=True, debounce=30, debounce_max=timedelta(minutes=5))
+def refresh(cart_id: int) -> None: ...
+
+
+@job(unique=True, unique_until=timedelta(days=1), on_duplicate="return")
+def remind(user_id: int) -> None: ...
+
+
 @job(takes_context=True)
 def count(context: Context, rows: list[int]) -> int:
     return len(rows)
@@ -77,7 +85,7 @@ def right(when: datetime) -> None:
     assert_type(send(7), str)
     assert_type(send.enqueue(7), Job)
     assert_type(send.enqueue(order_id=7, language="de"), Job)
-    assert_type(send.enqueue_many([{"order_id": 7}]), list[UUID])
+    assert_type(send.enqueue_many([{"order_id": 7}]), EnqueuedIds)
     assert_type(send.using(priority=3, tags=["a"]).enqueue(7, "de"), Job)
     assert_type(send.using(run_after=when).using(unique_key="x").enqueue(7), Job)
     assert_type(send.using(backoff="fixed", timeout=5).enqueue(7), Job)
@@ -90,7 +98,7 @@ def right(when: datetime) -> None:
     assert_type(count_later.using(expires_in=5).enqueue(rows=[1]), Job)
     assert_type(load.enqueue("https://example.com"), Job)
     assert_type(enqueue("shop.send", {"a": 1}, queue="q", using="other"), Job)
-    assert_type(enqueue_many("shop.send", [{"a": 1}], max_attempts=3), list[UUID])
+    assert_type(enqueue_many("shop.send", [{"a": 1}], max_attempts=3), EnqueuedIds)
     assert_type(get_job("7", using="other"), Job)
     takes_a_handler(send)
     takes_a_handler(send.using(priority=3))
@@ -101,7 +109,7 @@ async def right_later() -> None:
     assert_type(await count.aenqueue([1]), Job)
     assert_type(await load("https://example.com"), bytes)
     assert_type(await aenqueue("shop.send", priority=3), Job)
-    assert_type(await aenqueue_many("shop.send", []), list[UUID])
+    assert_type(await aenqueue_many("shop.send", []), EnqueuedIds)
 
 
 def takes_a_handler(handler: Handler[[int, str], str]) -> None:

@@ -15,6 +15,7 @@ from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.jobs.archived_page import page_of
 from django_jobqueue.admin.jobs.download import Download
 from django_jobqueue.admin.jobs.edit_data import ReplayEdited
+from django_jobqueue.admin.jobs.free_key import FreeKey
 from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.prune import PruneJobs
@@ -56,6 +57,7 @@ class ArchivedJobAdmin(JobAdmin):
         ReplayJobs(),
         PruneJobs(),
         ReplayEdited(),
+        FreeKey(),
         Download(),
         Reveal(),
     )

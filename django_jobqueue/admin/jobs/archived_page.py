@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.jobs import related
+from django_jobqueue.admin.jobs.free_key import held_key
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
@@ -74,6 +75,7 @@ def _summary(
         (_("Bulk operation"), related.operation(request, job)),
         (_("Failure group"), _group(job, read)),
         *related.followers(request, job),
+        *held_key(job),
     ]
 
 

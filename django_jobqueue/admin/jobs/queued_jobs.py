@@ -21,6 +21,7 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.cancel import CancelJobs, FailJobs
 from django_jobqueue.admin.jobs.download import Download
 from django_jobqueue.admin.jobs.edit_data import EditData
+from django_jobqueue.admin.jobs.free_key import FreeKey
 from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.queued_page import page_of
@@ -86,10 +87,20 @@ class QueuedJobAdmin(JobAdmin):
         AllowAttempts(),
         FailJobs(),
         EditData(),
+        FreeKey(),
         Download(),
         Reveal(),
     )
-    action_columns = ("id", "job_type", "queue", "status", "expires_at", "worker_id")
+    action_columns = (
+        "id",
+        "job_type",
+        "queue",
+        "status",
+        "expires_at",
+        "worker_id",
+        "unique_key",
+        "unique_until_started",
+    )
     table = Table.QUEUED
     key_columns = ("id",)
     list_columns = (

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.jobs import related, stack_dump
+from django_jobqueue.admin.jobs.free_key import held_key
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
@@ -55,16 +56,8 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Replayed as"), related.replays(request, job)),
         (_("Bulk operation"), related.operation(request, job)),
         *related.followers(request, job),
-        *_uniqueness(job),
+        *held_key(job),
     ]
-
-
-def _uniqueness(job: Any) -> list[tuple[Any, Any]]:
-    """For how long no other job like this one is enqueued; most have no such key."""
-    if job.unique_key is None:
-        return []
-    until = _("until it starts") if job.unique_until_started else _("until it finishes")
-    return [(_("Unique key"), display.lines([display.whole_id(job.unique_key), until]))]
 
 
 def _steps(job: Any) -> list[Step]:

@@ -66,6 +66,8 @@ class Pruner(Loop):
         self._walks = {rule: self._walks.get(rule, prune.Walk()) for rule in rules}
         for rule, walk in self._walks.items():
             yield from prune.prune(self._connection, rule, walk)
+        while prune.close_windows(self._connection):
+            yield 0
         worker_rows.forget(self._connection)
         prune.tidy(self._connection, self._tidied)
         while rollup.fold(self._connection):

@@ -30,6 +30,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "cancel_queuedjob",
         "change_failuregroup",
         "control_worker",
+        "free_unique_key",
         "pause_jobtype",
         "pause_queue",
         "release_queuedjob",

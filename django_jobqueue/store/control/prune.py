@@ -109,6 +109,22 @@ LEFT: Final = {
     for table in ("jobqueue_failure", "jobqueue_report")
 }
 
+# A window that an enqueue takes this moment is left to it.
+CLOSE_WINDOWS: Final = """
+WITH over AS MATERIALIZED (
+  SELECT held.key FROM jobqueue_uniquewindow AS held
+   WHERE held.held_until <= clock_timestamp()
+   ORDER BY held.held_until
+   LIMIT %(batch)s
+     FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM jobqueue_uniquewindow AS held
+   WHERE held.key = ANY (ARRAY (SELECT key FROM over))
+  RETURNING held.key
+)
+SELECT count(*) FROM gone
+"""
+
 # Groups without a failure left, that nobody has decided anything about.
 FORGET_GROUPS: Final = """
 DELETE FROM jobqueue_failuregroup AS held
@@ -219,6 +235,12 @@ def count(db: Database, rule: Rule) -> int:
     statement = _COUNT.format(condition=rule.condition)
     found: int = db.fetch(statement, rule.params(cutoff))[0][0]
     return found
+
+
+def close_windows(db: Database) -> bool:
+    """Delete unique windows that are over, at most a batch; whether it was full."""
+    ((closed,),) = db.fetch(CLOSE_WINDOWS, {"batch": BATCH})
+    return bool(closed == BATCH)
 
 
 def tidy(db: Database, walked: dict[str, int]) -> None:

@@ -123,6 +123,12 @@ class NewJob:
     unique_key: UUID | None = None
     unique_rule: str | None = None  # JSON text of a UniqueRule, if there is no key
     unique_until_started: bool = False
+    unique_window: bool = False  # the key is held from the enqueue on
+    unique_for: timedelta | None = None  # so long; None is forever
+    replaces: bool = False  # a duplicate replaces the data of the job that waits
+    moves: bool = False  # and its run_after
+    usual_delay: bool = False  # all jobs of the type have this delay
+    debounce_max: timedelta | None = None  # but not beyond this, from its enqueue
 
     @cached_property
     def is_unique(self) -> bool:
@@ -157,6 +163,21 @@ class NewJob:
         )
 
     @cached_property
+    def is_of_type(self) -> bool:
+        """Whether all but its data and its unique key is its type's."""
+        more = (
+            self.max_attempts,
+            self.timeout,
+            self.backoff,
+            self.metadata,
+            self.followers,
+            self.tags,
+        )
+        ends = (self.expires_at, self.expires_in, self.run_after, self.enqueued_by)
+        is_usual = self.usual_delay or not (self.delay or self.moves)
+        return is_usual and not any((*more, *ends))
+
+    @cached_property
     def lane(self) -> tuple[Any, ...]:
         """What the job type's row is looked up for."""
         return self.job_type, self.queue, self.priority, self.declared_priority
@@ -178,6 +199,7 @@ class Inserted(NamedTuple):
 
     job: Job
     is_new: bool
+    held_until: datetime | None = None  # of a unique window that another job has
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +234,13 @@ def insert(
     if known is not None and known.holds:
         moment = _insert_known(db, known, new.lane, id, text)
         if moment is not None:
-            return _job(
+            return inserted_job(
                 new, id, data, (known.queue, known.priority, moment, None, moment)
             )
     row = _insert(db, NEW, new, id, text)
     if row is None:
         return None
-    job = _job(new, id, data, row)
+    job = inserted_job(new, id, data, row)
     *_, expires_at, _created_at, is_followed, _notified = row
     unusual = expires_at or is_followed or not new.is_plain
     if not unusual and in_autocommit(db):
@@ -250,7 +272,7 @@ def insert_once(
 
     row, found = db.in_transaction(insert_and_find)
     if row is not None:
-        return Inserted(_job(new, id, data, row), is_new=True)
+        return Inserted(inserted_job(new, id, data, row), is_new=True)
     return None if found is None else Inserted(found, is_new=False)
 
 
@@ -268,7 +290,9 @@ def insert_unless_there(
     """Enqueue one job with a fresh id, unless its unique key is in use; None if it is,
     or if there is no such job type."""
     row = _insert(db, UNLESS_THERE, new, id, text)
-    return None if row is None else Inserted(_job(new, id, data, row), is_new=True)
+    return (
+        None if row is None else Inserted(inserted_job(new, id, data, row), is_new=True)
+    )
 
 
 def _insert(
@@ -276,6 +300,18 @@ def _insert(
 ) -> tuple[Any, ...] | None:
     """Insert it, and return values of the new row; None if there is none."""
     statement = INSERT if new.has_more else INSERT_FEW
+    return run_insert(db, statement, new, id, text, conflict)
+
+
+def run_insert(
+    db: DjangoDatabase,
+    statement: str,
+    new: NewJob,
+    id: UUID,
+    text: str,
+    conflict: str = "",
+) -> tuple[Any, ...] | None:
+    """Run a form of INSERT, and return values of the new row; None if there is none."""
     is_first = announces(db, new.lane)
     statement = statement.format(
         conflict=conflict,
@@ -343,7 +379,8 @@ def _insert_known(
     return moment
 
 
-def _job(new: NewJob, id: UUID, data: object, row: tuple[Any, ...]) -> Job:
+def inserted_job(new: NewJob, id: UUID, data: object, row: tuple[Any, ...]) -> Job:
+    """The new job, from the values that its INSERT returned."""
     queue, priority, run_after, expires_at, created_at, *_ = row
     return Job(
         id=id,
@@ -360,4 +397,5 @@ def _job(new: NewJob, id: UUID, data: object, row: tuple[Any, ...]) -> Job:
         backoff=None if new.backoff is None else from_json(new.backoff),
         metadata=None if new.metadata is None else from_json(new.metadata),
         tags=() if new.tags is None else tags_of(new.tags),
+        is_new=True,
     )

@@ -1,9 +1,10 @@
-"""Enqueue unless a job with the same unique key is there."""
+"""Enqueue unique jobs, one or many: new, replaced, or there already."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django_jobqueue.store.connection import DjangoDatabase
@@ -16,6 +17,18 @@ from django_jobqueue.store.queue.insert import (
     insert_unless_there,
 )
 from django_jobqueue.store.queue.insert_many import prepare
+from django_jobqueue.store.queue.insert_replace import (
+    PASSED,
+    REPLACE,
+    insert_or_replace,
+)
+from django_jobqueue.store.queue.insert_window import (
+    insert_in_window,
+    open_window,
+    open_windows,
+    take_windows,
+)
+from django_jobqueue.store.rows import Job
 
 # A key that is free when the job is claimed: that job must see what the caller writes,
 # so it must not be claimed before the caller commits. A claim skips it, and may have
@@ -57,7 +70,7 @@ PREPARED: Final = (
 )  # what ``prepare`` returns
 
 # In the order of the keys, so that two such statements wait and do not deadlock.
-INSERT_CALLS: Final = """
+_INSERT_CALLS: Final = """
 INSERT INTO jobqueue_queuedjob (
        id, unique_key, data, job_type, queue, priority, run_after, expires_at,
        followers, created_at, enqueued_by, tags, max_attempts, timeout, backoff,
@@ -70,12 +83,34 @@ SELECT call.id, call.key, call.data::jsonb, %(job_type)s, %(queue)s, %(priority)
   FROM unnest(%(keys)s::uuid[], %(ids)s::uuid[], %(texts)s::text[])
        AS call (key, id, data)
  ORDER BY call.key
-    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING
-RETURNING unique_key
+{conflict}
 """
+INSERT_CALLS: Final = _INSERT_CALLS.format(
+    conflict="""
+    ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL DO NOTHING
+RETURNING unique_key, id
+"""
+)
+REPLACE_CALLS: Final = _INSERT_CALLS.format(
+    conflict=f"""
+{REPLACE}
+RETURNING unique_key, id, {PASSED.format(id="ALL (%(ids)s::uuid[])")}
+"""
+)
+# The key is in the window's row alone.
+INSERT_TAKEN: Final = _INSERT_CALLS.format(conflict="RETURNING id").replace(
+    "SELECT call.id, call.key,", "SELECT call.id, NULL::uuid,"
+)
 CHUNK: Final = 1_000
 
 Calls = Mapping[UUID, tuple[UUID, str]]  # by unique key: the id and the data
+
+
+class ManyInserted(NamedTuple):
+    """The jobs that calls came to whose key was in use, by key."""
+
+    existing: dict[UUID, UUID]
+    replaced: dict[UUID, UUID]  # these have the new data
 
 
 def insert_unique(
@@ -88,17 +123,47 @@ def insert_unique(
     the same key, and for the end of a job that has it; if that is archived before it
     can be read, the key is free, and the insert is tried again.
     """
-    verb = insert_once if own_id else insert_unless_there
     while True:
-        inserted = verb(db, new, id, data, text)
-        if inserted is not None:
+        if new.unique_window:
+            inserted = insert_in_window(db, new, id, data, text)
+        elif new.replaces:
+            inserted = insert_or_replace(db, new, id, data, text)
+        elif own_id:
+            inserted = insert_once(db, new, id, data, text)
+        else:
+            inserted = insert_unless_there(db, new, id, data, text)
+        inserted = inserted or _existing(db, new, text)
+        if inserted is not None or not _is_known(db, new):
             return inserted
-        held = _holders(db, new, keys(db, new, [text]))
-        found = find(db, next(iter(held.values()))) if held else None
-        if found is not None and not found.is_over:
-            return Inserted(found, is_new=False)
-        if not held and not _is_known(db, new):
+
+
+def _existing(db: DjangoDatabase, new: NewJob, text: str) -> Inserted | None:
+    """The job that has the key of this call; None if it is free by now."""
+    if new.unique_window:
+        if (held := open_window(db, new, text)) is None:
             return None
+        id, held_until = held
+        found = find(db, id) or _pruned(new, id)
+        return Inserted(found, is_new=False, held_until=held_until)
+    holders = _holders(db, new, keys(db, new, [text]))
+    job = find(db, next(iter(holders.values()))) if holders else None
+    return None if job is None or job.is_over else Inserted(job, is_new=False)
+
+
+def _pruned(new: NewJob, id: UUID) -> Job:
+    """A job of which only the unique window is left."""
+    moment = datetime.fromtimestamp((id.int >> 80) / 1_000, UTC)  # of a UUID version 7
+    return Job(
+        id=id,
+        job_type=new.job_type,
+        queue=new.queue or "",
+        priority=new.priority or 0,
+        status="pruned",
+        data={},
+        run_after=moment,
+        expires_at=None,
+        created_at=moment,
+    )
 
 
 def keys(db: DjangoDatabase, new: NewJob, texts: Sequence[str]) -> list[UUID]:
@@ -108,28 +173,64 @@ def keys(db: DjangoDatabase, new: NewJob, texts: Sequence[str]) -> list[UUID]:
 
 def insert_many_unique(
     db: DjangoDatabase, new: NewJob, calls: Calls
-) -> dict[UUID, UUID] | None:
+) -> ManyInserted | None:
     """Enqueue one job for each call whose key is free, in a transaction of the caller;
-    None if there is no such job type.
-
-    Returns, for the keys that are in use, the ids of the jobs that have them.
-    """
+    None if there is no such job type."""
     row = prepare(db, new)
     if row is None:
         return None
     same = {**new.params(), **dict(zip(PREPARED, row, strict=True))}
-    held: dict[UUID, UUID] = {}
+    same["has_expiry"] = new.expires_at is not None
+    many = ManyInserted({}, {})
     keys = sorted(calls)
     for start in range(0, len(keys), CHUNK):
         left = keys[start : start + CHUNK]
         while left:
-            ids, texts = zip(*(calls[key] for key in left), strict=True)
-            params = {"keys": left, "ids": list(ids), "texts": list(texts)}
-            made = {key for (key,) in db.fetch(INSERT_CALLS, {**same, **params})}
-            left = [key for key in left if key not in made]
-            held |= _holders(db, new, left)
-            left = [key for key in left if key not in held]
-    return held
+            insert = _insert_taken if new.unique_window else _insert_calls
+            came_to = insert(db, new, same, calls, left)
+            left = [key for key in left if key not in came_to]
+            for key, id in came_to.items():
+                if id != calls[key][0]:
+                    many.replaced[key] = id
+            if left and new.unique_window:
+                many.existing.update(open_windows(db, left))
+            elif left:
+                many.existing.update(_holders(db, new, left))
+            left = [key for key in left if key not in many.existing]
+    return many
+
+
+def _insert_calls(
+    db: DjangoDatabase,
+    new: NewJob,
+    same: Mapping[str, Any],
+    calls: Calls,
+    keys: Sequence[UUID],
+) -> dict[UUID, UUID]:
+    """Enqueue these calls, or replace data; return the jobs of those that did, by
+    key."""
+    statement = REPLACE_CALLS if new.replaces else INSERT_CALLS
+    params = {**same, **_arrays(calls, keys)}
+    return {key: id for key, id, *_ in db.fetch(statement, params)}
+
+
+def _insert_taken(
+    db: DjangoDatabase,
+    new: NewJob,
+    same: Mapping[str, Any],
+    calls: Calls,
+    keys: Sequence[UUID],
+) -> dict[UUID, UUID]:
+    """The same for calls whose windows are not open."""
+    taken = take_windows(db, new, keys, [calls[key][0] for key in keys])
+    if taken:
+        db.fetch(INSERT_TAKEN, {**same, **_arrays(calls, taken)})
+    return {key: calls[key][0] for key in taken}
+
+
+def _arrays(calls: Calls, keys: Sequence[UUID]) -> dict[str, list[Any]]:
+    ids, texts = zip(*(calls[key] for key in keys), strict=True)
+    return {"keys": list(keys), "ids": list(ids), "texts": list(texts)}
 
 
 def _holders(db: DjangoDatabase, new: NewJob, keys: Sequence[UUID]) -> dict[UUID, UUID]:

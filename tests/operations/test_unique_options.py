@@ -1,0 +1,77 @@
+"""Options of unique jobs that contradict each other."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
+
+from django_jobqueue import (
+    InvalidArguments,
+    job,
+)
+from django_jobqueue.models import QueuedJob
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECOND = timedelta(seconds=1)
+
+
+WAIT = {"unique": True, "debounce": 30}
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"debounce": 30}, "debounce needs unique: the parameters by which"),
+        ({"unique": True, "debounce_max": 5}, "debounce_max limits debounce, which"),
+        ({**WAIT, "debounce_max": 5}, "debounce_max must be at least as long as"),
+        ({**WAIT, "on_duplicate": "raise"}, "so on_duplicate cannot be 'raise'."),
+        ({**WAIT, "unique_until": 60}, "debounce replaces the data of a job that"),
+        ({**WAIT, "unique_until": "finished"}, "can only be 'started', not 'finished'"),
+        (
+            {"unique": True, "on_duplicate": "replace", "unique_until": "forever"},
+            "on_duplicate='replace' replaces the data of a job that waits to start, so",
+        ),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    options: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(ImproperlyConfigured) as caught:
+        job(name="words.contradiction", **options)(handler_of_contradictions)
+    assert reason in str(caught.value)
+
+
+def handler_of_contradictions(a: int = 0) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("handler", "reason"),
+    [
+        (jobs.add.using(debounce=30), "debounce needs using(unique_key=…) or @job("),
+        (jobs.settle.using(run_after=SECOND), "run_after and debounce both say when"),
+        (jobs.settle.using(on_duplicate="return"), "on_duplicate cannot be 'return'"),
+        (jobs.settle.using(unique_until="finished"), "unique_until can only be 'start"),
+        (jobs.settle.using(debounce_max=5), "debounce_max must be at least as long"),
+        (jobs.render.using(id=uuid4()), "id makes an enqueue at most once by itself"),
+        (jobs.remind.using(id=uuid4()), "id makes an enqueue at most once by itself"),
+        (jobs.greet_once.using(debounce=5), "debounce replaces the data of a job"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["queue", "immediate"])
+def test_options_of_a_job_that_contradict_its_type_are_refused(
+    handler: Any, reason: str, mode: str
+) -> None:
+    with (
+        override_settings(JOBQUEUE={"MODE": mode}),
+        pytest.raises(InvalidArguments) as caught,
+    ):
+        handler.enqueue(1)
+    assert reason in str(caught.value)
+    assert not QueuedJob.objects.exists()
