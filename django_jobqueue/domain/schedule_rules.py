@@ -11,6 +11,7 @@ length.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -20,11 +21,18 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from cronsim import CronSim, CronSimError
+from django.conf import settings
 
 from django_jobqueue.text.suggestions import did_you_mean
 
 SECOND: Final = timedelta(seconds=1)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+SECONDS_OF: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+EVERY: Final = re.compile(
+    r"every\s+(\d+(?:\.\d+)?)\s*(s|seconds?|m|min|minutes?|h|hours?|d|days?)?"
+    r"(?:\s+since\s+(-?\d+(?:\.\d+)?))?",
+    re.IGNORECASE,
+)
 NICKNAMES: Final = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -81,11 +89,24 @@ class Every:
 ScheduleRule = Cron | Every
 
 
-def cron(expression: str, *, tz: str) -> Cron:
+def default_time_zone() -> str:
+    """The time zone of a schedule that does not state one."""
+    return settings.TIME_ZONE or "UTC"
+
+
+def cron(expression: str, *, tz: str | None = None) -> Cron:
     """A rule that fires when the wall clock of this time zone matches.
+
+    :param expression: minute, hour, day of month, month and day of week, as in a
+        crontab; or six fields, of which the first is seconds; or ``@daily`` and the
+        like.
+    :param tz: the name of the time zone; by default ``TIME_ZONE`` of the settings.
 
     Raises ValueError with a sentence for whoever wrote it.
     """
+    if not isinstance(expression, str):
+        raise ValueError(f"cron() takes a text like '30 2 * * *', not {expression!r}")
+    tz = default_time_zone() if tz is None else tz
     normal = NICKNAMES.get(expression.strip().lower(), " ".join(expression.split()))
     try:
         first = next(CronSim(normal, datetime(2000, 1, 1)), None)
@@ -124,18 +145,27 @@ def every(
 
 
 def parse(text: str, time_zone: str) -> ScheduleRule:
-    """The rule of this text, as in the row of a schedule. Raises ValueError."""
-    kind, _, rest = text.strip().partition(" ")
-    if kind == "cron":
-        return cron(rest, tz=time_zone)
-    if kind == "every":
-        seconds, _, since = rest.partition(" since ")
-        try:
-            began = datetime.fromtimestamp(float(since), UTC) if since else None
-            return every(seconds=float(seconds), since=began)
-        except (ValueError, OverflowError) as error:
-            raise ValueError(f"cannot read the rule {text!r}: {error}") from None
-    raise ValueError(f"cannot read the rule {text!r}: it begins with cron or every")
+    """The rule of this text, of a schedule's row or as an operator writes it: ``every 5
+    minutes``, ``30 2 * * *``, ``@daily``. Raises ValueError."""
+    text = text.strip()
+    if text.lower().startswith("every "):
+        return _parse_every(text)
+    return cron(text.removeprefix("cron "), tz=time_zone)
+
+
+def _parse_every(text: str) -> Every:
+    match = EVERY.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            f"cannot read the rule {text!r}: write for example every 5 minutes"
+        )
+    number, unit, since = match.groups()
+    seconds = float(number) * SECONDS_OF[(unit or "s")[0].lower()]
+    try:
+        began = datetime.fromtimestamp(float(since), UTC) if since else None
+        return every(seconds=seconds, since=began)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"cannot read the rule {text!r}: {error}") from None
 
 
 def firings(

@@ -27,6 +27,7 @@ from django_jobqueue.domain.context import Context
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import UNSET, name_problem
 from django_jobqueue.domain.registry import Declaration, default_name, registry
+from django_jobqueue.domain.schedule_rules import ScheduleRule
 from django_jobqueue.enqueueing import handler_functions
 from django_jobqueue.enqueueing.enqueuer import Enqueuer
 from django_jobqueue.enqueueing.options import (
@@ -34,6 +35,11 @@ from django_jobqueue.enqueueing.options import (
     JobOptions,
     Options,
     follower_problem,
+)
+from django_jobqueue.enqueueing.scheduling import (
+    ScheduledCall,
+    ScheduleOptions,
+    schedule_of,
 )
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.store.rows import Job
@@ -83,6 +89,19 @@ class Handler(Generic[P, R]):
         """
         chosen = self._enqueuer.options.but(options, self.function.__name__)
         return Handler(self.function, self.declaration, chosen)
+
+    def at(
+        self, rule: ScheduleRule, **options: Unpack[ScheduleOptions]
+    ) -> ScheduledCall[P]:
+        """Enqueue a job at each moment of this rule, ``cron(…)`` or ``every(…)``, with
+        the arguments that the result is called with::
+
+            send_report.at(cron("30 2 * * *"), name="report-eu")(region="eu")
+
+        The jobs have the options of ``using()`` before it. Raises ImproperlyConfigured.
+        """
+        schedule = schedule_of(self.name, rule, self._enqueuer.options, dict(options))
+        return ScheduledCall(schedule, self.declaration.parameters.bind)
 
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Enqueue this call, in the caller's transaction, with one INSERT.

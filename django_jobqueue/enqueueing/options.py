@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol, TypedDict
 from uuid import UUID
@@ -163,6 +163,15 @@ class Options:
         if problem := options._never_due():
             raise InvalidArguments(problem)
         return options
+
+    def as_given(self) -> dict[str, Any]:
+        """The options that are stated, in values of JSON that ``but`` takes."""
+        stated = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: value.total_seconds() if isinstance(value, timedelta) else value
+            for name, value in stated.items()
+            if value is not None and value != ()
+        }
 
     def _never_due(self) -> str | None:
         """Why a job with these options could never start: it expires before it is

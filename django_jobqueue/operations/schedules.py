@@ -1,0 +1,259 @@
+"""Pause, run, override and make schedules."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.domain.ids import several
+from django_jobqueue.domain.policy import name_problem
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedule_rules import (
+    ScheduleRule,
+    default_time_zone,
+    next_firings,
+    parse,
+)
+from django_jobqueue.enqueueing import by_name
+from django_jobqueue.enqueueing.options import Options
+from django_jobqueue.enqueueing.scheduling import options_problem
+from django_jobqueue.exceptions import InvalidArguments, UnknownSchedule
+from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.checks import checked_data, must_exist
+from django_jobqueue.store import find as store_find
+from django_jobqueue.store import schedules as schedule_rows
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.control import schedules as store_schedules
+from django_jobqueue.store.rows import Job
+from django_jobqueue.text.suggestions import near_names
+
+OVERRIDES: Final = ("rule", "time_zone", "data")
+
+
+def preview(
+    rule: str, time_zone: str | None = None, *, after: datetime, number: int = 10
+) -> list[datetime]:
+    """The next moments of a rule, in UTC. Raises InvalidArguments."""
+    return next_firings(_parsed(rule, time_zone or default_time_zone()), after, number)
+
+
+@sync_only()
+def pause(
+    names: str | list[str], *, reason: str = "", using: str | None = None, by: str = ""
+) -> list[str]:
+    """Stop these schedules from firing; return those that were not paused already. What
+    would have fired meanwhile does not count as missed. Raises UnknownSchedule."""
+    names, db = _names(names), DjangoDatabase(using)
+
+    def pause_all() -> list[str]:
+        _must_exist(db, names)
+        return store_schedules.pause(db, names, by, reason)
+
+    changed = db.in_transaction(pause_all)
+    tell("pause", by, len(changed), {"schedules": changed, "reason": reason})
+    return changed
+
+
+@sync_only()
+def resume(
+    names: str | list[str], *, using: str | None = None, by: str = ""
+) -> list[str]:
+    """Let these schedules fire again, from their next moment on; return those that were
+    paused. Raises UnknownSchedule."""
+    names, db = _names(names), DjangoDatabase(using)
+
+    def resume_all() -> list[str]:
+        _must_exist(db, names)
+        return store_schedules.resume(db, names)
+
+    changed = db.in_transaction(resume_all)
+    tell("resume", by, len(changed), {"schedules": changed})
+    return changed
+
+
+@sync_only()
+def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
+    """Enqueue a job as this schedule does, now; its next firing stays as it is.
+
+    Raises UnknownSchedule; DuplicateJob if the schedule skips overlaps, and a job of it
+    is not finished; and what an enqueue raises.
+    """
+    db = DjangoDatabase(using)
+
+    def enqueue() -> Job:
+        one = schedule_rows.find(db, name)
+        if one is None:
+            raise _unknown(db, name)
+        options = {"enqueued_by": by or f"schedule {name}", **one.options}
+        about = {"schedule": name, "fires_at": one.now.isoformat()}
+        options["metadata"] = {**options.get("metadata", {}), **about}
+        declaration = registry.get(one.job_type)
+        if one.skips_overlap and not (declaration and declaration.policy.unique):
+            options.setdefault("unique_key", f"schedule {name}")
+        job = by_name.enqueue(
+            one.job_type, one.data, on_duplicate="raise", using=using, **options
+        )
+        store_schedules.add_manual_firing(db, name, one.now, job.id, by)
+        return job
+
+    job = db.in_transaction(enqueue)
+    tell("run schedule", by, 1, {"schedule": name, "id": str(job.id)})
+    return job
+
+
+@sync_only()
+def override(
+    name: str, *, using: str | None = None, by: str = "", **values: Any
+) -> None:
+    """Let a schedule of the code have another ``rule``, ``time_zone`` or ``data``. None
+    lets the code decide again; what is not given stays as it is.
+
+    Raises UnknownSchedule, InvalidArguments.
+    """
+    for option in values.keys() - set(OVERRIDES):
+        raise InvalidArguments(
+            f"{option!r} of a schedule cannot be overridden, only rule, time_zone and "
+            "data."
+        )
+    db = DjangoDatabase(using)
+
+    def write() -> None:
+        origin, job_type, _ = _locked(db, name)
+        if origin != "code":
+            raise InvalidArguments(
+                f"The schedule {name!r} was made by an operator: edit it instead."
+            )
+        one = schedule_rows.find(db, name)
+        assert one is not None
+        zone = values.get("time_zone") or one.time_zone
+        if values.get("rule") is not None or values.get("time_zone") is not None:
+            rule = _parsed(values.get("rule") or one.rule, zone)
+            if values.get("rule") is not None:
+                values["rule"] = rule.text
+        if values.get("data") is not None:
+            checked_data(job_type, values["data"])
+        changes = {f"{option}_override": value for option, value in values.items()}
+        store_schedules.change(db, name, changes)
+
+    if values:
+        db.in_transaction(write)
+    tell("override schedule", by, 1, {"schedule": name, **values})
+
+
+@sync_only()
+def create(
+    name: str,
+    job_type: str,
+    *,
+    rule: str,
+    using: str | None = None,
+    by: str = "",
+    **values: Any,
+) -> None:
+    """Make a schedule that no code declares. ``values`` are ``time_zone``, ``data``,
+    ``options`` and those of ``Handler.at``.
+
+    Raises InvalidArguments, UnknownJobType.
+    """
+    if problem := name_problem(name):
+        raise InvalidArguments(f"name {problem}")
+    columns = _columns(job_type, {"rule": rule, **values})
+    db = DjangoDatabase(using)
+    must_exist(db, [job_type], store_find.known_names(db))
+    if not store_schedules.create(db, name, columns):
+        raise InvalidArguments(f"There is a schedule {name!r} already.")
+    tell("create schedule", by, 1, {"schedule": name, "job_type": job_type})
+
+
+@sync_only()
+def edit(
+    name: str, *, rule: str, using: str | None = None, by: str = "", **values: Any
+) -> None:
+    """Give a schedule that an operator made this rule and these values instead of all
+    of its own. Raises UnknownSchedule, InvalidArguments."""
+    db = DjangoDatabase(using)
+
+    def write() -> None:
+        origin, job_type, _ = _locked(db, name)
+        if origin == "code":
+            raise InvalidArguments(
+                f"The schedule {name!r} is declared by the code: override its rule, "
+                "time zone or data."
+            )
+        columns = _columns(job_type, {"rule": rule, **values})
+        store_schedules.change(db, name, columns)
+
+    db.in_transaction(write)
+    tell("edit schedule", by, 1, {"schedule": name})
+
+
+@sync_only()
+def delete(name: str, *, using: str | None = None, by: str = "") -> None:
+    """Delete a schedule, and its history, that no code declares. Its jobs stay. Raises
+    UnknownSchedule, InvalidArguments."""
+    db = DjangoDatabase(using)
+
+    def write() -> None:
+        _locked(db, name)
+        if not store_schedules.delete(db, name):
+            raise InvalidArguments(
+                f"The schedule {name!r} is declared by the code: pause it, or remove "
+                "it there."
+            )
+
+    db.in_transaction(write)
+    tell("delete schedule", by, 1, {"schedule": name})
+
+
+def _columns(job_type: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a schedule that an operator makes, checked."""
+    zone = values.get("time_zone") or default_time_zone()
+    data, options = values.get("data") or {}, values.get("options") or {}
+    checked_data(job_type, data)
+    chosen = Options().but(options)
+    declaration = registry.get(job_type)
+    if problem := options_problem(chosen):
+        raise InvalidArguments(problem)
+    chosen.new_job(job_type, declaration)
+    return {
+        "job_type": job_type,
+        "rule": _parsed(values["rule"], zone).text,
+        "time_zone": zone,
+        "data": data,
+        "options": chosen.as_given(),
+        **{
+            column: value
+            for column, value in values.items()
+            if column not in ("rule", "time_zone", "data", "options")
+        },
+    }
+
+
+def _parsed(rule: str, time_zone: str) -> ScheduleRule:
+    try:
+        return parse(rule, time_zone)
+    except ValueError as error:
+        raise InvalidArguments(f"rule: {error}") from None
+
+
+def _names(names: str | list[str]) -> list[str]:
+    return [str(name) for name in several(names)]
+
+
+def _locked(db: DjangoDatabase, name: str) -> tuple[str, str, bool]:
+    held = store_schedules.lock(db, name)
+    if held is None:
+        raise _unknown(db, name)
+    return held
+
+
+def _must_exist(db: DjangoDatabase, names: list[str]) -> None:
+    known = set(store_schedules.known_names(db))
+    for name in names:
+        if name not in known:
+            raise _unknown(db, name)
+
+
+def _unknown(db: DjangoDatabase, name: str) -> UnknownSchedule:
+    return UnknownSchedule(name, near_names(name, store_schedules.known_names(db)))
