@@ -94,6 +94,16 @@ def default_time_zone() -> str:
     return settings.TIME_ZONE or "UTC"
 
 
+def known_time_zone(name: str) -> str:
+    """The same name, if it is that of a time zone. Raises ValueError."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        hint = did_you_mean(name, available_timezones())
+        raise ValueError(f"there is no time zone {name!r}.{hint}") from None
+    return name
+
+
 def cron(expression: str, *, tz: str | None = None) -> Cron:
     """A rule that fires when the wall clock of this time zone matches.
 
@@ -114,12 +124,7 @@ def cron(expression: str, *, tz: str | None = None) -> Cron:
         raise ValueError(_complaint(expression, str(error))) from None
     if first is None:
         raise ValueError(f"cron({expression!r}) never fires")
-    try:
-        ZoneInfo(tz)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        hint = did_you_mean(tz, available_timezones())
-        raise ValueError(f"there is no time zone {tz!r}.{hint}") from None
-    return Cron(normal.upper(), tz)
+    return Cron(normal.upper(), known_time_zone(tz))
 
 
 def every(

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+from django.core.exceptions import ImproperlyConfigured
+
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
-from django_jobqueue.domain.policy import name_problem
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import (
     ScheduleRule,
     default_time_zone,
+    known_time_zone,
     next_firings,
     parse,
 )
+from django_jobqueue.domain.schedules import Origin, Overlap, ScheduleDeclaration
 from django_jobqueue.enqueueing import by_name
 from django_jobqueue.enqueueing.options import Options
-from django_jobqueue.enqueueing.scheduling import options_problem
+from django_jobqueue.enqueueing.scheduling import schedule_of
 from django_jobqueue.exceptions import InvalidArguments, UnknownSchedule
 from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import checked_data, must_exist
@@ -26,6 +30,7 @@ from django_jobqueue.store import schedules as schedule_rows
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import schedules as store_schedules
 from django_jobqueue.store.rows import Job
+from django_jobqueue.store.schedules import DueSchedule
 from django_jobqueue.text.suggestions import near_names
 
 OVERRIDES: Final = ("rule", "time_zone", "data")
@@ -120,17 +125,20 @@ def override(
 
     def write() -> None:
         origin, job_type, _ = _locked(db, name)
-        if origin != "code":
+        if origin != Origin.CODE:
             raise InvalidArguments(
                 f"The schedule {name!r} was made by an operator: edit it instead."
             )
         one = schedule_rows.find(db, name)
         assert one is not None
-        zone = values.get("time_zone") or one.time_zone
-        if values.get("rule") is not None or values.get("time_zone") is not None:
-            rule = _parsed(values.get("rule") or one.rule, zone)
-            if values.get("rule") is not None:
-                values["rule"] = rule.text
+        zone, rule = values.get("time_zone"), values.get("rule")
+        if zone is not None or rule is not None:
+            parsed = _parsed(
+                one.rule if rule is None else rule,
+                one.time_zone if zone is None else zone,
+            )
+            if rule is not None:
+                values["rule"] = parsed.text
         if values.get("data") is not None:
             checked_data(job_type, values["data"])
         changes = {f"{option}_override": value for option, value in values.items()}
@@ -138,7 +146,7 @@ def override(
 
     if values:
         db.in_transaction(write)
-    tell("override schedule", by, 1, {"schedule": name, **values})
+    tell("override schedule", by, 1, {"schedule": name, "changed": sorted(values)})
 
 
 @sync_only()
@@ -152,40 +160,41 @@ def create(
     **values: Any,
 ) -> None:
     """Make a schedule that no code declares. ``values`` are ``time_zone``, ``data``,
-    ``options`` and those of ``Handler.at``.
+    ``options`` of its jobs, and those of ``Handler.at``.
 
     Raises InvalidArguments, UnknownJobType.
     """
-    if problem := name_problem(name):
-        raise InvalidArguments(f"name {problem}")
-    columns = _columns(job_type, {"rule": rule, **values})
     db = DjangoDatabase(using)
     must_exist(db, [job_type], store_find.known_names(db))
-    if not store_schedules.create(db, name, columns):
+    declaration = _declaration(name, job_type, {"rule": rule, **values})
+    if not store_schedules.create(db, declaration):
         raise InvalidArguments(f"There is a schedule {name!r} already.")
     tell("create schedule", by, 1, {"schedule": name, "job_type": job_type})
 
 
 @sync_only()
-def edit(
-    name: str, *, rule: str, using: str | None = None, by: str = "", **values: Any
-) -> None:
-    """Give a schedule that an operator made this rule and these values instead of all
-    of its own. Raises UnknownSchedule, InvalidArguments."""
+def edit(name: str, *, using: str | None = None, by: str = "", **values: Any) -> None:
+    """Give a schedule that an operator made another ``rule``, or other values of those
+    that ``create`` takes; what is not given stays as it is.
+
+    Raises UnknownSchedule, InvalidArguments.
+    """
     db = DjangoDatabase(using)
 
     def write() -> None:
         origin, job_type, _ = _locked(db, name)
-        if origin == "code":
+        if origin == Origin.CODE:
             raise InvalidArguments(
                 f"The schedule {name!r} is declared by the code: override its rule, "
                 "time zone or data."
             )
-        columns = _columns(job_type, {"rule": rule, **values})
-        store_schedules.change(db, name, columns)
+        one = schedule_rows.find(db, name)
+        assert one is not None
+        edited = _declaration(name, job_type, {**_values(one), **values})
+        store_schedules.change(db, name, schedule_rows.columns_of(edited))
 
     db.in_transaction(write)
-    tell("edit schedule", by, 1, {"schedule": name})
+    tell("edit schedule", by, 1, {"schedule": name, "changed": sorted(values)})
 
 
 @sync_only()
@@ -206,33 +215,44 @@ def delete(name: str, *, using: str | None = None, by: str = "") -> None:
     tell("delete schedule", by, 1, {"schedule": name})
 
 
-def _columns(job_type: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a schedule that an operator makes, checked."""
-    zone = values.get("time_zone") or default_time_zone()
-    data, options = values.get("data") or {}, values.get("options") or {}
+def _declaration(
+    name: str, job_type: str, given: dict[str, Any]
+) -> ScheduleDeclaration:
+    """The schedule that an operator makes. Raises InvalidArguments."""
+    zone = given.pop("time_zone", None) or default_time_zone()
+    data = given.pop("data", None) or {}
+    rule = _parsed(given.pop("rule"), zone)
     checked_data(job_type, data)
-    chosen = Options().but(options)
-    declaration = registry.get(job_type)
-    if problem := options_problem(chosen):
-        raise InvalidArguments(problem)
-    chosen.new_job(job_type, declaration)
+    try:
+        options = Options().but(given.pop("options", None) or {})
+        options.new_job(job_type, registry.get(job_type))
+        declared = schedule_of(job_type, rule, options, {"name": name, **given})
+    except (ImproperlyConfigured, TypeError) as error:
+        problem = str(error).removeprefix(f"{job_type}.at(): ")
+        raise InvalidArguments(problem) from None
+    return replace(declared, data=data, time_zone=zone)
+
+
+def _values(one: DueSchedule) -> dict[str, Any]:
+    """The values of a schedule as ``create`` takes them."""
     return {
-        "job_type": job_type,
-        "rule": _parsed(values["rule"], zone).text,
-        "time_zone": zone,
-        "data": data,
-        "options": chosen.as_given(),
-        **{
-            column: value
-            for column, value in values.items()
-            if column not in ("rule", "time_zone", "data", "options")
-        },
+        "rule": one.rule,
+        "time_zone": one.time_zone,
+        "data": one.data,
+        "options": one.options,
+        "missed": one.missed.missed.value,
+        "missed_within": one.missed.within,
+        "missed_most": one.missed.most,
+        "overlap": (Overlap.SKIP if one.skips_overlap else Overlap.ALLOW).value,
+        "jitter": one.jitter,
+        "starts": one.period.starts_at,
+        "ends": one.period.ends_at,
     }
 
 
 def _parsed(rule: str, time_zone: str) -> ScheduleRule:
     try:
-        return parse(rule, time_zone)
+        return parse(rule, known_time_zone(time_zone))
     except ValueError as error:
         raise InvalidArguments(f"rule: {error}") from None
 

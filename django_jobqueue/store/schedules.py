@@ -252,7 +252,7 @@ def declare(
 ) -> None:
     """Write these schedules of the code to their rows. Those of these job types that
     are not among them are gone."""
-    rows = [_row(one) for one in declarations]
+    rows = [{"name": one.name, **columns_of(one)} for one in declarations]
     params = {
         "declared": json.dumps(rows),
         "names": [row["name"] for row in rows],
@@ -310,9 +310,9 @@ def fire(
     return [(name, id) for name, id in db.fetch(FIRE, params)]
 
 
-def _row(one: ScheduleDeclaration) -> dict[str, Any]:
+def columns_of(one: ScheduleDeclaration) -> dict[str, Any]:
+    """The columns that a declaration has values for, in values of JSON."""
     return {
-        "name": one.name,
         "job_type": one.job_type,
         "rule": one.rule.text,
         "time_zone": one.time_zone,

@@ -9,8 +9,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from django_jobqueue.domain.due_firings import FiringOutcome
+from django_jobqueue.domain.schedules import ScheduleDeclaration
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.schedules import DECLARED
+from django_jobqueue.store.schedules import DECLARED, columns_of
 
 PAUSE: Final = """
 UPDATE jobqueue_schedule
@@ -85,9 +86,10 @@ def lock(db: Database, name: str) -> tuple[str, str, bool] | None:
     return rows[0] if rows else None
 
 
-def create(db: Database, name: str, values: Mapping[str, Any]) -> bool:
+def create(db: Database, schedule: ScheduleDeclaration) -> bool:
     """Add a schedule of an operator's; False if its name is taken."""
-    return bool(db.fetch(INSERT, {"name": name, **_params(values)}))
+    values = _params(columns_of(schedule))
+    return bool(db.fetch(INSERT, {"name": schedule.name, **values}))
 
 
 def change(db: Database, name: str, values: Mapping[str, Any]) -> None:
