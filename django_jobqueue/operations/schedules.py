@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
-from django_jobqueue.domain.policy import name_problem
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import (
     ScheduleRule,
@@ -15,20 +17,19 @@ from django_jobqueue.domain.schedule_rules import (
     next_firings,
     parse,
 )
+from django_jobqueue.domain.schedules import ScheduleDeclaration
 from django_jobqueue.enqueueing import by_name
 from django_jobqueue.enqueueing.options import Options
-from django_jobqueue.enqueueing.scheduling import options_problem
+from django_jobqueue.enqueueing.scheduling import schedule_of
 from django_jobqueue.exceptions import InvalidArguments, UnknownSchedule
 from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import checked_data, must_exist
 from django_jobqueue.store import find as store_find
-from django_jobqueue.store import schedules as schedule_rows
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.control import schedules as store_schedules
 from django_jobqueue.store.rows import Job
+from django_jobqueue.store.schedules import change
+from django_jobqueue.store.schedules import fire as fire_store
 from django_jobqueue.text.suggestions import near_names
-
-OVERRIDES: Final = ("rule", "time_zone", "data")
 
 
 def preview(
@@ -48,7 +49,7 @@ def pause(
 
     def pause_all() -> list[str]:
         _must_exist(db, names)
-        return store_schedules.pause(db, names, by, reason)
+        return change.pause(db, names, by, reason)
 
     changed = db.in_transaction(pause_all)
     tell("pause", by, len(changed), {"schedules": changed, "reason": reason})
@@ -65,7 +66,7 @@ def resume(
 
     def resume_all() -> list[str]:
         _must_exist(db, names)
-        return store_schedules.resume(db, names)
+        return change.resume(db, names)
 
     changed = db.in_transaction(resume_all)
     tell("resume", by, len(changed), {"schedules": changed})
@@ -82,7 +83,7 @@ def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
     db = DjangoDatabase(using)
 
     def enqueue() -> Job:
-        one = schedule_rows.find(db, name)
+        one = fire_store.find(db, name)
         if one is None:
             raise _unknown(db, name)
         options = {"enqueued_by": by or f"schedule {name}", **one.options}
@@ -94,7 +95,7 @@ def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
         job = by_name.enqueue(
             one.job_type, one.data, on_duplicate="raise", using=using, **options
         )
-        store_schedules.add_manual_firing(db, name, one.now, job.id, by)
+        change.add_manual_firing(db, name, one.now, job.id, by)
         return job
 
     job = db.in_transaction(enqueue)
@@ -111,7 +112,7 @@ def override(
 
     Raises UnknownSchedule, InvalidArguments.
     """
-    for option in values.keys() - set(OVERRIDES):
+    for option in values.keys() - set(change.OVERRIDES):
         raise InvalidArguments(
             f"{option!r} of a schedule cannot be overridden, only rule, time_zone and "
             "data."
@@ -124,7 +125,7 @@ def override(
             raise InvalidArguments(
                 f"The schedule {name!r} was made by an operator: edit it instead."
             )
-        one = schedule_rows.find(db, name)
+        one = fire_store.find(db, name)
         assert one is not None
         zone = values.get("time_zone") or one.time_zone
         if values.get("rule") is not None or values.get("time_zone") is not None:
@@ -133,8 +134,7 @@ def override(
                 values["rule"] = rule.text
         if values.get("data") is not None:
             checked_data(job_type, values["data"])
-        changes = {f"{option}_override": value for option, value in values.items()}
-        store_schedules.change(db, name, changes)
+        change.override(db, name, values)
 
     if values:
         db.in_transaction(write)
@@ -156,12 +156,10 @@ def create(
 
     Raises InvalidArguments, UnknownJobType.
     """
-    if problem := name_problem(name):
-        raise InvalidArguments(f"name {problem}")
-    columns = _columns(job_type, {"rule": rule, **values})
+    schedule = _checked(name, job_type, {"rule": rule, **values})
     db = DjangoDatabase(using)
     must_exist(db, [job_type], store_find.known_names(db))
-    if not store_schedules.create(db, name, columns):
+    if not change.create(db, schedule):
         raise InvalidArguments(f"There is a schedule {name!r} already.")
     tell("create schedule", by, 1, {"schedule": name, "job_type": job_type})
 
@@ -181,8 +179,7 @@ def edit(
                 f"The schedule {name!r} is declared by the code: override its rule, "
                 "time zone or data."
             )
-        columns = _columns(job_type, {"rule": rule, **values})
-        store_schedules.change(db, name, columns)
+        change.edit(db, _checked(name, job_type, {"rule": rule, **values}))
 
     db.in_transaction(write)
     tell("edit schedule", by, 1, {"schedule": name})
@@ -196,7 +193,7 @@ def delete(name: str, *, using: str | None = None, by: str = "") -> None:
 
     def write() -> None:
         _locked(db, name)
-        if not store_schedules.delete(db, name):
+        if not change.delete(db, name):
             raise InvalidArguments(
                 f"The schedule {name!r} is declared by the code: pause it, or remove "
                 "it there."
@@ -206,28 +203,19 @@ def delete(name: str, *, using: str | None = None, by: str = "") -> None:
     tell("delete schedule", by, 1, {"schedule": name})
 
 
-def _columns(job_type: str, values: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a schedule that an operator makes, checked."""
-    zone = values.get("time_zone") or default_time_zone()
-    data, options = values.get("data") or {}, values.get("options") or {}
+def _checked(name: str, job_type: str, values: dict[str, Any]) -> ScheduleDeclaration:
+    """A schedule that an operator makes. Raises InvalidArguments."""
+    zone = values.pop("time_zone", None) or default_time_zone()
+    rule = _parsed(values.pop("rule"), zone)
+    data, options = values.pop("data", None) or {}, values.pop("options", None) or {}
     checked_data(job_type, data)
     chosen = Options().but(options)
-    declaration = registry.get(job_type)
-    if problem := options_problem(chosen):
-        raise InvalidArguments(problem)
-    chosen.new_job(job_type, declaration)
-    return {
-        "job_type": job_type,
-        "rule": _parsed(values["rule"], zone).text,
-        "time_zone": zone,
-        "data": data,
-        "options": chosen.as_given(),
-        **{
-            column: value
-            for column, value in values.items()
-            if column not in ("rule", "time_zone", "data", "options")
-        },
-    }
+    chosen.new_job(job_type, registry.get(job_type))
+    try:
+        schedule = schedule_of(job_type, rule, chosen, {"name": name, **values})
+    except ImproperlyConfigured as error:
+        raise InvalidArguments(str(error)) from None
+    return replace(schedule, data=data, time_zone=zone)
 
 
 def _parsed(rule: str, time_zone: str) -> ScheduleRule:
@@ -242,18 +230,18 @@ def _names(names: str | list[str]) -> list[str]:
 
 
 def _locked(db: DjangoDatabase, name: str) -> tuple[str, str, bool]:
-    held = store_schedules.lock(db, name)
+    held = change.lock(db, name)
     if held is None:
         raise _unknown(db, name)
     return held
 
 
 def _must_exist(db: DjangoDatabase, names: list[str]) -> None:
-    known = set(store_schedules.known_names(db))
+    known = set(change.known_names(db))
     for name in names:
         if name not in known:
             raise _unknown(db, name)
 
 
 def _unknown(db: DjangoDatabase, name: str) -> UnknownSchedule:
-    return UnknownSchedule(name, near_names(name, store_schedules.known_names(db)))
+    return UnknownSchedule(name, near_names(name, change.known_names(db)))
