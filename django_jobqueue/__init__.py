@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from django_jobqueue.domain.context import Context, current_job
+from django_jobqueue.domain.schedule_rules import cron, every
 from django_jobqueue.enqueueing.by_name import (
     aenqueue,
     aenqueue_many,
@@ -45,6 +46,7 @@ from django_jobqueue.exceptions import (
     Snooze,
     StoreUnavailable,
     UnknownJobType,
+    UnknownSchedule,
 )
 from django_jobqueue.store.rows import Job
 
@@ -82,13 +84,16 @@ __all__ = [
     "Snooze",
     "StoreUnavailable",
     "UnknownJobType",
+    "UnknownSchedule",
     "aenqueue",
     "aenqueue_many",
     "await_",
     "cancel",
+    "cron",
     "current_job",
     "enqueue",
     "enqueue_many",
+    "every",
     "get_job",
     "job",
     "replay",

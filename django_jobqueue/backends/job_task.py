@@ -19,7 +19,9 @@ from django_jobqueue.backends.compat import (
 from django_jobqueue.domain.arguments import several_calls
 from django_jobqueue.domain.job_options import OF_JOB, OF_TYPE
 from django_jobqueue.domain.policy import UNSET, Policy, Unset
+from django_jobqueue.domain.schedule_rules import ScheduleRule
 from django_jobqueue.enqueueing.options import TypeOptions
+from django_jobqueue.enqueueing.scheduling import ScheduledCall, ScheduleOptions
 from django_jobqueue.text.foreign_words import HANDLER, no_attribute, option_hint
 
 # Our words in hints, and the words of Django for the same.
@@ -132,6 +134,20 @@ class JobTask(Task):
                 raise TypeError(f"using() has no option {name!r}.{hint}")
         changed: JobTask = replace(self, **changes)
         return changed
+
+    def at(
+        self, rule: ScheduleRule, **options: Unpack[ScheduleOptions]
+    ) -> ScheduledCall[...]:
+        """Enqueue the task at each moment of this rule, ``cron(…)`` or ``every(…)``,
+        with the arguments that the result is called with::
+
+            send_report.at(cron("30 2 * * *"), name="report-eu")(region="eu")
+
+        Raises ImproperlyConfigured, InvalidTask.
+        """
+        backend: Any = self.get_backend()
+        scheduled: ScheduledCall[...] = backend.at(self, rule, dict(options))
+        return scheduled
 
     def enqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[TaskResult]:
         """Enqueue one job for each dict of arguments; return their results, in order.

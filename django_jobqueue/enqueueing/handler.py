@@ -150,6 +150,7 @@ def job(
     *,
     takes_context: Literal[True],
     name: str = ...,
+    schedule: ScheduleRule | None = ...,
     **options: Unpack[HandlerOptions],
 ) -> Callable[[Callable[Concatenate[Context, P], R]], Handler[P, R]]: ...
 @overload
@@ -157,6 +158,7 @@ def job(
     *,
     takes_context: Literal[False] = ...,
     name: str = ...,
+    schedule: ScheduleRule | None = ...,
     **options: Unpack[HandlerOptions],
 ) -> Callable[[Callable[P, R]], Handler[P, R]]: ...
 def job(
@@ -164,22 +166,29 @@ def job(
     /,
     *,
     name: str | None = None,
+    schedule: ScheduleRule | None = None,
     **options: Any,
 ) -> Any:
     """Declare the handler of a job type: ``@job``, or ``@job(option=…)``.
 
     :param name: of the job type; by default ``shop.send`` for ``shop.jobs.send``.
     :param takes_context: whether the handler's first argument is a ``Context``.
+    :param schedule: the rule of a schedule that is named as the job type and calls the
+        handler without arguments: ``every(minutes=5)``, ``cron("30 2 * * *")``.
 
     The other options are those of ``HandlerOptions``. Raises ImproperlyConfigured for
     options that are wrong or contradict each other.
     """
-    declare = partial(_declare, name=name, options=options)
+    declare = partial(_declare, name=name, schedule=schedule, options=options)
     return declare if function is None else declare(function)
 
 
 def _declare(
-    function: Callable[..., Any], *, name: str | None, options: dict[str, Any]
+    function: Callable[..., Any],
+    *,
+    name: str | None,
+    schedule: ScheduleRule | None,
+    options: dict[str, Any],
 ) -> Handler[..., Any]:
     where = _path_of_handler(function)
     policy = policy_of(where, options)
@@ -203,7 +212,19 @@ def _declare(
     registry.add(declaration)
     handler: Handler[..., Any] = Handler(function, declaration)
     registry.send_as(chosen, handler)
+    if schedule is not None:
+        _schedule(handler, schedule, where)
     return handler
+
+
+def _schedule(handler: Handler[..., Any], rule: ScheduleRule, where: str) -> None:
+    try:
+        handler.at(rule)()
+    except InvalidArguments as error:
+        raise ImproperlyConfigured(
+            f"@job on {where}: schedule= calls it without arguments. {error} Give them "
+            f"to a schedule of its own: {handler.function.__name__}.at(…)(…)."
+        ) from None
 
 
 def _path_of_handler(function: object) -> str:

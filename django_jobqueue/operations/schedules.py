@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -26,14 +26,12 @@ from django_jobqueue.exceptions import InvalidArguments, UnknownSchedule
 from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import checked_data, must_exist
 from django_jobqueue.store import find as store_find
-from django_jobqueue.store import schedules as schedule_rows
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.control import schedules as store_schedules
 from django_jobqueue.store.rows import Job
-from django_jobqueue.store.schedules import DueSchedule
+from django_jobqueue.store.schedules import change
+from django_jobqueue.store.schedules import fire as fire_store
+from django_jobqueue.store.schedules.fire import DueSchedule
 from django_jobqueue.text.suggestions import near_names
-
-OVERRIDES: Final = ("rule", "time_zone", "data")
 
 
 def preview(
@@ -53,7 +51,7 @@ def pause(
 
     def pause_all() -> list[str]:
         _must_exist(db, names)
-        return store_schedules.pause(db, names, by, reason)
+        return change.pause(db, names, by, reason)
 
     changed = db.in_transaction(pause_all)
     tell("pause", by, len(changed), {"schedules": changed, "reason": reason})
@@ -70,7 +68,7 @@ def resume(
 
     def resume_all() -> list[str]:
         _must_exist(db, names)
-        return store_schedules.resume(db, names)
+        return change.resume(db, names)
 
     changed = db.in_transaction(resume_all)
     tell("resume", by, len(changed), {"schedules": changed})
@@ -87,7 +85,7 @@ def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
     db = DjangoDatabase(using)
 
     def enqueue() -> Job:
-        one = schedule_rows.find(db, name)
+        one = fire_store.find(db, name)
         if one is None:
             raise _unknown(db, name)
         options = {"enqueued_by": by or f"schedule {name}", **one.options}
@@ -99,7 +97,7 @@ def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
         job = by_name.enqueue(
             one.job_type, one.data, on_duplicate="raise", using=using, **options
         )
-        store_schedules.add_manual_firing(db, name, one.now, job.id, by)
+        change.add_manual_firing(db, name, one.now, job.id, by)
         return job
 
     job = db.in_transaction(enqueue)
@@ -116,7 +114,7 @@ def override(
 
     Raises UnknownSchedule, InvalidArguments.
     """
-    for option in values.keys() - set(OVERRIDES):
+    for option in values.keys() - set(change.OVERRIDES):
         raise InvalidArguments(
             f"{option!r} of a schedule cannot be overridden, only rule, time_zone and "
             "data."
@@ -129,7 +127,7 @@ def override(
             raise InvalidArguments(
                 f"The schedule {name!r} was made by an operator: edit it instead."
             )
-        one = schedule_rows.find(db, name)
+        one = fire_store.find(db, name)
         assert one is not None
         zone, rule = values.get("time_zone"), values.get("rule")
         if zone is not None or rule is not None:
@@ -141,8 +139,7 @@ def override(
                 values["rule"] = parsed.text
         if values.get("data") is not None:
             checked_data(job_type, values["data"])
-        changes = {f"{option}_override": value for option, value in values.items()}
-        store_schedules.change(db, name, changes)
+        change.override(db, name, values)
 
     if values:
         db.in_transaction(write)
@@ -160,14 +157,14 @@ def create(
     **values: Any,
 ) -> None:
     """Make a schedule that no code declares. ``values`` are ``time_zone``, ``data``,
-    ``options`` of its jobs, and those of ``Handler.at``.
+    ``options`` and those of ``Handler.at``.
 
     Raises InvalidArguments, UnknownJobType.
     """
+    schedule = _checked(name, job_type, {"rule": rule, **values})
     db = DjangoDatabase(using)
     must_exist(db, [job_type], store_find.known_names(db))
-    declaration = _declaration(name, job_type, {"rule": rule, **values})
-    if not store_schedules.create(db, declaration):
+    if not change.create(db, schedule):
         raise InvalidArguments(f"There is a schedule {name!r} already.")
     tell("create schedule", by, 1, {"schedule": name, "job_type": job_type})
 
@@ -188,10 +185,9 @@ def edit(name: str, *, using: str | None = None, by: str = "", **values: Any) ->
                 f"The schedule {name!r} is declared by the code: override its rule, "
                 "time zone or data."
             )
-        one = schedule_rows.find(db, name)
+        one = fire_store.find(db, name)
         assert one is not None
-        edited = _declaration(name, job_type, {**_values(one), **values})
-        store_schedules.change(db, name, schedule_rows.columns_of(edited))
+        change.edit(db, _checked(name, job_type, {**_values(one), **values}))
 
     db.in_transaction(write)
     tell("edit schedule", by, 1, {"schedule": name, "changed": sorted(values)})
@@ -205,7 +201,7 @@ def delete(name: str, *, using: str | None = None, by: str = "") -> None:
 
     def write() -> None:
         _locked(db, name)
-        if not store_schedules.delete(db, name):
+        if not change.delete(db, name):
             raise InvalidArguments(
                 f"The schedule {name!r} is declared by the code: pause it, or remove "
                 "it there."
@@ -215,22 +211,20 @@ def delete(name: str, *, using: str | None = None, by: str = "") -> None:
     tell("delete schedule", by, 1, {"schedule": name})
 
 
-def _declaration(
-    name: str, job_type: str, given: dict[str, Any]
-) -> ScheduleDeclaration:
-    """The schedule that an operator makes. Raises InvalidArguments."""
-    zone = given.pop("time_zone", None) or default_time_zone()
-    data = given.pop("data", None) or {}
-    rule = _parsed(given.pop("rule"), zone)
+def _checked(name: str, job_type: str, values: dict[str, Any]) -> ScheduleDeclaration:
+    """A schedule that an operator makes. Raises InvalidArguments."""
+    zone = values.pop("time_zone", None) or default_time_zone()
+    rule = _parsed(values.pop("rule"), zone)
+    data, options = values.pop("data", None) or {}, values.pop("options", None) or {}
     checked_data(job_type, data)
     try:
-        options = Options().but(given.pop("options", None) or {})
-        options.new_job(job_type, registry.get(job_type))
-        declared = schedule_of(job_type, rule, options, {"name": name, **given})
+        chosen = Options().but(options)
+        chosen.new_job(job_type, registry.get(job_type))
+        schedule = schedule_of(job_type, rule, chosen, {"name": name, **values})
     except (ImproperlyConfigured, TypeError) as error:
         problem = str(error).removeprefix(f"{job_type}.at(): ")
         raise InvalidArguments(problem) from None
-    return replace(declared, data=data, time_zone=zone)
+    return replace(schedule, data=data, time_zone=zone)
 
 
 def _values(one: DueSchedule) -> dict[str, Any]:
@@ -262,18 +256,18 @@ def _names(names: str | list[str]) -> list[str]:
 
 
 def _locked(db: DjangoDatabase, name: str) -> tuple[str, str, bool]:
-    held = store_schedules.lock(db, name)
+    held = change.lock(db, name)
     if held is None:
         raise _unknown(db, name)
     return held
 
 
 def _must_exist(db: DjangoDatabase, names: list[str]) -> None:
-    known = set(store_schedules.known_names(db))
+    known = set(change.known_names(db))
     for name in names:
         if name not in known:
             raise _unknown(db, name)
 
 
 def _unknown(db: DjangoDatabase, name: str) -> UnknownSchedule:
-    return UnknownSchedule(name, near_names(name, store_schedules.known_names(db)))
+    return UnknownSchedule(name, near_names(name, change.known_names(db)))

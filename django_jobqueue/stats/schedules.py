@@ -25,7 +25,7 @@ from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import JobType, Schedule
 from django_jobqueue.stats.notices import Claimer
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.reading.schedules import Standing, standings
+from django_jobqueue.store.schedules.standing import Standing, standings
 from django_jobqueue.text import numbers
 
 BAD: Final = (ArchivedStatus.FAILED, ArchivedStatus.EXPIRED)

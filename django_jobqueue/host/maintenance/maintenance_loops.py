@@ -24,8 +24,8 @@ from django_jobqueue.processes.loop import LoopGroup
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import job_types, worker_rows
-from django_jobqueue.store import schedules as schedule_rows
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.schedules import declare as declare_schedules
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -50,7 +50,9 @@ class Maintenance:
         first, second = self._first, self._second
         try:
             job_types.declare(first, registry)
-            schedule_rows.declare(first, schedules, [each.name for each in registry])
+            declare_schedules.declare(
+                first, schedules, [each.name for each in registry]
+            )
             self._predecessors = find_dead(first)
             self.process_table.can_listen = find_out_listen(first, second)
         finally:

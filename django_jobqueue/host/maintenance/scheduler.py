@@ -6,12 +6,11 @@ from __future__ import annotations
 import logging
 import time
 import zlib
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
-
-import psycopg
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
@@ -29,10 +28,10 @@ from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.store import schedules as schedule_rows
-from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.queue.insert import NewJob
-from django_jobqueue.store.schedules import BATCH, DueSchedule, NewFiring
+from django_jobqueue.store.schedules import fire as fire_store
+from django_jobqueue.store.schedules.fire import BATCH, DueSchedule, NewFiring
 
 logger = logging.getLogger("django_jobqueue.scheduler")
 
@@ -62,7 +61,7 @@ class Scheduler(Loop):
             return rest if seconds is None else min(seconds, rest)
         now = time.monotonic()
         self._failed = {name: at for name, at in self._failed.items() if at > now}
-        due = schedule_rows.due(self._connection, schedules.names, self._failed)
+        due = fire_store.due(self._connection, schedules.names, self._failed)
         self._fire(due)
         if len(due) == BATCH:
             return 0.0
@@ -73,7 +72,7 @@ class Scheduler(Loop):
     def _fire(self, due: list[DueSchedule]) -> None:
         """Fire these together; if that fails, one by one."""
         try:
-            self._write(due)
+            fire(self._connection, due)
         except StoreUnavailable:
             raise
         except Exception as error:
@@ -83,34 +82,39 @@ class Scheduler(Loop):
             for one in due:
                 self._fire([one])
 
-    def _write(self, due: list[DueSchedule]) -> None:
-        planned, fired = [], []
-        for one in due:
-            rule = parse(one.rule, one.time_zone)
-            if one.next_at is None:
-                planned.append((one, one.period.next_after(rule, one.now)))
-                continue
-            decided = due_firings(rule, one.period, one.missed, one.next_at, one.now)
-            firings = [firing_of(one, moment) for moment in decided.fire]
-            if decided.missed:
-                firings.append(
-                    NewFiring(
-                        fires_at=decided.missed[0],
-                        outcome=FiringOutcome.MISSED,
-                        number=len(decided.missed),
-                    )
-                )
-            fired.append((one, decided.next_at, firings))
-        if planned:
-            schedule_rows.plan(self._connection, planned)
-        if fired:
-            schedule_rows.fire(self._connection, fired)
-
     def _give_up(self, one: DueSchedule, error: Exception) -> None:
         """For a while, and say why."""
         self._failed[one.name] = time.monotonic() + AGAIN_AFTER
-        told = str(error) if isinstance(error, (ValueError, psycopg.Error)) else error
-        logger.error("The schedule %r cannot fire: %s", one.name, told)
+        logger.error("The schedule %r cannot fire: %s", one.name, error)
+
+
+def fire(db: Database, due: Iterable[DueSchedule]) -> list[UUID]:
+    """Fire, or plan, these schedules; returns the jobs that were made.
+
+    Raises ValueError for a rule that cannot be read, InvalidArguments and TypeError for
+    options that no job can have.
+    """
+    planned, fired = [], []
+    for one in due:
+        rule = parse(one.rule, one.time_zone)
+        if one.next_at is None:
+            planned.append((one, one.period.next_after(rule, one.now)))
+            continue
+        decided = due_firings(rule, one.period, one.missed, one.next_at, one.now)
+        firings = [firing_of(one, moment) for moment in decided.fire]
+        if decided.missed:
+            firings.append(
+                NewFiring(
+                    fires_at=decided.missed[0],
+                    outcome=FiringOutcome.MISSED,
+                    number=len(decided.missed),
+                )
+            )
+        fired.append((one, decided.next_at, firings))
+    if planned:
+        fire_store.plan(db, planned)
+    made = fire_store.fire(db, fired) if fired else []
+    return [id for _, id in made if id is not None]
 
 
 def firing_of(schedule: DueSchedule, moment: datetime) -> NewFiring:

@@ -11,7 +11,7 @@ from uuid import UUID
 from django_jobqueue.domain.due_firings import FiringOutcome
 from django_jobqueue.domain.schedules import ScheduleDeclaration
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.schedules import DECLARED, columns_of
+from django_jobqueue.store.schedules.declare import COLUMNS, DECLARED, TYPED, row_of
 
 PAUSE: Final = """
 UPDATE jobqueue_schedule
@@ -37,14 +37,33 @@ SELECT origin, job_type, gone_at IS NOT NULL FROM jobqueue_schedule
  WHERE name = %(name)s FOR NO KEY UPDATE
 """
 
-INSERT: Final = f"""
-INSERT INTO jobqueue_schedule (name, origin, {", ".join(DECLARED)})
-VALUES (%(name)s, 'admin', {", ".join(f"%({n})s::{t}" for n, t in DECLARED.items())})
+CREATE: Final = f"""
+INSERT INTO jobqueue_schedule (name, origin, {COLUMNS})
+SELECT %(name)s, 'admin', {COLUMNS}
+  FROM jsonb_to_record(%(schedule)s::jsonb) AS given ({TYPED})
     ON CONFLICT (name) DO NOTHING
 RETURNING name
 """
 
-CHANGE: Final = "UPDATE jobqueue_schedule SET {} WHERE name = %(name)s"
+EDIT: Final = f"""
+UPDATE jobqueue_schedule
+   SET {", ".join(f"{column} = given.{column}" for column in DECLARED)}
+  FROM jsonb_to_record(%(schedule)s::jsonb) AS given ({TYPED})
+ WHERE name = %(name)s
+"""
+
+# What is not given stays as it is.
+OVERRIDE: Final = """
+UPDATE jobqueue_schedule
+   SET rule_override = CASE WHEN 'rule' = ANY (%(given)s::text[])
+                            THEN %(rule)s ELSE rule_override END,
+       time_zone_override = CASE WHEN 'time_zone' = ANY (%(given)s::text[])
+                                 THEN %(time_zone)s ELSE time_zone_override END,
+       data_override = CASE WHEN 'data' = ANY (%(given)s::text[])
+                            THEN %(data)s::jsonb ELSE data_override END
+ WHERE name = %(name)s
+"""
+OVERRIDES: Final = ("rule", "time_zone", "data")
 
 DELETE: Final = """
 WITH gone AS (
@@ -88,17 +107,25 @@ def lock(db: Database, name: str) -> tuple[str, str, bool] | None:
 
 def create(db: Database, schedule: ScheduleDeclaration) -> bool:
     """Add a schedule of an operator's; False if its name is taken."""
-    values = _params(columns_of(schedule))
-    return bool(db.fetch(INSERT, {"name": schedule.name, **values}))
+    return bool(db.fetch(CREATE, _params(schedule)))
 
 
-def change(db: Database, name: str, values: Mapping[str, Any]) -> None:
-    """Write these columns of a schedule."""
-    columns = ", ".join(
-        f"{column} = %({column})s::{DECLARED[column.removesuffix('_override')]}"
-        for column in values
-    )
-    db.run(CHANGE.format(columns), {"name": name, **_params(values)})
+def edit(db: Database, schedule: ScheduleDeclaration) -> None:
+    """Write all of a schedule of an operator's."""
+    db.run(EDIT, _params(schedule))
+
+
+def override(db: Database, name: str, values: Mapping[str, Any]) -> None:
+    """Write these overrides of a schedule of the code; None lets the code decide."""
+    data = values.get("data")
+    params = {
+        **dict.fromkeys(OVERRIDES),
+        **values,
+        "data": None if data is None else json.dumps(data),
+        "given": list(values),
+        "name": name,
+    }
+    db.run(OVERRIDE, params)
 
 
 def delete(db: Database, name: str) -> bool:
@@ -123,11 +150,5 @@ def add_manual_firing(
     )
 
 
-def _params(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _param(value) for name, value in values.items()}
-
-
-def _param(value: Any) -> Any:
-    if isinstance(value, dict | list):
-        return json.dumps(value)
-    return value
+def _params(schedule: ScheduleDeclaration) -> dict[str, Any]:
+    return {"name": schedule.name, "schedule": json.dumps(row_of(schedule))}

@@ -1,4 +1,4 @@
-"""Schedules: declared by the code, planned and fired by whoever comes first.
+"""Fire: a schedule's moment has come → a queued job, a row of history, the next moment.
 
 A firing is one statement with its job, and a compare-and-set on ``next_at``: of any
 number of hosts one makes it, and no host leads.
@@ -14,59 +14,18 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.due_firings import (
     FiringOutcome,
     Missed,
     MissedPolicy,
     Period,
 )
-from django_jobqueue.domain.schedules import ScheduleDeclaration
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.queue.insert import INSERT, UNLESS_THERE, NewJob
+from django_jobqueue.store.schedules.declare import seconds_of, text_of
 
 BATCH: Final = 100  # schedules in one statement
-
-# The columns that the code declares, and their types in JSON.
-DECLARED: Final = {
-    "job_type": "text",
-    "rule": "text",
-    "time_zone": "text",
-    "data": "jsonb",
-    "options": "jsonb",
-    "missed": "text",
-    "missed_within": "interval",
-    "missed_most": "integer",
-    "overlap": "text",
-    "jitter": "interval",
-    "starts_at": "timestamptz",
-    "ends_at": "timestamptz",
-}
-_COLUMNS: Final = ", ".join(DECLARED)
-_TYPED: Final = ", ".join(f"{name} {kind}" for name, kind in DECLARED.items())
-_SET: Final = ", ".join(f"{name} = excluded.{name}" for name in DECLARED)
-_HELD: Final = ", ".join(f"held.{name}" for name in DECLARED)
-_EXCLUDED: Final = ", ".join(f"excluded.{name}" for name in DECLARED)
-
-# Written only where something differs. What operators say instead is never touched, nor
-# is a schedule of theirs. One that this code does not declare any more, though it has
-# its job type, is gone; of other job types other projects may know.
-DECLARE: Final = f"""
-WITH gone AS (
-  UPDATE jobqueue_schedule
-     SET gone_at = clock_timestamp()
-   WHERE origin = 'code' AND gone_at IS NULL
-     AND job_type = ANY (%(job_types)s::text[]) AND name <> ALL (%(names)s::text[])
-)
-INSERT INTO jobqueue_schedule AS held (name, origin, declared_at, {_COLUMNS})
-SELECT name, 'code', clock_timestamp(), {_COLUMNS}
-  FROM jsonb_to_recordset(%(declared)s::jsonb) AS declared (name text, {_TYPED})
- ORDER BY name
-    ON CONFLICT (name) DO UPDATE
-   SET {_SET}, declared_at = clock_timestamp(), gone_at = NULL,
-       planned_for = CASE WHEN held.gone_at IS NULL THEN held.planned_for ELSE '' END
- WHERE held.origin = 'code'
-   AND (held.gone_at IS NOT NULL OR ({_HELD}) IS DISTINCT FROM ({_EXCLUDED}))
-"""
 
 # What the next firing depends on: it is planned anew if that changed.
 PLAN: Final = """
@@ -95,7 +54,7 @@ _IN_FORCE: Final = f"""
 SELECT schedule.name, schedule.job_type,
        coalesce(schedule.rule_override, schedule.rule),
        coalesce(schedule.time_zone_override, schedule.time_zone),
-       coalesce(schedule.data_override, schedule.data), schedule.options,
+       coalesce(schedule.data_override, schedule.data)::text, schedule.options::text,
        schedule.missed, schedule.missed_within, schedule.missed_most,
        schedule.overlap = 'skip', coalesce(schedule.jitter, interval '0'),
        schedule.starts_at, schedule.ends_at, {PLAN},
@@ -213,6 +172,24 @@ RETURNING schedule, job_id
 """.replace("{insert}", _insert_records().strip())
 
 
+# Each second's firing for a month are 2.6 million rows of some 100 bytes.
+PRUNE_FIRINGS: Final = """
+WITH old AS MATERIALIZED (
+  SELECT schedule, fires_at FROM jobqueue_firing
+   WHERE created_at < clock_timestamp() - interval '30 days'
+   ORDER BY created_at
+   LIMIT %(batch)s
+     FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM jobqueue_firing AS firing USING old
+   WHERE (firing.schedule, firing.fires_at) = (old.schedule, old.fires_at)
+  RETURNING 1
+)
+SELECT count(*) FROM gone
+"""
+PRUNE_BATCH: Final = 5_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueSchedule:
     """A schedule that fires now, or is to be planned: what is in force of it."""
@@ -245,22 +222,6 @@ class NewFiring:
     data: str = "{}"  # JSON text
 
 
-def declare(
-    db: Database,
-    declarations: Iterable[ScheduleDeclaration],
-    job_types: Collection[str],
-) -> None:
-    """Write these schedules of the code to their rows. Those of these job types that
-    are not among them are gone."""
-    rows = [{"name": one.name, **columns_of(one)} for one in declarations]
-    params = {
-        "declared": json.dumps(rows),
-        "names": [row["name"] for row in rows],
-        "job_types": list(job_types),
-    }
-    db.run(DECLARE, params)
-
-
 def due(
     db: Database, names: Sequence[str], without: Collection[str] = ()
 ) -> list[DueSchedule]:
@@ -279,7 +240,7 @@ def find(db: Database, name: str) -> DueSchedule | None:
 def plan(db: Database, planned: Iterable[tuple[DueSchedule, datetime | None]]) -> None:
     """Write the next moments of these schedules; None is none."""
     rows = [
-        {"name": one.name, "plan": one.plan, "next_at": _text(next_at)}
+        {"name": one.name, "plan": one.plan, "next_at": text_of(next_at)}
         for one, next_at in planned
     ]
     db.run(PLAN_NEXT, {"schedules": json.dumps(rows)})
@@ -300,9 +261,9 @@ def fire(
             {
                 "name": one.name,
                 "plan": one.plan,
-                "expected": _text(one.next_at),
-                "next_at": _text(next_at),
-                "fires_at": _text(max(firing.fires_at for firing in new)),
+                "expected": text_of(one.next_at),
+                "next_at": text_of(next_at),
+                "fires_at": text_of(max(firing.fires_at for firing in new)),
             }
         )
         firings += [_firing(one.name, firing) for firing in new]
@@ -310,28 +271,16 @@ def fire(
     return [(name, id) for name, id in db.fetch(FIRE, params)]
 
 
-def columns_of(one: ScheduleDeclaration) -> dict[str, Any]:
-    """The columns that a declaration has values for, in values of JSON."""
-    return {
-        "job_type": one.job_type,
-        "rule": one.rule.text,
-        "time_zone": one.time_zone,
-        "data": one.data,
-        "options": one.options,
-        "missed": one.missed.missed.value,
-        "missed_within": _seconds(one.missed.within),
-        "missed_most": one.missed.most,
-        "overlap": one.overlap.value,
-        "jitter": _seconds(one.jitter) if one.jitter else None,
-        "starts_at": _text(one.starts_at),
-        "ends_at": _text(one.ends_at),
-    }
+def prune_firings(db: Database) -> bool:
+    """Delete a batch of firings of more than a month ago; True if it was full."""
+    ((count,),) = db.fetch(PRUNE_FIRINGS, {"batch": PRUNE_BATCH})
+    return bool(count == PRUNE_BATCH)
 
 
 def _firing(schedule: str, firing: NewFiring) -> dict[str, Any]:
     record = {
         "schedule": schedule,
-        "fires_at": _text(firing.fires_at),
+        "fires_at": text_of(firing.fires_at),
         "outcome": firing.outcome.value,
         "number": firing.number,
     }
@@ -348,18 +297,10 @@ def _json(value: Any, sql_type: str) -> Any:
     if sql_type == "jsonb" and value is not None:
         return json.loads(value)
     if isinstance(value, datetime):
-        return _text(value)
+        return text_of(value)
     if isinstance(value, timedelta):
-        return _seconds(value)
+        return seconds_of(value)
     return str(value) if isinstance(value, UUID) else value
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
-
-
-def _seconds(duration: timedelta) -> str:
-    return f"{duration.total_seconds()} seconds"
 
 
 def _due(
@@ -367,8 +308,8 @@ def _due(
     job_type: str,
     rule: str,
     time_zone: str,
-    data: Any,
-    options: dict[str, Any],
+    data: str,
+    options: str,
     missed: str,
     within: timedelta,
     most: int,
@@ -385,8 +326,8 @@ def _due(
         job_type=job_type,
         rule=rule,
         time_zone=time_zone,
-        data=data,
-        options=options,
+        data=from_json(data),
+        options=from_json(options),
         missed=MissedPolicy(missed=Missed(missed), within=within, most=most),
         skips_overlap=skips_overlap,
         jitter=jitter,
