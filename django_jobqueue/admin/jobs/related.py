@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,11 +17,13 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.domain.ids import first_id
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
-from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob
-from django_jobqueue.text import numbers
+from django_jobqueue.models import ArchivedJob, BulkOperation, QueuedJob, Schedule
+from django_jobqueue.text import numbers, timezones
 
 MOST_REPLAYS: Final = 20
 LATELY: Final = 60  # jobs of the same type
+
+Fact = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,26 @@ def by_original(rows: Iterable[tuple[Any, ...]]) -> dict[UUID, list[tuple[Any, .
     return found
 
 
+def schedule(request: HttpRequest, metadata: Any) -> list[Fact]:
+    """The schedule that enqueued this job, and for which moment; most have none."""
+    name = metadata.get("schedule") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not Schedule.objects.filter(pk=name).exists():
+        return []  # gone, or a word of the project's own, which may be secret
+    shown: Any = display.visible(name)
+    if may_view(request, Schedule):
+        shown = display.link("schedule", name, shown)
+    at = _moment(metadata.get("fires_at"))
+    parts = [shown] if at is None else [shown, display.full_moment(at)]
+    return [(_("Schedule"), display.lines(parts))]
+
+
+def _moment(text: Any) -> datetime | None:
+    try:
+        return timezones.aware(datetime.fromisoformat(text))
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 def archived_link(id: UUID, *, is_there: bool) -> Any:
     """The short id of an archived job, as a link if it is there."""
     text = display.short_id(id)
@@ -148,8 +170,6 @@ FOLLOWER: Final = "on_complete"  # who enqueued it, as the trigger writes it
 # looked for among the ids of these seconds, and no index of the data is needed.
 BEFORE: Final = timedelta(seconds=1)
 AFTER: Final = timedelta(seconds=15)
-
-Fact = tuple[Any, Any]
 
 
 def followers(request: HttpRequest, job: Any, data: Any) -> list[Fact]:
