@@ -213,6 +213,8 @@ def delete(name: str, *, using: str | None = None, by: str = "") -> None:
 
 def _checked(name: str, job_type: str, values: dict[str, Any]) -> ScheduleDeclaration:
     """A schedule that an operator makes. Raises InvalidArguments."""
+    if not values.get("jitter"):
+        values.pop("jitter", None)
     zone = values.pop("time_zone", None) or default_time_zone()
     rule = _parsed(values.pop("rule"), zone)
     data, options = values.pop("data", None) or {}, values.pop("options", None) or {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext as _
@@ -71,7 +72,8 @@ class ScheduleNow:
 
 def read(claimers: Sequence[Claimer], now: datetime) -> list[ScheduleNow]:
     """All schedules, by name."""
-    return of(Schedule.objects.using(conf.database).order_by("name"), claimers, now)
+    rows = Schedule.objects.using(conf.database).select_related("job_type")
+    return of(rows.order_by("name"), claimers, now)
 
 
 def of(
@@ -97,6 +99,14 @@ def of(
 def period_of(row: Schedule) -> Period:
     """Between which moments a schedule fires."""
     return Period(starts_at=row.starts_at, ends_at=row.ends_at)
+
+
+def zone_of(row: Schedule) -> tzinfo:
+    """The time zone in force; UTC if there is none of this name."""
+    try:
+        return ZoneInfo(known_time_zone(row.time_zone_in_force))
+    except ValueError:
+        return UTC
 
 
 def rule_of(row: Schedule) -> tuple[ScheduleRule | None, str]:

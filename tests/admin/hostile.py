@@ -100,7 +100,13 @@ def infect(text: str, name: str = "") -> Keys:
         )
         _insert(Report, text, job_id=id, fence=0, number=1, done=1, total=2)
     schedule = _insert(
-        Schedule, text, name=name, job_type=job_type, paused=True, paused_at=now
+        Schedule,
+        text,
+        name=name,
+        job_type=job_type,
+        options={text: text},
+        paused=True,
+        paused_at=now,
     )
     _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
     return {
@@ -138,7 +144,7 @@ def _json(column: str, text: str) -> Any:
         return [{"file": text, "line": 3, "function": text, "project": True}]
     if column == "lines":
         return [[1, "info", text], [2, text, text]]
-    if column in ("data", "data_override", "metadata", "options", "result"):
+    if column in ("data", "data_override", "metadata", "result"):
         return {text: text, "list": [text], "deep": {text: {text: [text]}}}
     return {}
 

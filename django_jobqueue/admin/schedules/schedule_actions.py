@@ -135,7 +135,7 @@ class RunSchedules(ConfirmedAction):
                 changed.append(row)
             except DuplicateJob:
                 text = gettext(
-                    "%(name)s skips overlaps, and a job of it is not finished yet."
+                    "Not run: %(name)s skips overlaps, and a job of it is not finished."
                 )
                 warnings.append(text % {"name": display.visible(row.pk)})
         sees = may_view(request, QueuedJob)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any, Final
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from django.http import HttpRequest
 from django.utils import dateformat
@@ -107,14 +106,6 @@ def is_overridden(row: Schedule) -> bool:
     return any(value is not None for value in said)
 
 
-def zone_of(row: Schedule) -> tzinfo:
-    """The time zone in force; UTC if there is none of this name."""
-    try:
-        return ZoneInfo(row.time_zone_in_force)
-    except (ValueError, OSError, KeyError):
-        return UTC
-
-
 def in_zone(at: datetime, zone: tzinfo) -> str:
     """A moment on the wall clock of this zone, with the day of the week."""
     local = at.astimezone(zone)
@@ -162,12 +153,15 @@ def job_cell(request: HttpRequest, id: UUID, status: str | None) -> Any:
     """The job of a firing: its status, as a link to it."""
     if status is None:
         return format_html(
-            '{} <span class="jq-quiet">{}</span>', display.short_id(id), _("pruned")
+            '{} <span class="jq-quiet">{}</span>',
+            display.short(display.short_id(id)),
+            _("pruned"),
         )
     is_queued = status in QueuedStatus.values
     label = QueuedStatus(status).label if is_queued else ArchivedStatus(status).label
     model: Any = QueuedJob if is_queued else ArchivedJob
-    shown = format_html("{} {}", display.short_id(id), display.pill(status, label))
+    name = display.short(display.short_id(id))
+    shown = format_html("{} {}", name, display.pill(status, label))
     if not may_view(request, model):
         return shown
     return display.link(str(model._meta.model_name), id, shown)

@@ -210,6 +210,6 @@ def _entry(form: RuleForm, before: dict[str, Any]) -> str:
             fields.append(said)
         elif name == "new_data" and form.changes:
             fields.append(data_changes.entry(form.changes).rstrip("."))
-        else:
+        elif name != "new_data" or isinstance(form, OverrideForm):
             fields.append(label)
     return json.dumps([{"changed": {"fields": fields}}])

@@ -249,8 +249,6 @@ class ScheduleForm(RuleForm):
             for name in given
             if name not in ("name", "queue", "priority")
         }
-        if "jitter" in found:
-            found["jitter"] = found["jitter"] or 0
         if {"queue", "priority"} & set(given):
             own = {"queue": said["queue"] or None, "priority": said["priority"]}
             options = {**self.options, **own}

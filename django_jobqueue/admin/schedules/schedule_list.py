@@ -35,7 +35,7 @@ from django_jobqueue.admin.schedules.schedule_page import (
 )
 from django_jobqueue.domain.schedules import Origin
 from django_jobqueue.models import Schedule
-from django_jobqueue.stats.schedules import ScheduleNow, ScheduleState
+from django_jobqueue.stats.schedules import ScheduleNow, ScheduleState, zone_of
 
 NEW: Action = NewSchedule()
 FAILED = "failed"
@@ -181,7 +181,7 @@ class ScheduleAdmin(ActionAdmin):
     @column(description=_("next firing"))
     def next_firing(self, row: Any) -> Any:
         """The next moment, on the clock of its zone."""
-        return cells.moment_cell(row.now.next_at, cells.zone_of(row))
+        return cells.moment_cell(row.now.next_at, zone_of(row))
 
     @column(description=_("last firing"))
     def last_firing(self, row: Any) -> Any:

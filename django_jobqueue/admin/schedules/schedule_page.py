@@ -23,7 +23,7 @@ from django_jobqueue.admin.schedules.moments import Moments, moments_of
 from django_jobqueue.domain.schedule_rules import parse
 from django_jobqueue.domain.schedules import Origin
 from django_jobqueue.models import Firing, JobType, Schedule
-from django_jobqueue.stats.schedules import ScheduleNow, period_of, rule_text
+from django_jobqueue.stats.schedules import ScheduleNow, period_of, rule_text, zone_of
 from django_jobqueue.text import numbers
 
 MOST_FIRINGS: Final = 25
@@ -98,7 +98,7 @@ def page_of(request: HttpRequest, one: ScheduleNow) -> SchedulePage:
 
 def summary_of(request: HttpRequest, one: ScheduleNow) -> Facts:
     """The facts at the head of the page."""
-    row, zone = one.row, cells.zone_of(one.row)
+    row, zone = one.row, zone_of(one.row)
     return [
         (_("Rule"), cells.rule_words(one)),
         (_("Time zone"), cells.zone_text(row)),
@@ -211,7 +211,7 @@ def _firings(request: HttpRequest, row: Schedule) -> FiringPage:
     rows = list(found[: MOST_FIRINGS + 1])
     shown = rows[:MOST_FIRINGS]
     status = cells.statuses([one.job_id for one in shown if one.job_id])
-    zone = cells.zone_of(row)
+    zone = zone_of(row)
     is_last = len(rows) <= MOST_FIRINGS
     return FiringPage(
         rows=[

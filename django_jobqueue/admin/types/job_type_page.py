@@ -28,6 +28,7 @@ from django_jobqueue.models import (
     Schedule,
 )
 from django_jobqueue.stats.lines import Line
+from django_jobqueue.stats.schedules import zone_of
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import windows
 from django_jobqueue.store.reading.stats import Depth
@@ -161,7 +162,7 @@ def _schedules(request: HttpRequest, job_type: JobType) -> list[dict[str, Any]]:
         {
             "name": display.link("schedule", one.row.pk, display.visible(one.row.pk)),
             "rule": cells.rule_cell(one),
-            "next": cells.moment_cell(one.next_at, cells.zone_of(one.row)),
+            "next": cells.moment_cell(one.next_at, zone_of(one.row)),
             "last": cells.newest_cell(request, one),
             "state": cells.state_cell(one),
         }
