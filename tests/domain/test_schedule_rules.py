@@ -83,7 +83,8 @@ def oracle(
     minute, hour, *_ = expression.split()
     fixed = not (minute.startswith("*") or hour.startswith("*"))
     reached = since.astimezone(zone).replace(tzinfo=None)  # the wall clock's latest
-    minutes = matches(expression, reached - 2 * DAY, reached + 7 * DAY)
+    length = until - since + 2 * DAY
+    minutes = matches(expression, reached - 2 * DAY, reached + length)
     moment = since
     while moment < until:
         moment += MINUTE
