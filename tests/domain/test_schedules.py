@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,13 +14,6 @@ from django_jobqueue.domain.due_firings import Missed
 from django_jobqueue.domain.schedules import Overlap, schedules
 from django_jobqueue.exceptions import InvalidArguments
 from tests.sample import jobs
-
-
-@pytest.fixture(autouse=True)
-def _declared_here_alone() -> Iterator[None]:
-    yield
-    for name in (*schedules.names, *schedules.without_call):
-        schedules.remove(name)
 
 
 def test_a_schedule_has_the_arguments_and_options_that_it_is_given() -> None:

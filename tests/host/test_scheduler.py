@@ -29,13 +29,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-@pytest.fixture(autouse=True)
-def _declared_here_alone() -> Iterator[None]:
-    yield
-    for name in schedules.names:
-        schedules.remove(name)
-
-
 @pytest.fixture
 def scheduler(own: OwnConnection) -> Scheduler:
     return Scheduler(own, DeadlineWatch(own, WorkerConfig()))

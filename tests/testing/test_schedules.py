@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from django_jobqueue import cron, current_job, every, job, testing
-from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.exceptions import UnknownSchedule
 from tests.sample import jobs
 from tests.testing import tasks
 
 BEFORE = datetime(2026, 3, 28, 12, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def _declared_here_alone() -> Iterator[None]:
-    yield
-    for name in (*schedules.names, *schedules.without_call):
-        schedules.remove(name)
 
 
 def test_firings_are_listed_without_a_database() -> None:
