@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 
-import pytest
 from django.core.checks import run_checks
 
 from django_jobqueue import every, job
-from django_jobqueue.domain.schedules import schedules
 from tests.sample import jobs
-
-
-@pytest.fixture(autouse=True)
-def _declared_here_alone() -> Iterator[None]:
-    yield
-    for name in (*schedules.names, *schedules.without_call):
-        schedules.remove(name)
 
 
 def found() -> list[tuple[str | None, str]]:

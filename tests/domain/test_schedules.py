@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,13 +14,6 @@ from django_jobqueue.domain.due_firings import Missed
 from django_jobqueue.domain.schedules import Overlap, schedules
 from django_jobqueue.exceptions import InvalidArguments
 from tests.sample import jobs
-
-
-@pytest.fixture(autouse=True)
-def _declared_here_alone() -> Iterator[None]:
-    yield
-    for name in (*schedules.names, *schedules.without_call):
-        schedules.remove(name)
 
 
 def test_a_schedule_has_the_arguments_and_options_that_it_is_given() -> None:
@@ -115,11 +107,12 @@ def test_options_of_a_single_job_are_refused(options: dict[str, Any]) -> None:
 
 
 def test_arguments_are_checked_as_those_of_an_enqueue() -> None:
+    before = schedules.names
     with pytest.raises(InvalidArguments):
         jobs.add.at(every(hours=1))()  # type: ignore[call-arg]
     with pytest.raises(InvalidArguments):
         jobs.add.at(every(hours=1))(a=object())  # type: ignore[arg-type]
-    assert not list(schedules)
+    assert schedules.names == before
 
 
 def test_two_of_the_same_name_are_refused_and_the_same_twice_is_one() -> None:
