@@ -80,7 +80,7 @@ def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
     """Enqueue a job as this schedule does, now; its next firing stays as it is.
 
     Raises UnknownSchedule; DuplicateJob if the schedule skips overlaps, and a job of it
-    is not finished; and what an enqueue raises.
+    is not finished; InvalidArguments, and what else an enqueue raises.
     """
     db = DjangoDatabase(using)
 
@@ -94,9 +94,11 @@ def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
         declaration = registry.get(one.job_type)
         if one.skips_overlap and not (declaration and declaration.policy.unique):
             options.setdefault("unique_key", f"schedule {name}")
-        job = by_name.enqueue(
-            one.job_type, one.data, on_duplicate="raise", using=using, **options
-        )
+        options["on_duplicate"] = "raise"  # whatever its firings do
+        try:
+            job = by_name.enqueue(one.job_type, one.data, using=using, **options)
+        except TypeError as error:  # options that were written in SQL
+            raise InvalidArguments(str(error)) from None
         change.add_manual_firing(db, name, one.now, job.id, by)
         return job
 

@@ -186,6 +186,7 @@ def fired(schedule: str, ago: timedelta, job: UUID | None, **columns: Any) -> No
 
 
 def _schedules(scene: Scene) -> None:
+    Schedule.objects.all().delete()  # those of the shop
     now = timezone.now()
     code = {"origin": "code", "declared_at": now}
     night = {"rule": "cron 30 2 * * *", "time_zone": "Europe/Berlin"}

@@ -23,6 +23,12 @@ CODE: dict[str, Any] = {"origin": "code", "data": {"a": 1}}
 
 
 @pytest.fixture(autouse=True)
+def _no_schedules(db: None) -> None:
+    """Those of the shop are elsewhere."""
+    Schedule.objects.all().delete()
+
+
+@pytest.fixture(autouse=True)
 def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is there to answer, unless a test says so."""
     monkeypatch.setattr(sys, "stdin", io.StringIO())
@@ -67,7 +73,8 @@ def test_schedules_are_listed_with_what_holds_and_what_is_wrong() -> None:
     assert (name, state, rule, zone) == ("hourly", "active", "every hour", "UTC")
     assert last == "3 m ago, fired, job failed"
     assert note == "its last job failed"
-    assert words("late")[1:3] == ["overdue", "every 5 minutes*"]
+    assert words("late")[1:3] == ["overdue", "every 5 minutes"]
+    assert words("late")[-1] == "overridden: rule"
     assert words("off")[4:] == ["-", "-", "anna: moved"]
     assert words("broken")[1] == "broken"
     assert "cannot read the minute" in words("broken")[-1]

@@ -23,7 +23,7 @@ from tests.stats.rows import (
     worker,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_schedules")]
 
 
 def told(code: str) -> list[str]:

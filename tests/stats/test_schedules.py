@@ -20,7 +20,7 @@ from django_jobqueue.stats.schedules import (
 )
 from tests.stats.rows import ADD, ago, concerns, fired, schedule, worker
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_schedules")]
 MINUTE = timedelta(minutes=1)
 
 

@@ -135,7 +135,7 @@ class OverrideForm(RuleForm):
         rule = rule_in_words(row.rule, row.time_zone)
         as_code = gettext("Empty: as the code says (%(value)s).")
         self.fields["rule"].help_text = " ".join(
-            [gettext(str(EXAMPLES)), as_code % {"value": rule}]
+            [str(EXAMPLES), as_code % {"value": rule}]
         )
         self.fields["time_zone"].help_text = as_code % {
             "value": display.visible(row.time_zone)

@@ -100,11 +100,6 @@ def as_object(one: ScheduleNow) -> dict[str, Any]:
     """A schedule for programs; the keys are stable."""
     row, newest = one.row, one.standing.newest
     sensitive = row.job_type.sensitive
-    said = {
-        "rule": row.rule_override,
-        "time_zone": row.time_zone_override,
-        "data": row.data_override,
-    }
     return {
         "name": row.name,
         "job_type": row.job_type_id,
@@ -118,7 +113,7 @@ def as_object(one: ScheduleNow) -> dict[str, Any]:
             "time_zone": row.time_zone,
             "data": mask_json(row.data, sensitive),
         },
-        "overridden": [name for name, value in said.items() if value is not None],
+        "overridden": overridden(one),
         "next_at": one.next_at,
         "last": None
         if newest is None
@@ -137,6 +132,16 @@ def as_object(one: ScheduleNow) -> dict[str, Any]:
         "paused_at": row.paused_at,
         "gone_at": row.gone_at,
     }
+
+
+def overridden(one: ScheduleNow) -> list[str]:
+    """What operators override."""
+    said = {
+        "rule": one.row.rule_override,
+        "time_zone": one.row.time_zone_override,
+        "data": one.row.data_override,
+    }
+    return [name for name, value in said.items() if value is not None]
 
 
 def next_firings(one: ScheduleNow, after: datetime) -> Iterator[datetime]:
@@ -190,16 +195,20 @@ def _rule(one: ScheduleNow) -> str:
     return one.row.rule_in_force if one.rule is None else rule_text(one.rule)
 
 
+def _overrides(one: ScheduleNow) -> str:
+    names = ", ".join(overridden(one)).replace("_", " ")
+    return f"overridden: {names}" if names else ""
+
+
 def _cells(one: ScheduleNow) -> list[str]:
-    is_said = one.row.rule_override is not None
     return [
         one.row.name,
         one.state.value,
-        f"{_rule(one)}{'*' if is_said else ''}",
-        one.row.time_zone_in_force + ("*" if one.row.time_zone_override else ""),
+        _rule(one),
+        one.row.time_zone_in_force,
         in_zone(one, one.next_at) if one.next_at else "-",
         last_text(one) or "-",
-        "; ".join(filter(None, notes(one))) or "-",
+        "; ".join(filter(None, (*notes(one), _overrides(one)))) or "-",
     ]
 
 
