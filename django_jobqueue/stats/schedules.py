@@ -23,7 +23,7 @@ from django_jobqueue.domain.schedule_rules import (
     parse,
 )
 from django_jobqueue.domain.states import ArchivedStatus
-from django_jobqueue.models import JobType, Schedule
+from django_jobqueue.models import Schedule
 from django_jobqueue.stats.notices import Claimer
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.schedules.standing import Standing, standings
@@ -79,17 +79,17 @@ def read(claimers: Sequence[Claimer], now: datetime) -> list[ScheduleNow]:
 def of(
     rows: Iterable[Schedule], claimers: Sequence[Claimer], now: datetime
 ) -> list[ScheduleNow]:
-    """These schedules, in their order; ``claimers`` are the workers that live."""
+    """These schedules, in their order, which know their job types; ``claimers`` are the
+    workers that live."""
     rows = list(rows)
     if not rows:
         return []
     found = standings(DjangoDatabase(), [row.name for row in rows])
-    queues = dict(JobType.objects.using(conf.database).values_list("name", "queue"))
     return [
         _now(
             row,
             found.get(row.name) or Standing(False, None),
-            _is_served(row, claimers, queues.get(row.job_type_id, "")),
+            _is_served(row, claimers),
             now,
         )
         for row in rows
@@ -148,9 +148,9 @@ def _state(
     return ScheduleState.OVERDUE if is_late else ScheduleState.ACTIVE
 
 
-def _is_served(row: Schedule, claimers: Iterable[Claimer], queue: str) -> bool:
+def _is_served(row: Schedule, claimers: Iterable[Claimer]) -> bool:
     options: Any = row.options if isinstance(row.options, dict) else {}
-    queue = options.get("queue") or queue
+    queue = options.get("queue") or row.job_type.queue
     return any(
         claimer.serves(queue) and row.job_type_id in claimer.job_types
         for claimer in claimers

@@ -52,6 +52,7 @@ def addresses(scene: Scene) -> dict[str, str]:
         "schedule-override": _page("schedule", keys["schedule"]).replace(
             "/change/", "/edit/"
         ),
+        "schedule-new": _list("schedule") + f"new/?job_type={keys['jobtype']}",
         "workers": _list("worker"),
         "worker": _page("worker", keys["worker"]),
         "operations": _list("bulkoperation"),

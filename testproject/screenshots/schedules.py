@@ -21,6 +21,7 @@ PARTNERS = {"supplier": "nordhafen", "currency": "EUR", "full": False}
 
 def build(scene: Scene) -> None:
     """Insert them, with the histories of two."""
+    Schedule.objects.all().delete()  # those that the code declares, which are others
     code = {"origin": "code", "declared_at": scene.now - DAY}
     _schedule(scene, "prices", "refresh_prices", "every 300", data=PARTNERS, **code)
     _schedule(

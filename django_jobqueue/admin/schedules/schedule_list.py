@@ -58,7 +58,8 @@ class ScheduleStateFilter(ChoiceFilter):
 
     def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         """The schedules in this state, which depends on their rules."""
-        found = cells.read(self.request, Schedule.objects.all())
+        rows = Schedule.objects.select_related("job_type")
+        found = cells.read(self.request, rows)
         return queryset.filter(
             pk__in=[one.row.pk for one in found if _is_in(one, value)]
         )
@@ -111,6 +112,7 @@ class ScheduleAdmin(ActionAdmin):
         PREVIEW_MOMENTS,
     )
     ordering = ("name",)
+    list_select_related = ("job_type",)
     list_per_page = 100
     list_display = (
         "schedule_name",

@@ -115,7 +115,7 @@ def summary_of(request: HttpRequest, one: ScheduleNow) -> Facts:
 
 def type_link(request: HttpRequest, row: Schedule) -> Any:
     """The job type of its jobs."""
-    name = display.visible(row.job_type_id)
+    name = display.breakable(row.job_type_id)
     if may_view(request, JobType) and row.job_type_id in catalogue.job_types(request):
         return display.link("jobtype", row.job_type_id, name)
     return name

@@ -158,6 +158,7 @@ def _schedules(request: HttpRequest, job_type: JobType) -> list[dict[str, Any]]:
     if not may_view(request, Schedule):
         return []
     rows = Schedule.objects.filter(job_type_id=job_type.name).order_by("name")
+    rows = rows.select_related("job_type")
     return [
         {
             "name": display.link("schedule", one.row.pk, display.visible(one.row.pk)),
