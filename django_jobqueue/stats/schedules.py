@@ -173,7 +173,7 @@ def typed_text(rule: ScheduleRule) -> str:
     if isinstance(rule, Cron):
         return rule.expression
     count, unit = _in_units(rule)
-    since = f" since {rule.since.timestamp():.0f}" if rule.since != EPOCH else ""
+    since = f" since {int(rule.since.timestamp())}" if rule.since != EPOCH else ""
     return f"every {count} {unit}{'' if count == 1 else 's'}{since}"
 
 

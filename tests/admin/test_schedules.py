@@ -263,7 +263,7 @@ def test_an_overdue_moment_is_the_first(anna: Client, scene: Scene) -> None:
         ({"rule": "x" * 300}, "not understood"),
         ({"schedule": CODE}, "02:30:00 CE"),
         ({"schedule": CODE, "rule": "45 1 * * *"}, "01:45:00 CE"),
-        ({}, ""),
+        ({}, "Next moments"),
     ],
 )
 def test_a_rule_is_previewed_while_it_is_typed(

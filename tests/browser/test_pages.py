@@ -33,7 +33,7 @@ def pages(client: Client, keys: Keys) -> list[str]:
         if endpoint.route and "<" not in endpoint.route:  # a verb needs to know of what
             address += f"?keys={keys[endpoint.model]}"
         response = client.get(address)
-        if response.status_code == 200 and b"<html" in response.content:
+        if response.status_code == 200 and "html" in response.headers["Content-Type"]:
             found.append(address)
     return found
 

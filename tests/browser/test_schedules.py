@@ -33,8 +33,8 @@ def test_the_next_moments_follow_what_is_typed(screen: Screen, scene: Scene) -> 
     screen.shows("03:47:00 JST")
     page.locator("[name=rule]").fill("47 3 *")
     screen.shows("has 3 fields")
-    page.locator("[name=rule]").fill("every 5 minutes")
-    screen.shows("in 4 m")
+    page.locator("[name=rule]").fill("every 1 day")
+    screen.shows("09:00:00 JST")
     assert Schedule.objects.get(pk=scene.schedules["code"]).rule_override is None
 
 

@@ -33,7 +33,7 @@ PREVIEW: Final = "preview"  # the button that only shows the next moments
 
 
 class PreviewMoments(Action):
-    """The next moments of a rule that somebody types: a part of a page."""
+    """The next moments of a rule that somebody types."""
 
     name = PREVIEW
     is_for_selection = True
@@ -50,7 +50,14 @@ class PreviewMoments(Action):
         named = request.GET.get("schedule", "").replace("\x00", "")
         held = Schedule.objects.filter(pk=named).first() if named else None
         moments = typed_moments(request.GET, held)
-        return page.show(request, "next_moments.html", moments=moments)
+        return page.show(
+            request,
+            "preview.html",
+            title=gettext("Next moments"),
+            above=display.visible(named) or gettext("New schedule"),
+            above_url=page.list_url,
+            moments=moments,
+        )
 
 
 PREVIEW_MOMENTS: Final = PreviewMoments()

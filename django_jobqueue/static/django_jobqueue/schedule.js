@@ -27,7 +27,8 @@
       });
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (mine === asked) place.replaceChildren(...page.body.childNodes);
+      const found = page.querySelector("[data-jq-preview]");
+      if (mine === asked && found) place.replaceChildren(...found.childNodes);
     } catch {
       /* nobody answers: the button remains */
     }
