@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django_jobqueue.domain.context import Context, current_job
 from django_jobqueue.domain.retry_rules import RetryRule
+from django_jobqueue.domain.schedule_rules import cron, every
 from django_jobqueue.enqueueing.by_name import (
     aenqueue,
     aenqueue_many,
@@ -46,6 +47,7 @@ from django_jobqueue.exceptions import (
     Snooze,
     StoreUnavailable,
     UnknownJobType,
+    UnknownSchedule,
 )
 from django_jobqueue.store.rows import Job
 
@@ -84,13 +86,16 @@ __all__ = [
     "Snooze",
     "StoreUnavailable",
     "UnknownJobType",
+    "UnknownSchedule",
     "aenqueue",
     "aenqueue_many",
     "await_",
     "cancel",
+    "cron",
     "current_job",
     "enqueue",
     "enqueue_many",
+    "every",
     "get_job",
     "job",
     "replay",

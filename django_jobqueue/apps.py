@@ -45,7 +45,7 @@ class JobQueueConfig(AppConfig):
 
 def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
     """Load the checks, and run those that registered so."""
-    from django_jobqueue.checks import followers, lazy_loading  # noqa: F401
+    from django_jobqueue.checks import followers, lazy_loading, schedules  # noqa: F401
 
     return lazy_loading.run(tag, deploy, **kwargs)
 
@@ -91,11 +91,15 @@ def _is_ours(params: dict[str, object]) -> bool:
 def _declare(using: str, **kwargs: Any) -> None:
     from django_jobqueue.conf import conf
     from django_jobqueue.domain.registry import registry
+    from django_jobqueue.domain.schedules import schedules
+    from django_jobqueue.store import job_types
     from django_jobqueue.store.connection import DjangoDatabase
-    from django_jobqueue.store.job_types import declare
+    from django_jobqueue.store.schedules import declare as declare_schedules
 
     plan = kwargs.get("plan", [])
     is_going_back = any(backwards for _migration, backwards in plan)
     usable = connections[using].vendor == "postgresql" and not is_going_back
     if using == conf.database and usable:
-        declare(DjangoDatabase(using), registry)
+        db = DjangoDatabase(using)
+        job_types.declare(db, registry)
+        declare_schedules.declare(db, schedules, [each.name for each in registry])

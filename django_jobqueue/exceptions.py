@@ -75,6 +75,20 @@ class UnknownJobType(EnqueueError):
         super().__init__(f"{whose}{there} is no job type {name!r}.{hint}")
 
 
+class UnknownSchedule(JobQueueError):
+    """No schedule has this name. ``near`` lists the names most like it."""
+
+    def __init__(self, name: str, near: list[str] | None = None) -> None:
+        self.name = name
+        self.near = near or []
+        hint = (
+            f" Did you mean {' or '.join(repr(n) for n in self.near)}?"
+            if self.near
+            else ""
+        )
+        super().__init__(f"There is no schedule {name!r}.{hint}")
+
+
 class InvalidArguments(EnqueueError, ValueError):
     """The arguments or options of a job were refused; the message says which."""
 

@@ -18,6 +18,7 @@ from django.db import connection, connections
 
 from django_jobqueue import logs, signals
 from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.operations import bulk_counting
 from django_jobqueue.operations import workers as operators_workers
@@ -48,8 +49,10 @@ def _drafts_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _handlers_of_a_test_are_gone_after_it() -> Iterator[None]:
     """System checks of other tests would complain about them, and miss another's."""
-    before = dict(registry._senders)
+    before, planned = dict(registry._senders), set(schedules.names)
     yield
+    for name in {*schedules.names, *schedules.without_call} - planned:
+        schedules.remove(name)
     for declaration in list(registry._by_name.values()):
         own = declaration.name not in before
         if own and "<locals>" in declaration.function.__qualname__:

@@ -92,6 +92,11 @@ class JobQueueAdmin(ModelAdmin):
         return reverse(name, args=[quote(row.pk)])
 
     @property
+    def list_url(self) -> str:
+        """The address of the list."""
+        return reverse(f"{self.admin_site.name}:{self.url_prefix}_changelist")
+
+    @property
     def url_prefix(self) -> str:
         """The beginning of the names of this model's addresses."""
         return f"{self.opts.app_label}_{self.opts.model_name}"

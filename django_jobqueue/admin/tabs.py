@@ -22,6 +22,7 @@ TABS: Final = (
     ("failuregroup", _("Failures"), "f"),
     ("jobtype", pgettext_lazy("tab", "Types"), "t"),
     ("queue", _("Queues"), "u"),
+    ("schedule", pgettext_lazy("tab", "Schedules"), "s"),
     ("worker", _("Workers"), "w"),
     ("bulkoperation", pgettext_lazy("tab", "Operations"), "b"),
 )

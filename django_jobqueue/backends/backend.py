@@ -41,6 +41,7 @@ from django_jobqueue.domain.option_checks import time_problem
 from django_jobqueue.domain.policy import priority_problem, queue_problem
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.enqueueing.handler_functions import handler_problem, where
+from django_jobqueue.enqueueing.scheduling import ScheduledCall, schedule_of
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.record import Record, record
 
@@ -90,6 +91,16 @@ class JobQueueBackend(BaseTaskBackend):
                 raise InvalidTask(f"{error} {where(task.func)}: {problem}") from error
             raise
         declare(task, self.policy_options)
+
+    def at(
+        self, task: Task, rule: object, options: dict[str, Any]
+    ) -> ScheduledCall[...]:
+        """A schedule of the task, which still needs its arguments."""
+        enqueuer = self._enqueuer(task)
+        schedule = schedule_of(
+            enqueuer.declaration.name, rule, enqueuer.enqueuer.options, options
+        )
+        return ScheduledCall(schedule, enqueuer.data)
 
     @sync_only("aenqueue")
     def enqueue(

@@ -22,8 +22,10 @@ from django_jobqueue.domain.arguments import several_calls
 from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.job_options import OF_JOB, OF_TYPE
 from django_jobqueue.domain.policy import UNSET, Policy, Unset
+from django_jobqueue.domain.schedule_rules import ScheduleRule
 from django_jobqueue.enqueueing.follower_rows import as_follower
 from django_jobqueue.enqueueing.options import Options, TypeOptions
+from django_jobqueue.enqueueing.scheduling import ScheduledCall, ScheduleOptions
 from django_jobqueue.text.foreign_words import HANDLER, no_attribute, option_hint
 
 # Our words in hints, and the words of Django for the same.
@@ -154,6 +156,20 @@ class JobTask(Task):
         if self.run_after is not None:
             options["run_after"] = self.run_after
         return as_follower(self.module_path, Options().but(options))
+
+    def at(
+        self, rule: ScheduleRule, **options: Unpack[ScheduleOptions]
+    ) -> ScheduledCall[...]:
+        """Enqueue the task at each moment of this rule, ``cron(…)`` or ``every(…)``,
+        with the arguments that the result is called with::
+
+            send_report.at(cron("30 2 * * *"), name="report-eu")(region="eu")
+
+        Raises ImproperlyConfigured, InvalidTask.
+        """
+        backend: Any = self.get_backend()
+        scheduled: ScheduledCall[...] = backend.at(self, rule, dict(options))
+        return scheduled
 
     def enqueue_many(self, calls: Iterable[Mapping[str, Any]]) -> list[TaskResult]:
         """Enqueue one job for each dict of arguments; return their results, in order.

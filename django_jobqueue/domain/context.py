@@ -73,6 +73,19 @@ class Context:
             return None
         return max(0.0, self.deadline - time.monotonic())
 
+    @property
+    def schedule(self) -> str | None:
+        """The name of the schedule that made this job; None if none did."""
+        name = self.metadata.get("schedule")
+        return name if isinstance(name, str) else None
+
+    @property
+    def fires_at(self) -> datetime | None:
+        """The moment of its schedule that this job is for, which may be long ago; None
+        if no schedule made it. A replay is for the same moment."""
+        moment = self.metadata.get("fires_at")
+        return datetime.fromisoformat(moment) if isinstance(moment, str) else None
+
     def check_cancelled(self) -> None:
         """Raise ``Cancel`` if the job should not go on."""
         if self._cancelled:

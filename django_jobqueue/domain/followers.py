@@ -157,6 +157,13 @@ def on_status(followers: object, status: str) -> dict[Follower, str]:
     return found
 
 
+def from_json(entries: Any) -> Any:
+    """The followers of a list as ``as_json`` writes it; anything else as it is."""
+    if not isinstance(entries, list):
+        return entries
+    return [_of_entry(entry) or entry for entry in entries]
+
+
 def described(followers: object) -> list[tuple[str, list[str]]]:
     """Each option in the value of a column ``followers`` with the job types it names,
     for people."""
@@ -173,11 +180,17 @@ def _entries(followers: object) -> Iterator[tuple[str, Follower]]:
     for option in FOLLOWER_OPTIONS:
         entries = followers.get(option)
         for entry in entries if isinstance(entries, list) else ():
-            if isinstance(entry, str):
-                yield option, Follower(entry)
-            elif isinstance(entry, dict) and isinstance(entry.get("job_type"), str):
-                rest = {key: entry[key] for key in entry if key != "job_type"}
-                yield option, Follower(entry["job_type"], _text(rest))
+            if (one := _of_entry(entry)) is not None:
+                yield option, one
+
+
+def _of_entry(entry: object) -> Follower | None:
+    if isinstance(entry, str):
+        return Follower(entry)
+    if isinstance(entry, dict) and isinstance(entry.get("job_type"), str):
+        rest = {key: entry[key] for key in entry if key != "job_type"}
+        return Follower(entry["job_type"], _text(rest))
+    return None
 
 
 def follower_of(job_type: str, options: Mapping[str, Any]) -> Follower:

@@ -27,6 +27,7 @@ from django_jobqueue.domain.followers import Follower
 from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.policy import UNSET, name_problem
 from django_jobqueue.domain.registry import Declaration, default_name, registry
+from django_jobqueue.domain.schedule_rules import ScheduleRule
 from django_jobqueue.enqueueing import handler_functions
 from django_jobqueue.enqueueing.enqueued_ids import EnqueuedIds
 from django_jobqueue.enqueueing.enqueuer import Enqueuer
@@ -36,6 +37,11 @@ from django_jobqueue.enqueueing.options import (
     JobOptions,
     Options,
     follower_problem,
+)
+from django_jobqueue.enqueueing.scheduling import (
+    ScheduledCall,
+    ScheduleOptions,
+    schedule_of,
 )
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.store.rows import Job
@@ -91,6 +97,19 @@ class Handler(Generic[P, R]):
         InvalidArguments for options that followers cannot have."""
         return as_follower(self.name, self._enqueuer.options)
 
+    def at(
+        self, rule: ScheduleRule, **options: Unpack[ScheduleOptions]
+    ) -> ScheduledCall[P]:
+        """Enqueue a job at each moment of this rule, ``cron(…)`` or ``every(…)``, with
+        the arguments that the result is called with::
+
+            send_report.at(cron("30 2 * * *"), name="report-eu")(region="eu")
+
+        The jobs have the options of ``using()`` before it. Raises ImproperlyConfigured.
+        """
+        schedule = schedule_of(self.name, rule, self._enqueuer.options, dict(options))
+        return ScheduledCall(schedule, self.declaration.parameters.bind)
+
     def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> Job:
         """Enqueue this call, in the caller's transaction, with one INSERT.
 
@@ -138,6 +157,7 @@ def job(
     *,
     takes_context: Literal[True],
     name: str = ...,
+    schedule: ScheduleRule | None = ...,
     **options: Unpack[HandlerOptions],
 ) -> Callable[[Callable[Concatenate[Context, P], R]], Handler[P, R]]: ...
 @overload
@@ -145,6 +165,7 @@ def job(
     *,
     takes_context: Literal[False] = ...,
     name: str = ...,
+    schedule: ScheduleRule | None = ...,
     **options: Unpack[HandlerOptions],
 ) -> Callable[[Callable[P, R]], Handler[P, R]]: ...
 def job(
@@ -152,22 +173,29 @@ def job(
     /,
     *,
     name: str | None = None,
+    schedule: ScheduleRule | None = None,
     **options: Any,
 ) -> Any:
     """Declare the handler of a job type: ``@job``, or ``@job(option=…)``.
 
     :param name: of the job type; by default ``shop.send`` for ``shop.jobs.send``.
     :param takes_context: whether the handler's first argument is a ``Context``.
+    :param schedule: the rule of a schedule that is named as the job type and calls the
+        handler without arguments: ``every(minutes=5)``, ``cron("30 2 * * *")``.
 
     The other options are those of ``HandlerOptions``. Raises ImproperlyConfigured for
     options that are wrong or contradict each other.
     """
-    declare = partial(_declare, name=name, options=options)
+    declare = partial(_declare, name=name, schedule=schedule, options=options)
     return declare if function is None else declare(function)
 
 
 def _declare(
-    function: Callable[..., Any], *, name: str | None, options: dict[str, Any]
+    function: Callable[..., Any],
+    *,
+    name: str | None,
+    schedule: ScheduleRule | None,
+    options: dict[str, Any],
 ) -> Handler[..., Any]:
     where = _path_of_handler(function)
     policy = policy_of(where, options)
@@ -191,7 +219,19 @@ def _declare(
     registry.add(declaration)
     handler: Handler[..., Any] = Handler(function, declaration)
     registry.send_as(chosen, handler)
+    if schedule is not None:
+        _schedule(handler, schedule, where)
     return handler
+
+
+def _schedule(handler: Handler[..., Any], rule: ScheduleRule, where: str) -> None:
+    try:
+        handler.at(rule)()
+    except InvalidArguments as error:
+        raise ImproperlyConfigured(
+            f"@job on {where}: schedule= calls it without arguments. {error} Give them "
+            f"to a schedule of its own: {handler.function.__name__}.at(…)(…)."
+        ) from None
 
 
 def _path_of_handler(function: object) -> str:

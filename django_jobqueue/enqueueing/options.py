@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Protocol, TypedDict
 from uuid import UUID
@@ -20,7 +20,7 @@ from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.retry_rules import RetryOption
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.retries import Backoff, stored_form
+from django_jobqueue.retries import Backoff, from_stored_form, stored_form
 from django_jobqueue.store.queue.insert import NewJob
 from django_jobqueue.text import timezones
 from django_jobqueue.text.foreign_words import option_hint
@@ -203,6 +203,15 @@ class Options:
             raise InvalidArguments(problem)
         return options
 
+    def as_stored(self) -> dict[str, Any]:
+        """The options that are stated, in values of JSON; ``from_stored`` reads them."""
+        stated = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {
+            name: _STORED[name](value) if name in _STORED else _plain(value)
+            for name, value in stated.items()
+            if value is not None and value != ()
+        }
+
     def _never_due(self) -> str | None:
         """Why a job with these options could never start: it expires before it is
         due."""
@@ -301,6 +310,37 @@ def follower_problem(job_type: str, options: object) -> str | None:
             if problem:
                 return f"{option} {problem}"
     return None
+
+
+def from_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of ``as_stored`` as ``but`` takes them. Raises ValueError for a backoff
+    that is none."""
+    return {
+        name: _READ[name](value) if name in _READ else value
+        for name, value in stored.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return str(value) if isinstance(value, UUID | datetime) else value
+
+
+def _read_backoff(value: Any) -> Any:
+    return from_stored_form(value) if isinstance(value, dict) else value
+
+
+_STORED: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "backoff": stored_form,
+    **dict.fromkeys(
+        followers.FOLLOWER_OPTIONS, lambda named: [one.json for one in named]
+    ),
+}
+_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "backoff": _read_backoff,
+    **dict.fromkeys(followers.FOLLOWER_OPTIONS, followers.from_json),
+}
 
 
 def expires_first(run_after: datetime, expires_at: datetime) -> str:

@@ -10,11 +10,13 @@ from django_jobqueue.models.bulk_operation import BulkOperation
 from django_jobqueue.models.failure import Failure
 from django_jobqueue.models.failure_group import FailureGroup
 from django_jobqueue.models.failure_rollup import FailureRollup
+from django_jobqueue.models.firing import Firing
 from django_jobqueue.models.job_type import JobType
 from django_jobqueue.models.queue import Queue
 from django_jobqueue.models.queued_job import QueuedJob
 from django_jobqueue.models.report import Report
 from django_jobqueue.models.rollup import Rollup
+from django_jobqueue.models.schedule import Schedule
 from django_jobqueue.models.unique_window import UniqueWindow
 from django_jobqueue.models.worker import Worker
 
@@ -24,11 +26,13 @@ __all__ = [
     "Failure",
     "FailureGroup",
     "FailureRollup",
+    "Firing",
     "JobType",
     "Queue",
     "QueuedJob",
     "Report",
     "Rollup",
+    "Schedule",
     "UniqueWindow",
     "Worker",
 ]

@@ -6,6 +6,7 @@ business. ``using`` is the alias of the database, instead of the project's own f
 """
 
 from django_jobqueue.operations import bulk as bulk
+from django_jobqueue.operations import schedules as schedules
 from django_jobqueue.operations.editing import edit_data
 from django_jobqueue.operations.ending import allow_attempts, fail
 from django_jobqueue.operations.enqueueing import enqueue

@@ -104,18 +104,23 @@ def notices(present: Present) -> list[Notice]:
     waiting = [depth for depth in present.depths if depth.ready or depth.later]
     if not living:
         return [_no_worker(waiting)]
-    claimers = [
+    claim = claimers(present)
+    if not claim:
+        return [Notice("all_draining", ALL_DRAINING % {"count": len(living)})]
+    some_drain = len(claim) < len(living)
+    return list(_unclaimed(waiting, claim, some_drain))
+
+
+def claimers(present: Present) -> list[Claimer]:
+    """What the living workers claim, draining ones aside."""
+    return [
         Claimer(
             None if worker.queues is None else frozenset(worker.queues),
             frozenset(present.known.get(worker.id, ())),
         )
-        for worker in living
-        if worker.state == WorkerState.RUNNING
+        for worker in present.workers
+        if is_alive(worker) and worker.state == WorkerState.RUNNING
     ]
-    if not claimers:
-        return [Notice("all_draining", ALL_DRAINING % {"count": len(living)})]
-    some_drain = len(claimers) < len(living)
-    return list(_unclaimed(waiting, claimers, some_drain))
 
 
 def depth_text(count: int) -> str:

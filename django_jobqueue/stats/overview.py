@@ -18,9 +18,12 @@ from django_jobqueue.domain.policy import NO_LIMIT
 from django_jobqueue.domain.states import BulkState, GroupState
 from django_jobqueue.models import BulkOperation, FailureGroup, JobType
 from django_jobqueue.stats import current_state as present
+from django_jobqueue.stats import schedules
 from django_jobqueue.stats.cached import CachedValue
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.stats.current_state import Present
+from django_jobqueue.stats.notices import claimers
+from django_jobqueue.stats.schedules import ScheduleNow
 from django_jobqueue.stats.window import HOUR, Window
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import history
@@ -43,6 +46,7 @@ class Now:
     operations: list[BulkOperation]  # newest first
     hour: list[Finished]
     unfolded: datetime | None
+    schedules: list[ScheduleNow]  # by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +100,7 @@ def _read_now() -> Now:
         operations=_operations(),
         hour=history.trends(db, start, HOUR.length),
         unfolded=unfolded,
+        schedules=schedules.read(claimers(current), current.time),
     )
 
 

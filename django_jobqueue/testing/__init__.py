@@ -8,6 +8,7 @@ from django_jobqueue.testing.draining import EndlessDrain, adrain, drain
 from django_jobqueue.testing.faults import crash, lose_lease
 from django_jobqueue.testing.inline import Ran
 from django_jobqueue.testing.performing import Performed, aperform, perform
+from django_jobqueue.testing.scheduling import fire_schedules, firings
 from django_jobqueue.testing.verbs import JobQueueTestMixin, JobQueueVerbs, WorkerMixin
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "clock",
     "crash",
     "drain",
+    "fire_schedules",
+    "firings",
     "lose_lease",
     "perform",
 ]

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from testproject.screenshots import figures
+from testproject.screenshots import figures, schedules
 from testproject.screenshots import scene as rows
 from testproject.screenshots.scene import Scene
 
@@ -24,6 +24,7 @@ def prepare() -> tuple[Scene, str]:
     anna = get_user_model().objects.create_superuser("anna", "anna@harbour.example")
     scene = rows.build(timezone.now())
     figures.build(scene)
+    schedules.build(scene)
     client = Client()
     client.force_login(anna)
     return scene, client.cookies[settings.SESSION_COOKIE_NAME].value
@@ -46,6 +47,12 @@ def addresses(scene: Scene) -> dict[str, str]:
         "job-type": _page("jobtype", keys["jobtype"]),
         "pause": _verb("jobtype", "pause", keys["jobtype"]),
         "queues": _list("queue"),
+        "schedules": _list("schedule"),
+        "schedule": _page("schedule", keys["schedule"]),
+        "schedule-override": _page("schedule", keys["schedule"]).replace(
+            "/change/", "/edit/"
+        ),
+        "schedule-new": _list("schedule") + f"new/?job_type={keys['jobtype']}",
         "workers": _list("worker"),
         "worker": _page("worker", keys["worker"]),
         "operations": _list("bulkoperation"),

@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from PIL import UnidentifiedImageError
 
-from django_jobqueue import AlreadyArchived, Context, job
+from django_jobqueue import AlreadyArchived, Context, cron, every, job
 from django_jobqueue.retries import exponential
 from testproject.shop import work
 from testproject.shop.models import Order
@@ -80,6 +80,24 @@ async def refresh_prices(skus: list[str]) -> dict[str, str]:
     A refresh that waited for an hour is of no use: the next one is there by then.
     """
     return await work.refresh_prices(skus)
+
+
+@job(schedule=every(minutes=5), expires_in=timedelta(minutes=5))
+def refresh_all_prices() -> None:
+    """Enqueue a refresh of all prices."""
+    refresh_prices.enqueue_many({"skus": skus} for skus in work.all_skus())
+
+
+@job(schedule=cron("30 2 * * *"))
+def report_sales() -> dict[str, str]:
+    """Add up what was sold on the day before."""
+    return work.report_sales()
+
+
+@job(schedule=cron("0 4 * * SUN"), atomic=True)
+def forget_receipts() -> int:
+    """Delete old receipts of webhooks."""
+    return work.forget_receipts()
 
 
 def mail_id(order: Order) -> UUID:

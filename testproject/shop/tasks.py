@@ -14,7 +14,7 @@ from functools import partial
 import django
 from PIL import UnidentifiedImageError
 
-from django_jobqueue import DuplicateJob
+from django_jobqueue import DuplicateJob, cron, every
 from django_jobqueue.backends import JobTaskContext, task
 from django_jobqueue.retries import exponential
 from testproject.shop import work
@@ -93,6 +93,29 @@ async def refresh_prices(skus: list[str]) -> dict[str, str]:
     A refresh that waited for an hour is of no use: the next one is there by then.
     """
     return await work.refresh_prices(skus)
+
+
+@task(expires_in=timedelta(minutes=5))
+def refresh_all_prices() -> None:
+    """Enqueue a refresh of all prices."""
+    refresh_prices.enqueue_many({"skus": skus} for skus in work.all_skus())
+
+
+@task
+def report_sales() -> dict[str, str]:
+    """Add up what was sold on the day before."""
+    return work.report_sales()
+
+
+@task(atomic=True)
+def forget_receipts() -> int:
+    """Delete old receipts of webhooks."""
+    return work.forget_receipts()
+
+
+refresh_all_prices.at(every(minutes=5))()
+report_sales.at(cron("30 2 * * *"))()
+forget_receipts.at(cron("0 4 * * SUN"))()
 
 
 def _send_once(order: Order) -> None:

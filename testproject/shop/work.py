@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from decimal import Decimal
 
 import httpx
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
+from django.db.models import F, Sum
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
@@ -18,7 +20,18 @@ from httpx import codes
 from django_jobqueue import Fail, Retry, current_job
 from testproject.shop import images, outside, webhooks
 from testproject.shop.catalogue import read_price_list
-from testproject.shop.models import Invoice, LedgerEntry, Order, Payment, Product
+from testproject.shop.models import (
+    Invoice,
+    LedgerEntry,
+    Order,
+    OrderLine,
+    Payment,
+    Product,
+    WebhookReceipt,
+)
+
+AT_ONCE = 50  # prices
+RECEIPTS_KEPT = timedelta(days=90)
 
 
 def capture_payment(order_id: int, card_token: str) -> str:
@@ -126,6 +139,29 @@ def import_product(row: dict[str, str]) -> None:
         unique_fields=["sku"],
         update_fields=["name", "description", "price"],
     )
+
+
+def all_skus() -> Iterator[list[str]]:
+    """The products, in parts of which the supplier is asked at once."""
+    skus = list(Product.objects.values_list("sku", flat=True))
+    for start in range(0, len(skus), AT_ONCE):
+        yield skus[start : start + AT_ONCE]
+
+
+def report_sales() -> dict[str, str]:
+    """The sales of the day before the night that this job is for."""
+    night = timezone.localtime(current_job().fires_at or timezone.now())
+    day = night.date() - timedelta(days=1)
+    lines = OrderLine.objects.filter(order__created_at__date=day)
+    total = lines.aggregate(total=Sum(F("unit_price") * F("quantity")))["total"] or 0
+    orders = lines.values("order").distinct().count()
+    return {"day": day.isoformat(), "orders": str(orders), "total": str(total)}
+
+
+def forget_receipts() -> int:
+    """Delete what the partner received long ago; returns how many."""
+    old = timezone.now() - RECEIPTS_KEPT
+    return WebhookReceipt.objects.filter(received_at__lt=old).delete()[0]
 
 
 async def refresh_prices(skus: list[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ VIEWS = (
     "view_jobtype",
     "view_queue",
     "view_queuedjob",
+    "view_schedule",
     "view_worker",
 )
 

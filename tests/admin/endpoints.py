@@ -90,6 +90,7 @@ def keys_of(scene: Scene) -> Keys:
         "jobtype": LEAK,
         "queue": "mail",
         "queuedjob": scene.queued["later"],
+        "schedule": scene.schedules["overridden"],
         "worker": scene.workers["running"],
     }
 
@@ -120,6 +121,7 @@ def said(endpoint: Endpoint, keys: Keys) -> dict[str, Any]:
         "priority_override": "9",
         "queue": "mail",
         "reason": "because",
+        "rule": "every 7 minutes",
         "skip_replayed": "none",
         "state": "resolved",
     }

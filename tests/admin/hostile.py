@@ -13,10 +13,12 @@ from django_jobqueue.models import (
     BulkOperation,
     Failure,
     FailureGroup,
+    Firing,
     JobType,
     Queue,
     QueuedJob,
     Report,
+    Schedule,
     Worker,
 )
 from django_jobqueue.search.selection import Selection, Table, Term
@@ -97,6 +99,16 @@ def infect(text: str, name: str = "") -> Keys:
             traceback=_traceback(text),
         )
         _insert(Report, text, job_id=id, fence=0, number=1, done=1, total=2)
+    schedule = _insert(
+        Schedule,
+        text,
+        name=name,
+        job_type=job_type,
+        options={text: text},
+        paused=True,
+        paused_at=now,
+    )
+    _insert(Firing, text, schedule=name, fires_at=now, outcome="manual", job_id=over.pk)
     return {
         "archivedjob": over.pk,
         "bulkoperation": operation.pk,
@@ -104,6 +116,7 @@ def infect(text: str, name: str = "") -> Keys:
         "jobtype": name,
         "queue": queue.pk,
         "queuedjob": waiting.pk,
+        "schedule": schedule.pk,
         "worker": worker.pk,
     }
 
@@ -131,7 +144,7 @@ def _json(column: str, text: str) -> Any:
         return [{"file": text, "line": 3, "function": text, "project": True}]
     if column == "lines":
         return [[1, "info", text], [2, text, text]]
-    if column in ("data", "metadata", "result"):
+    if column in ("data", "data_override", "metadata", "result"):
         return {text: text, "list": [text], "deep": {text: {text: [text]}}}
     return {}
 

@@ -21,6 +21,7 @@ site.register(models.FailureGroup, pages.FailureGroupAdmin)
 site.register(models.JobType, pages.JobTypeAdmin)
 site.register(models.Queue, pages.QueueAdmin)
 site.register(models.QueuedJob, pages.QueuedJobAdmin)
+site.register(models.Schedule, pages.ScheduleAdmin)
 site.register(models.Worker, pages.WorkerAdmin)
 
 urlpatterns = [path("ops/", site.urls)]

@@ -12,7 +12,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-MODELS = ("archivedjob", "failuregroup", "jobtype", "queue", "queuedjob", "worker")
+MODELS = (
+    *("archivedjob", "failuregroup", "jobtype", "queue", "queuedjob", "schedule"),
+    "worker",
+)
 
 FRAME = re.compile(
     r"SAVEPOINT|RELEASE|ROLLBACK|\s*SELECT set_config\('statement_timeout'", re.ASCII

@@ -13,10 +13,12 @@ from django_jobqueue.models import (
     ArchivedJob,
     Failure,
     FailureGroup,
+    Firing,
     JobType,
     Queue,
     QueuedJob,
     Report,
+    Schedule,
     Worker,
 )
 
@@ -37,6 +39,7 @@ class Scene:
     archived: dict[str, UUID] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
     group: UUID = field(default_factory=uuid4)
+    schedules: dict[str, str] = field(default_factory=dict)
 
 
 def queued(job_type: str = ADD, **columns: Any) -> UUID:
@@ -75,6 +78,7 @@ def build() -> Scene:
     _queued(scene)
     _archived(scene)
     _reports(scene)
+    _schedules(scene)
     now = timezone.now()
     JobType.objects.filter(name=LEAK).update(
         paused=True, paused_at=now, paused_by="carl", paused_reason="leaks"
@@ -165,6 +169,44 @@ def _archived(scene: Scene) -> None:
         frame="tests.sample.jobs:fail",
         template="no luck",
     )
+
+
+def schedule(name: str, job_type: str = ADD, **columns: Any) -> str:
+    """Insert a schedule that fires each hour; returns its name."""
+    values = {"rule": "every 3600", "time_zone": "UTC", "data": {"a": 1}, **columns}
+    Schedule.objects.create(name=name, job_type_id=job_type, **values)
+    return name
+
+
+def fired(schedule: str, ago: timedelta, job: UUID | None, **columns: Any) -> None:
+    """Insert a firing so long ago, with this job."""
+    values = {"outcome": "fired", **columns}
+    moment = timezone.now() - ago
+    Firing.objects.create(schedule=schedule, fires_at=moment, job_id=job, **values)
+
+
+def _schedules(scene: Scene) -> None:
+    Schedule.objects.all().delete()  # those of the shop
+    now = timezone.now()
+    code = {"origin": "code", "declared_at": now}
+    night = {"rule": "cron 30 2 * * *", "time_zone": "Europe/Berlin"}
+    pause = {"paused_at": now, "paused_by": "carl", "paused_reason": "moved"}
+    leak = {"job_type": LEAK, "data": {"token": SECRET}}
+    scene.schedules = {
+        "code": schedule("nightly-report", **code, **night),
+        "overridden": schedule("prices", rule_override="every 300", **code, **leak),
+        "made": schedule("clean-up", data={"a": 1, "b": 2}, options={"priority": 3}),
+        "paused": schedule("newsletter", paused=True, **pause, **code),
+        "gone": schedule("old", gone_at=now, **code),
+        "broken": schedule("broken", rule="cron 61 * * * *"),
+        "ended": schedule("advent", ends_at=now - MINUTE),
+    }
+    name = scene.schedules["code"]
+    fired(name, MINUTE, scene.queued["ready"])
+    fired(name, 2 * MINUTE, scene.archived["failed"], outcome="late")
+    fired(name, 3 * MINUTE, uuid4(), outcome="manual", by="carl")
+    fired(name, 4 * MINUTE, None, outcome="skipped")
+    fired(name, 5 * MINUTE, None, outcome="missed", number=12)
 
 
 def _reports(scene: Scene) -> None:

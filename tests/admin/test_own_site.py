@@ -20,6 +20,7 @@ def test_every_page_is_there_and_links_stay_on_the_site(
         "archivedjob": scene.archived["failed"],
         "failuregroup": scene.group,
         "jobtype": rows.ADD,
+        "schedule": scene.schedules["code"],
         "queue": "mail",
         "queuedjob": scene.queued["running"],
         "worker": scene.workers["running"],

@@ -7,7 +7,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
+from django_jobqueue.models import (
+    ArchivedJob,
+    FailureGroup,
+    JobType,
+    QueuedJob,
+    Schedule,
+)
 from tests.admin import scene as rows
 from tests.admin.pages import MODELS, get, list_of, page_of, statements
 from tests.admin.scene import ADD, FAIL, LEAK, ONCE, Scene
@@ -22,6 +28,7 @@ def keys_of(scene: Scene, model: str) -> list[object]:
         "failuregroup": [scene.group],
         "jobtype": list(JobType.objects.values_list("pk", flat=True)),
         "queue": ["mail", "images"],
+        "schedule": [*scene.schedules.values()],
     }[model]
 
 
@@ -34,6 +41,7 @@ def test_a_list_shows_every_row(anna: Client, scene: Scene, model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_list_without_rows_says_so(anna: Client, model: str) -> None:
+    Schedule.objects.all().delete()
     JobType.objects.all().delete()
     assert "There are no " in get(anna, list_of(model)).text
 
@@ -181,6 +189,7 @@ def queries(client: Client, address: str) -> int:
         ("failuregroup", 12),
         ("jobtype", 11),
         ("queue", 12),
+        ("schedule", 11),
         ("worker", 9),
     ],
 )
@@ -197,6 +206,7 @@ def test_queries_of_a_list_do_not_grow_with_its_rows(
             again = QueuedJob.objects.get(pk=id)
             again.pk = rows.queued()
             again.save(force_update=True)
+        rows.schedule(str(rows.uuid4()))
         worker = rows.worker()
         rows.queued(status="running", worker_id=worker)
         group = FailureGroup.objects.get(pk=scene.group)

@@ -18,6 +18,7 @@ from django_jobqueue.models import (
     JobType,
     Queue,
     QueuedJob,
+    Schedule,
     Worker,
 )
 from tests.admin.conftest import VIEWS, LogIn
@@ -35,13 +36,18 @@ VERBS = [
     ("queuedjob", "cancel", "cancel_queuedjob"),
     ("queuedjob", "reschedule", "reschedule_queuedjob"),
     ("queuedjob", "run_now", "reschedule_queuedjob"),
+    ("schedule", "pause", "pause_schedule"),
+    ("schedule", "run", "run_schedule"),
     ("worker", "drain", "control_worker"),
     ("worker", "restart", "control_worker"),
     ("worker", "resume", "control_worker"),
     ("worker", "stop", "control_worker"),
     ("worker", "where", "control_worker"),
 ]
-TABLES = (ArchivedJob, FailureGroup, JobType, Queue, QueuedJob, Worker, LogEntry)
+TABLES = (
+    *(ArchivedJob, FailureGroup, JobType, Queue, QueuedJob, Schedule, Worker),
+    LogEntry,
+)
 
 
 def key_for(scene: Scene, model: str) -> object:
@@ -52,6 +58,7 @@ def key_for(scene: Scene, model: str) -> object:
         "jobtype": ADD,
         "queue": "mail",
         "queuedjob": scene.queued["later"],
+        "schedule": scene.schedules["overridden"],
         "worker": scene.workers["running"],
     }[model]
 

@@ -95,6 +95,8 @@ READS: dict[str, tuple[str, ...]] = {
     "resume": ("tests.sample.add",),
     "override": ("tests.sample.add", "--clear"),
     "prune": (),
+    "schedules": (),
+    "schedule": ("nightly",),
 }
 ONE_SENTENCE = "The job queue needs PostgreSQL; the database 'lite' is sqlite."
 

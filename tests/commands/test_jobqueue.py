@@ -13,8 +13,8 @@ from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS, Command
 from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
-    "status, show, types, workers, failures, enqueue, replay, cancel, pause, resume, "
-    "override, prune, roles"
+    "status, show, types, workers, schedules, schedule, failures, enqueue, replay, "
+    "cancel, pause, resume, override, prune, roles"
 )
 
 

@@ -94,7 +94,7 @@ def is_ours(node: ast.AST) -> bool:
     """Whether we have what this part of a piece of code names."""
     match node:
         case ast.Call(func=ast.Name(id="job")):
-            return a_declaration(node, {"name"})
+            return a_declaration(node, {"name", "schedule"})
         case ast.Call(func=ast.Name(id="task")):
             return a_declaration(node, {"queue_name"})
         case ast.Call(func=ast.Name(id="using") | ast.Attribute(attr="using")):

@@ -88,9 +88,9 @@ def test_the_names_that_pages_link_to_elsewhere_exist(name: str) -> None:
 
 
 def test_every_check_is_described() -> None:
-    names = ("checks/__init__.py", "checks/followers.py", "conf/misnamed_settings.py")
-    files = (*names, "backends/task_declarations.py")
-    source = "".join((ROOT / "django_jobqueue" / f).read_text() for f in files)
+    source = "".join(
+        path.read_text() for path in (ROOT / "django_jobqueue").rglob("*.py")
+    )
     described = re.findall(r"^### (\S+)$", pages()["docs/reference/checks.md"], re.M)
     assert sorted(described) == sorted(set(re.findall(r"jobqueue\.[EW]\d{3}", source)))
 

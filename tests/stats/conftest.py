@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from django_jobqueue.models import Schedule
 from django_jobqueue.stats import overview
 
 
@@ -15,3 +16,9 @@ def fresh_figures() -> Iterator[None]:
     overview.forget()
     yield
     overview.forget()
+
+
+@pytest.fixture
+def no_schedules(db: None) -> None:
+    """Those of the shop are elsewhere."""
+    Schedule.objects.all().delete()

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 from django.utils import timezone
 
 from django_jobqueue.domain.histogram import BUCKETS, bucket_of
-from django_jobqueue.models import QueuedJob, Rollup, Worker
+from django_jobqueue.models import (
+    ArchivedJob,
+    Firing,
+    QueuedJob,
+    Rollup,
+    Schedule,
+    Worker,
+)
 from django_jobqueue.stats import attention, overview
 from django_jobqueue.stats.attention import Concern
 from django_jobqueue.stats.window import HOUR
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.schedules import fire
 
 ADD = "tests.sample.add"
 SAY = "tests.sample.say"
@@ -49,6 +59,33 @@ def worker(name: str = "web-1:1", **columns: Any) -> Worker:
         **columns,
     }
     return Worker.objects.create(name=name, **values)
+
+
+def schedule(
+    name: str = "nightly", *, due: timedelta | None = None, **columns: Any
+) -> Schedule:
+    """Insert a schedule that fires each hour; planned, if it is said when it is due."""
+    values = {"job_type_id": ADD, "rule": "every 3600", "time_zone": "UTC", **columns}
+    made = Schedule.objects.create(name=name, **values)
+    if due is not None:
+        found = fire.find(DjangoDatabase(), name)
+        assert found is not None
+        made.next_at, made.planned_for = timezone.now() + due, found.plan
+        made.save()
+    return made
+
+
+def fired(ago: timedelta, status: str = "", name: str = "nightly", **job: Any) -> Any:
+    """A firing so long ago, whose job has this status now; none: it was pruned."""
+    id = uuid4()
+    values = {"id": id, "job_type_id": ADD, **job}
+    if status in ("queued", "running"):
+        QueuedJob.objects.create(status=status, **values)
+    elif status:
+        ArchivedJob.objects.create(status=status, **values)
+    moment = timezone.now() - ago
+    Firing.objects.create(schedule=name, fires_at=moment, job_id=id, outcome="fired")
+    return id
 
 
 def concerns() -> list[Concern]:

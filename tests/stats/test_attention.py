@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -11,9 +11,19 @@ from django.test import override_settings
 from django_jobqueue import operations
 from django_jobqueue.models import BulkOperation, FailureGroup, JobType, Worker
 from django_jobqueue.stats.attention import KINDS, MOST
-from tests.stats.rows import ADD, SAY, ago, concerns, queued, rollup, worker
+from tests.stats.rows import (
+    ADD,
+    SAY,
+    ago,
+    concerns,
+    fired,
+    queued,
+    rollup,
+    schedule,
+    worker,
+)
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_schedules")]
 
 
 def told(code: str) -> list[str]:
@@ -206,10 +216,17 @@ def everything_at_once() -> None:
         queued(jobs, queue=f"paused-{name}")
         operations.pause([f"paused-{name}"], queues=True, by="anna")
         operations.pause([f"unknown.{name}"], by="anna")
+        schedule(f"late-{name}", due=timedelta(hours=-jobs))
+        fired(timedelta(minutes=2), "failed", f"late-{name}")
+        schedule(f"unserved-{name}", job_type_id=f"unknown.{name}")
+        schedule(f"gone-{name}", origin="code", gone_at=now)
     rollup(ago(hours=5).replace(minute=7))
 
 
-EQUALS = ("worker_lost", "bulk_failed", "bulk_paused", "rollups_lag")
+EQUALS = (
+    *("worker_lost", "bulk_failed", "bulk_paused", "rollups_lag"),
+    *("schedule_not_served", "schedule_failed", "schedule_gone"),
+)
 
 
 def test_the_most_urgent_comes_first() -> None:

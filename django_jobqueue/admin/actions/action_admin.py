@@ -146,6 +146,8 @@ class ActionAdmin(JobQueueAdmin):
             raise PermissionDenied
         if isinstance(action, ConfirmedAction):
             return self._ask_or_do(request, action)
+        if action.is_for_selection:  # of an object that is not there yet
+            return action.respond(self, request, None)
         row = self.get_object(request, unquote(str(object_id)))
         if row is None:
             return self.gone(request, str(object_id))
@@ -321,7 +323,7 @@ class ActionAdmin(JobQueueAdmin):
 
     def next_url(self, request: HttpRequest) -> str:
         """The page to return to: the one that the question came from, or the list."""
-        here = reverse(f"{self.admin_site.name}:{self.url_prefix}_changelist")
+        here = self.list_url
         if request.path == here:
             return request.get_full_path()
         sent = request.POST if request.method == "POST" else request.GET

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -27,7 +26,7 @@ from django_jobqueue.admin.actions.action import (
 )
 from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.parts import display
-from django_jobqueue.admin.parts.form_fields import MomentField
+from django_jobqueue.admin.parts.form_fields import MomentField, NameInput
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.operations.groups import NOTE_LENGTH, RELEASE_LENGTH
 from django_jobqueue.text import numbers, timezones
@@ -99,21 +98,6 @@ class AssignForm(ActionForm):
         field = self.fields["assignee"]
         field.initial = self.request.user.get_username()
         field.widget = NameInput(_staff())
-
-
-class NameInput(forms.TextInput):
-    """A text with names to choose from, without a script."""
-
-    template_name = "admin/jobqueue/name_input.html"
-
-    def __init__(self, names: Iterable[str]) -> None:
-        super().__init__()
-        self._names = list(names)
-
-    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
-        """With the list of names."""
-        known = {"list": f"{name}-names", **(attrs or {})}
-        return {**super().get_context(name, value, known), "names": self._names}
 
 
 class NoteForm(ActionForm):

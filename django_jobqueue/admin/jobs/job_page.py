@@ -93,6 +93,11 @@ class Reader:
         """The data as they are, for what they say about other jobs."""
         return self._data
 
+    @property
+    def about(self) -> Any:
+        """The metadata as they are, for what they say about the job's origin."""
+        return self._metadata
+
     def data(self) -> JsonTree:
         """The data, as this user may see it."""
         return self._shown(self._data)

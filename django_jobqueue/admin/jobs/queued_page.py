@@ -52,6 +52,7 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Expires"), display.full_moment(job.expires_at)),
         *([(_("Tags"), tags.tags_links(job))] if tags.tags_of(job) else []),
         (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
+        *related.schedule(request, read.about),
         (_("Replay of"), related.origin(request, job)),
         (_("Replayed as"), related.replays(request, job)),
         (_("Bulk operation"), related.operation(request, job)),

@@ -15,12 +15,20 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.domain.followers import described
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus
-from django_jobqueue.models import ArchivedJob, BulkOperation, JobType, QueuedJob
+from django_jobqueue.models import (
+    ArchivedJob,
+    BulkOperation,
+    JobType,
+    QueuedJob,
+    Schedule,
+)
 from django_jobqueue.models.follower_search import followers_of
-from django_jobqueue.text import numbers
+from django_jobqueue.text import numbers, timezones
 
 MOST_REPLAYS: Final = 20
 LATELY: Final = 60  # jobs of the same type
+
+Fact = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +119,26 @@ def by_original(rows: Iterable[tuple[Any, ...]]) -> dict[UUID, list[tuple[Any, .
     for row in rows:
         found.setdefault(row[0], []).append(row)
     return found
+
+
+def schedule(request: HttpRequest, metadata: Any) -> list[Fact]:
+    """The schedule that enqueued this job, and for which moment; most have none."""
+    name = metadata.get("schedule") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not Schedule.objects.filter(pk=name).exists():
+        return []  # gone, or a word of the project's own, which may be secret
+    shown: Any = display.visible(name)
+    if may_view(request, Schedule):
+        shown = display.link("schedule", name, shown)
+    at = _moment(metadata.get("fires_at"))
+    parts = [shown] if at is None else [shown, display.full_moment(at)]
+    return [(_("Schedule"), display.lines(parts))]
+
+
+def _moment(text: Any) -> datetime | None:
+    try:
+        return timezones.aware(datetime.fromisoformat(text))
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def archived_link(id: UUID, *, is_there: bool) -> Any:

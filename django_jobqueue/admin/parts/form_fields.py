@@ -1,10 +1,10 @@
-"""Form fields that several forms share: a moment, a priority, a queue."""
+"""Form fields that several forms share: a moment, a priority, a queue, a name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.utils import timezone
@@ -13,6 +13,10 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import PRIORITIES
 from django_jobqueue.text import timezones
+
+HOW_LONG: Final = _(
+    "Seconds, or hours:minutes:seconds, or days and hours:minutes:seconds."
+)
 
 
 class MomentField(forms.DateTimeField):
@@ -82,3 +86,18 @@ class QueueField(forms.ChoiceField):
     def offer(self, names: Iterable[str], empty: Any) -> None:
         """Fill the choice; ``empty`` is what it means to choose none."""
         self.choices = [("", empty), *((name, name) for name in names)]
+
+
+class NameInput(forms.TextInput):
+    """A text with names to choose from, without a script."""
+
+    template_name = "admin/jobqueue/name_input.html"
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__()
+        self._names = list(names)
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        """With the list of names."""
+        known = {"list": f"{name}-names", **(attrs or {})}
+        return {**super().get_context(name, value, known), "names": self._names}

@@ -14,13 +14,21 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext
 
-from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.base import may, may_view
 from django_jobqueue.admin.parts import depths, display, policies
 from django_jobqueue.admin.parts.run_times import RunTimes, at_most, run_times
+from django_jobqueue.admin.schedules import schedule_cells as cells
 from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
 from django_jobqueue.domain.states import ArchivedStatus
-from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, QueuedJob
+from django_jobqueue.models import (
+    ArchivedJob,
+    FailureGroup,
+    JobType,
+    QueuedJob,
+    Schedule,
+)
 from django_jobqueue.stats.lines import Line
+from django_jobqueue.stats.schedules import zone_of
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import windows
 from django_jobqueue.store.reading.stats import Depth
@@ -73,6 +81,7 @@ class JobTypePage:
     run_times: RunTimes | None
     failures: Failures | None
     workers: Sequence[Any]
+    schedules: Sequence[dict[str, Any]]
     links: Sequence[tuple[str, Any]]
 
 
@@ -88,6 +97,7 @@ def page_of(request: HttpRequest, job_type: JobType) -> JobTypePage:
         run_times=run_times(day.run, _summary_of(day)),
         failures=_failures(request, job_type) if sees_archive else None,
         workers=worker_links(request, fleet(request).knowing(job_type.name)),
+        schedules=_schedules(request, job_type),
         links=_links(request, job_type),
     )
 
@@ -141,6 +151,24 @@ def _summary_of(day: Line) -> str:
     return _(
         "Run times of the last 24 h: half took %(half)s, 95 of a hundred %(most)s."
     ) % {"half": at_most(day.run_time(0.5)), "most": at_most(day.run_time(0.95))}
+
+
+def _schedules(request: HttpRequest, job_type: JobType) -> list[dict[str, Any]]:
+    """Those whose jobs are of this type, for users who may see them."""
+    if not may_view(request, Schedule):
+        return []
+    rows = Schedule.objects.filter(job_type_id=job_type.name).order_by("name")
+    rows = rows.select_related("job_type")
+    return [
+        {
+            "name": display.link("schedule", one.row.pk, display.visible(one.row.pk)),
+            "rule": cells.rule_cell(one),
+            "next": cells.moment_cell(one.next_at, zone_of(one.row)),
+            "last": cells.newest_cell(request, one),
+            "state": cells.state_cell(one),
+        }
+        for one in cells.read(request, rows)
+    ]
 
 
 def _failures(request: HttpRequest, job_type: JobType) -> Failures:
@@ -201,11 +229,15 @@ def _links(request: HttpRequest, job_type: JobType) -> list[tuple[str, Any]]:
         (ArchivedJob, _("Archived jobs"), {}),
         (ArchivedJob, _("Failed jobs"), {"status": ArchivedStatus.FAILED.value}),
     )
-    return [
+    links = [
         (f"{_list_of(model)}?{_query(job_type, **more)}", label)
         for model, label, more in offered
         if may_view(request, model)
     ]
+    if may_view(request, Schedule) and may(request, "add_schedule"):
+        new = reverse("admin:jobqueue_schedule_new")
+        links.append((f"{new}?{_query(job_type)}", _("New schedule")))
+    return links
 
 
 def _list_of(model: type[Any]) -> str:

@@ -23,6 +23,7 @@ from django_jobqueue.admin.actions.action import (
     Rows,
 )
 from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.parts.form_fields import HOW_LONG
 from django_jobqueue.admin.parts.history_entries import entries
 from django_jobqueue.admin.parts.policies import (
     field_of,
@@ -41,9 +42,6 @@ else:
     ModelForm = forms.ModelForm
 
 ENTRIES: Final = 50  # of the history, looked through for who overrode what
-HOW_LONG: Final = _(
-    "Seconds, or hours:minutes:seconds, or days and hours:minutes:seconds."
-)
 
 
 class OverridesForm(ModelForm):

@@ -9,6 +9,7 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.processes.lease_clock import ClockWatch, lease_time
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.worker_config import WorkerConfig
@@ -51,7 +52,9 @@ class DeadlineWatch:
     def _look(self) -> NextDeadlines:
         names = [d.name for d in registry if self._config.has_slots_for(d)]
         began, before = time.monotonic(), lease_time()
-        found = next_deadlines.read(self._connection, names, self._config.queues)
+        found = next_deadlines.read(
+            self._connection, names, self._config.queues, schedules.names
+        )
         self.looked_at = began
         ahead = self._clock.see(found.clock, before, lease_time())
         if ahead > conf.lease / 6:  # two thirds of one are left in every lease

@@ -9,6 +9,7 @@ from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
@@ -16,6 +17,7 @@ from django_jobqueue.host.maintenance.notification_queue import NotificationQueu
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer
+from django_jobqueue.host.maintenance.scheduler import Scheduler
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.listener import can_listen
 from django_jobqueue.processes.loop import LoopGroup
@@ -23,6 +25,7 @@ from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.schedules import declare as declare_schedules
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
@@ -47,6 +50,9 @@ class Maintenance:
         first, second = self._first, self._second
         try:
             job_types.declare(first, registry)
+            declare_schedules.declare(
+                first, schedules, [each.name for each in registry]
+            )
             self._predecessors = find_dead(first)
             self.process_table.can_listen = find_out_listen(first, second)
         finally:
@@ -120,7 +126,8 @@ class Maintenance:
 
 
 class MaintenanceLoops(LoopGroup):
-    """Rescue, expiry, pruning, room for notifications: one thread, one connection."""
+    """Rescue, expiry, schedules, pruning, room for notifications: one thread, one
+    connection."""
 
     def __init__(
         self,
@@ -138,6 +145,7 @@ class MaintenanceLoops(LoopGroup):
         loops = [
             self.rescuer,
             Expirer(connection, deadlines),
+            Scheduler(connection, deadlines),
             Pruner(connection),
             NotificationQueue(connection),
         ]

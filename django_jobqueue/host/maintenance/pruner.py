@@ -15,6 +15,7 @@ from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store import failure_rollup, rollup, worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import prune
+from django_jobqueue.store.schedules import fire
 
 logger = logging.getLogger("django_jobqueue.pruner")
 
@@ -74,6 +75,8 @@ class Pruner(Loop):
             yield 0
         rollup.drop(self._connection)
         while failure_rollup.drop(self._connection):
+            yield 0
+        while fire.prune_firings(self._connection):
             yield 0
         if hourly:
             prune.forget_groups(self._connection)

@@ -23,6 +23,8 @@ from django_jobqueue.management.jobqueue.prune import Prune
 from django_jobqueue.management.jobqueue.replay import Replay
 from django_jobqueue.management.jobqueue.resume import Resume
 from django_jobqueue.management.jobqueue.roles import Roles
+from django_jobqueue.management.jobqueue.schedule import ShowSchedule
+from django_jobqueue.management.jobqueue.schedules import Schedules
 from django_jobqueue.management.jobqueue.show import Show
 from django_jobqueue.management.jobqueue.status import Status
 from django_jobqueue.management.jobqueue.subcommand import (
@@ -42,6 +44,8 @@ SUBCOMMANDS: Final[dict[str, Subcommand]] = {
         Show(),
         Types(),
         Workers(),
+        Schedules(),
+        ShowSchedule(),
         Failures(),
         Enqueue(),
         Replay(),

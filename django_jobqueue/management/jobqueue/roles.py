@@ -23,6 +23,7 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "view_overview",
         "view_queue",
         "view_queuedjob",
+        "view_schedule",
         "view_worker",
     ),
     # Whoever is on call: sees what a job is about, stops the bleeding, and repairs.
@@ -33,15 +34,20 @@ ROLES: Final[dict[str, tuple[str, ...]]] = {
         "free_unique_key",
         "pause_jobtype",
         "pause_queue",
+        "pause_schedule",
         "release_queuedjob",
         "replay_archivedjob",
         "reschedule_queuedjob",
+        "run_schedule",
         "start_bulkoperation",
         "view_job_data",
     ),
     # Says what is to be done instead of the code: other data, other policies.
     "Job engineer": (
+        "add_schedule",
         "change_jobtype",
+        "change_schedule",
+        "delete_schedule",
         "edit_job_data",
         "enqueue_job",
     ),

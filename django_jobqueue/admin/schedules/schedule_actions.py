@@ -1,0 +1,230 @@
+"""The buttons of schedules: pause, resume, run now, as the code says, delete."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.admin.actions.action import (
+    ActionForm,
+    ConfirmedAction,
+    Done,
+    Question,
+    Rows,
+)
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.schedules.schedule_cells import is_overridden
+from django_jobqueue.domain.schedules import Origin
+from django_jobqueue.exceptions import DuplicateJob
+from django_jobqueue.models import QueuedJob
+from django_jobqueue.operations import schedules as operations
+from django_jobqueue.text import numbers
+
+
+class PauseForm(ActionForm):
+    """Why."""
+
+    reason = forms.CharField(
+        label=_("Reason"), max_length=500, help_text=_("Shown beside the pause.")
+    )
+
+
+class PauseSchedules(ConfirmedAction):
+    """They do not fire."""
+
+    name = "pause"
+    menu_label = _("Pause selected %(verbose_name_plural)s")
+    label = _("Pause")
+    rights = ("pause_schedule",)
+    form_class: ClassVar[type[ActionForm]] = PauseForm
+
+    def applies_to(self, row: Any) -> bool:
+        """Only to one that is not paused."""
+        return not row.paused
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """Which ones."""
+        text = ngettext(
+            "Pause %(names)s?", "Pause these %(count)s: %(names)s?", len(rows)
+        )
+        return Question(
+            text % _named(rows),
+            [
+                gettext(
+                    "It does not fire until it is resumed. Jobs that it enqueued go "
+                    "on, and what would have fired meanwhile does not count as missed."
+                )
+            ],
+        )
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Pause them."""
+        reason, by = said["reason"], request.user.get_username()
+        changed = operations.pause(_keys(rows), reason=reason, by=by)
+        entry = gettext("Paused: %(reason)s") % {"reason": reason}
+        text = gettext("Paused: %(names)s.") % {"names": display.names(_keys(rows))}
+        return Done(text, (), [row for row in rows if row.pk in changed], entry)
+
+
+class ResumeSchedules(ConfirmedAction):
+    """They fire again, from their next moment on."""
+
+    name = "resume"
+    menu_label = _("Resume selected %(verbose_name_plural)s")
+    label = _("Resume")
+    rights = ("pause_schedule",)
+
+    def applies_to(self, row: Any) -> bool:
+        """Only to one that is paused."""
+        return bool(row.paused)
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """Which, and why they were paused."""
+        text = ngettext(
+            "Resume %(names)s?", "Resume these %(count)s: %(names)s?", len(rows)
+        )
+        facts = [
+            gettext("%(name)s was paused by %(by)s: %(reason)s")
+            % {
+                "name": display.visible(row.pk),
+                "by": display.visible(row.paused_by),
+                "reason": display.visible(row.paused_reason),
+            }
+            for row in rows
+            if row.paused
+        ]
+        return Question(text % _named(rows), facts)
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Resume them."""
+        changed = operations.resume(_keys(rows), by=request.user.get_username())
+        text = gettext("Resumed: %(names)s.") % {"names": display.names(_keys(rows))}
+        changed_rows = [row for row in rows if row.pk in changed]
+        return Done(text, (), changed_rows, gettext("Resumed."))
+
+
+class RunSchedules(ConfirmedAction):
+    """A job as each of them enqueues it, now."""
+
+    name = "run"
+    menu_label = _("Run selected %(verbose_name_plural)s now")
+    label = _("Run now")
+    rights = ("run_schedule",)
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """Which ones."""
+        text = ngettext(
+            "Run %(names)s now?", "Run these %(count)s now: %(names)s?", len(rows)
+        )
+        fact = gettext("A job is enqueued at once; the next firing stays as it is.")
+        return Question(text % _named(rows), [fact])
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Enqueue the jobs, except where one is not finished yet."""
+        by = request.user.get_username()
+        jobs, warnings, changed = [], [], []
+        for row in rows:
+            try:
+                jobs.append(operations.run_now(row.pk, by=by))
+                changed.append(row)
+            except DuplicateJob:
+                text = gettext(
+                    "Not run: %(name)s skips overlaps, and a job of it is not finished."
+                )
+                warnings.append(text % {"name": display.visible(row.pk)})
+        sees = may_view(request, QueuedJob)
+        named = format_html_join(
+            ", ",
+            "{}",
+            (
+                [
+                    display.link("queuedjob", job.id, display.short_id(job.id))
+                    if sees
+                    else display.short_id(job.id)
+                ]
+                for job in jobs
+            ),
+        )
+        message = format_html(gettext("Enqueued: {}."), named) if jobs else ""
+        return Done(message, warnings, changed, gettext("Run now."))
+
+
+class ResetSchedules(ConfirmedAction):
+    """What the code says holds again."""
+
+    name = "reset"
+    menu_label = _("Clear overrides of selected %(verbose_name_plural)s")
+    label = _("As the code says")
+    rights = ("change_schedule",)
+
+    def applies_to(self, row: Any) -> bool:
+        """Only to one that operators overrode."""
+        return is_overridden(row)
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """Which ones."""
+        text = ngettext(
+            "Clear overrides of %(names)s?",
+            "Clear overrides of these %(count)s: %(names)s?",
+            len(rows),
+        )
+        return Question(text % _named(rows), [gettext("The code decides again.")])
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Clear all overrides of those that have some."""
+        by = request.user.get_username()
+        changed = [row for row in rows if is_overridden(row)]
+        for row in changed:
+            operations.override(row.pk, by=by, rule=None, time_zone=None, data=None)
+        text = gettext("As the code says again: %(names)s.")
+        text %= {"names": display.names(_keys(changed)) or display.NOTHING}
+        return Done(text, (), changed, gettext("As the code says again."))
+
+
+class DeleteSchedules(ConfirmedAction):
+    """Schedules that no code declares go, with their history."""
+
+    name = "remove"
+    menu_label = _("Delete selected %(verbose_name_plural)s")
+    label = _("Delete")
+    rights = ("delete_schedule",)
+    danger = True
+
+    def applies_to(self, row: Any) -> bool:
+        """Only to one that no code declares."""
+        return row.origin == Origin.ADMIN or row.gone_at is not None
+
+    def ask(self, request: HttpRequest, rows: Rows) -> Question:
+        """Which ones."""
+        text = ngettext(
+            "Delete %(names)s?", "Delete these %(count)s: %(names)s?", len(rows)
+        )
+        warnings = [
+            gettext("Its history goes with it and does not come back. Its jobs stay.")
+        ]
+        return Question(text % _named(rows), warnings=warnings)
+
+    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+        """Delete all of them, or none if the code declares one."""
+        by = request.user.get_username()
+        for row in rows:
+            operations.delete(row.pk, by=by)
+        text = gettext("Deleted: %(names)s.") % {"names": display.names(_keys(rows))}
+        return Done(text, (), rows, gettext("Deleted."))
+
+
+def _keys(rows: Rows) -> list[str]:
+    return [row.pk for row in rows]
+
+
+def _named(rows: Rows) -> dict[str, str]:
+    return {
+        "count": numbers.number(len(rows)),
+        "names": display.names(_keys(rows)),
+    }

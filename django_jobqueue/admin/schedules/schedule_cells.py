@@ -1,0 +1,178 @@
+"""How schedules read on the screen: rules, states, moments, firings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.utils import dateformat
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.parts import display
+from django_jobqueue.admin.workers.fleet import fleet
+from django_jobqueue.domain.due_firings import FiringOutcome
+from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus, WorkerState
+from django_jobqueue.models import ArchivedJob, QueuedJob, Schedule
+from django_jobqueue.stats import schedules
+from django_jobqueue.stats.notices import Claimer
+from django_jobqueue.stats.schedules import ScheduleNow, ScheduleState, rule_text
+from django_jobqueue.text import numbers, timezones
+
+# The class of the pill of each state and outcome.
+PILLS: Final = {
+    ScheduleState.ACTIVE: "ready",
+    ScheduleState.PAUSED: "paused",
+    ScheduleState.OVERDUE: "lapsed",
+    ScheduleState.BROKEN: "failed",
+    ScheduleState.ENDED: "ignored",
+    ScheduleState.GONE: "ignored",
+}
+OUTCOMES: Final = {
+    FiringOutcome.FIRED: "succeeded",
+    FiringOutcome.LATE: "retrying",
+    FiringOutcome.SKIPPED: "ignored",
+    FiringOutcome.MISSED: "failed",
+    FiringOutcome.MANUAL: "running",
+}
+
+
+def read(request: HttpRequest, rows: Iterable[Schedule]) -> list[ScheduleNow]:
+    """How these schedules stand, in a fixed number of queries."""
+    claimers = [
+        Claimer(
+            None if worker.queues is None else frozenset(worker.queues),
+            frozenset(worker.job_types),
+        )
+        for worker in fleet(request).living
+        if worker.state == WorkerState.RUNNING
+    ]
+    return schedules.of(rows, claimers, timezones.now())
+
+
+def state_pill(one: ScheduleNow) -> Any:
+    """The state."""
+    return display.pill(PILLS[one.state], one.state.label)
+
+
+def state_cell(one: ScheduleNow) -> Any:
+    """The state, why, and what else is wrong."""
+    return display.lines([state_pill(one), *troubles(one)])
+
+
+def troubles(one: ScheduleNow) -> list[Any]:
+    """What there is to say beside the state."""
+    row, said = one.row, []
+    if one.state == ScheduleState.PAUSED:
+        parts = [display.visible(row.paused_by), display.visible(row.paused_reason)]
+        said.append(": ".join(filter(None, parts)))
+    elif one.state == ScheduleState.BROKEN:
+        said.append(display.visible(one.problem))
+    elif one.state == ScheduleState.GONE:
+        said.append(_("no code declares it any more"))
+    if one.fires and not one.is_served:
+        said.append(display.pill("failed", _("no living worker claims its jobs")))
+    return [text for text in said if text]
+
+
+def rule_cell(one: ScheduleNow) -> Any:
+    """The rule in force, and whose it is if it is not the code's."""
+    parts: list[Any] = [rule_words(one), zone_text(one.row)]
+    if is_overridden(one.row):
+        parts.append(display.pill("asked", _("overridden")))
+    return display.lines(parts)
+
+
+def rule_words(one: ScheduleNow) -> str:
+    """The rule in force in words; as it is written, if it cannot be read."""
+    if one.rule is None:
+        return display.visible(one.row.rule_in_force)
+    return rule_text(one.rule)
+
+
+def zone_text(row: Schedule) -> str:
+    """The name of the time zone in force."""
+    return display.visible(row.time_zone_in_force)
+
+
+def is_overridden(row: Schedule) -> bool:
+    """Whether operators say something else than the code."""
+    said = (row.rule_override, row.time_zone_override, row.data_override)
+    return any(value is not None for value in said)
+
+
+def in_zone(at: datetime, zone: tzinfo) -> str:
+    """A moment on the wall clock of this zone, with the day of the week."""
+    local = at.astimezone(zone)
+    return f"{dateformat.format(local, 'D')} {local:%Y-%m-%d %H:%M:%S} {local:%Z}"
+
+
+def moment_cell(at: datetime | None, zone: tzinfo) -> Any:
+    """A moment in this zone, and how far it is away."""
+    if at is None:
+        return display.NOTHING
+    exact = '<time datetime="{}">{}</time>'
+    return display.lines(
+        [
+            format_html(exact, at.isoformat(), in_zone(at, zone)),
+            display.short(display.ago(at)),
+        ]
+    )
+
+
+def outcome_text(outcome: str, number: int) -> Any:
+    """The outcome of a firing; of those that were missed, how many."""
+    known = FiringOutcome(outcome)
+    text: Any = known.label
+    if known is FiringOutcome.MISSED and number > 1:
+        text = ngettext("%(count)s missed", "%(count)s missed", number)
+        text %= {"count": numbers.number(number)}
+    return display.pill(OUTCOMES[known], text)
+
+
+def newest_cell(request: HttpRequest, one: ScheduleNow) -> Any:
+    """The newest firing: when, its outcome, and its job."""
+    newest = one.standing.newest
+    if newest is None:
+        return display.NOTHING
+    parts = [
+        outcome_text(newest.outcome, newest.number),
+        display.moment(newest.fires_at),
+    ]
+    if newest.job_id is not None:
+        parts.append(job_cell(request, newest.job_id, newest.status))
+    return display.lines(parts)
+
+
+def job_cell(request: HttpRequest, id: UUID, status: str | None) -> Any:
+    """The job of a firing: its status, as a link to it."""
+    if status is None:
+        return format_html(
+            '{} <span class="jq-quiet">{}</span>',
+            display.short(display.short_id(id)),
+            _("pruned"),
+        )
+    is_queued = status in QueuedStatus.values
+    label = QueuedStatus(status).label if is_queued else ArchivedStatus(status).label
+    model: Any = QueuedJob if is_queued else ArchivedJob
+    name = display.short(display.short_id(id))
+    shown = format_html("{} {}", name, display.pill(status, label))
+    if not may_view(request, model):
+        return shown
+    return display.link(str(model._meta.model_name), id, shown)
+
+
+def statuses(ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The status of each of these jobs that is still there."""
+    if not ids:
+        return {}
+    queued = QueuedJob.objects.filter(pk__in=ids).order_by().values_list("pk", "status")
+    archived = (
+        ArchivedJob.objects.filter(pk__in=ids).order_by().values_list("pk", "status")
+    )
+    return {**dict(archived), **dict(queued)}

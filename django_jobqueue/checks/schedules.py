@@ -1,0 +1,63 @@
+"""System checks of the schedules that the code declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.apps import AppConfig
+from django.core.checks import CheckMessage, Error, Warning
+
+from django_jobqueue.checks.lazy_loading import register
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedules import Overlap, schedules
+
+TAG = "jobqueue"
+
+
+@register(TAG)
+def check_schedules_are_called(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """E025: ``at(…)`` was called with the arguments of the job, if only with none."""
+    for name in sorted(schedules.without_call):
+        yield Error(
+            f"The schedule {name!r} has no arguments, so it does not exist.",
+            hint="Call what at() returns: .at(…)(), or .at(…)(arguments).",
+            id="jobqueue.E025",
+        )
+
+
+@register(TAG)
+def check_options_of_schedules(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> Iterable[CheckMessage]:
+    """W014, W015: the options of schedules and of their jobs go together."""
+    for schedule in schedules:
+        declaration = registry.get(schedule.job_type)
+        if declaration is None:
+            continue
+        policy = declaration.policy
+        expires_in = policy.expires_in
+        if (own := schedule.options.get("expires_in")) is not None:
+            expires_in = timedelta(seconds=own)
+        if expires_in is not None and expires_in < schedule.jitter:
+            yield Warning(
+                f"Jobs of the schedule {schedule.name!r} are spread over a longer time "
+                f"({schedule.jitter}) than they may wait ({expires_in}).",
+                hint="Make expires_in longer than jitter, or leave it out.",
+                id="jobqueue.W014",
+            )
+        if (
+            schedule.overlap is Overlap.SKIP
+            and policy.unique
+            and policy.unique_until == "started"
+        ):
+            yield Warning(
+                f"The schedule {schedule.name!r} does not skip overlaps: jobs of "
+                f"{schedule.job_type!r} are unique until they start.",
+                hint="Leave out overlap='skip', or declare the job type with "
+                "unique_until='finished'.",
+                id="jobqueue.W015",
+            )

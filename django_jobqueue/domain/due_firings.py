@@ -1,0 +1,108 @@
+"""Decides which firings of a schedule are made now, and which were missed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+from django_jobqueue.domain.schedule_rules import ScheduleRule, firings
+
+LATE_AFTER: Final = timedelta(seconds=60)
+MOST_WALKED: Final = 10_000  # firings that one decision looks at
+INSTANT: Final = timedelta(microseconds=1)
+
+
+class Missed(TextChoices):
+    """The jobs for firings that were due while no worker ran."""
+
+    ONCE = "once", _("one job, for the newest")
+    SKIP = "skip", _("no job")
+    ALL = "all", _("a job for each")
+
+
+class FiringOutcome(TextChoices):
+    """The outcome of a firing."""
+
+    FIRED = "fired", _("fired")
+    LATE = "late", _("fired late")  # by more than a minute
+    SKIPPED = "skipped", _("skipped")  # there is an unfinished job already
+    MISSED = "missed", _("missed")  # no job was made, as ``missed`` says
+    MANUAL = "manual", _("run by hand")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """Between which moments a schedule fires; None is without an end."""
+
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+
+    def next_after(self, rule: ScheduleRule, moment: datetime) -> datetime | None:
+        """The first firing after this moment, in UTC; None if there is none."""
+        if self.starts_at is not None:
+            moment = max(moment, self.starts_at - INSTANT)
+        next_at = rule.next_after(moment)
+        if next_at is None or (self.ends_at is not None and next_at > self.ends_at):
+            return None
+        return next_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissedPolicy:
+    """Which missed firings are made up for."""
+
+    missed: Missed = Missed.ONCE
+    within: timedelta = timedelta(days=1)  # older ones never are
+    most: int = 100  # jobs, with ``all``
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueFirings:
+    """The firings to make now, those that are not made, and the next one."""
+
+    fire: list[datetime]
+    missed: list[datetime]  # of a long outage only the newest, and the first
+    next_at: datetime | None
+
+
+def due_firings(
+    rule: ScheduleRule,
+    period: Period,
+    policy: MissedPolicy,
+    next_at: datetime,
+    now: datetime,
+) -> DueFirings:
+    """Decide, at ``now``, on the firings from ``next_at`` on."""
+    oldest = now - policy.within
+    until = now if period.ends_at is None else min(now, period.ends_at)
+    if next_at >= oldest:
+        due, missed = [next_at, *_newest(rule, next_at, until)], []
+    else:
+        due, missed = _newest(rule, oldest - INSTANT, until), [next_at]
+    fire = _made(due, policy, now)
+    missed += due[: len(due) - len(fire)]
+    following = period.next_after(rule, max(now, next_at))
+    return DueFirings(fire=fire, missed=missed, next_at=following)
+
+
+def _newest(rule: ScheduleRule, after: datetime, until: datetime) -> list[datetime]:
+    """The firings between these moments; if there are too many, of a later part."""
+    while True:
+        found = list(islice(firings(rule, after, until), MOST_WALKED))
+        if len(found) < MOST_WALKED:
+            return found
+        after += (until - after) / 2
+
+
+def _made(due: list[datetime], policy: MissedPolicy, now: datetime) -> list[datetime]:
+    if policy.missed is Missed.ALL:
+        return due[-policy.most :]
+    newest = due[-1:]
+    if policy.missed is Missed.SKIP:
+        newest = [moment for moment in newest if now - moment <= LATE_AFTER]
+    return newest

@@ -1,0 +1,240 @@
+"""``jobqueue schedule``: show one schedule, run it, pause it, override it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+from django.core.management.base import CommandError, CommandParser
+
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.schedules import Origin
+from django_jobqueue.exceptions import UnknownSchedule
+from django_jobqueue.management.jobqueue import bulk
+from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.detail_page import (
+    as_json,
+    lines_of,
+    listed,
+    moment_text,
+    print_facts,
+    print_text,
+)
+from django_jobqueue.management.jobqueue.schedules import (
+    as_object,
+    from_now,
+    in_zone,
+    last_text,
+    next_firings,
+    notes,
+    read,
+)
+from django_jobqueue.management.jobqueue.subcommand import Subcommand, by, positive
+from django_jobqueue.management.jobqueue.verbs import add_format
+from django_jobqueue.models import Firing, Schedule
+from django_jobqueue.operations import schedules as operations
+from django_jobqueue.stats.schedules import ScheduleNow
+from django_jobqueue.text import timezones
+from django_jobqueue.text.suggestions import near_names
+
+MOMENTS: Final = 5
+FIRINGS: Final = 10
+CODE: Final = "code"  # the value that lets the code decide again
+
+
+class ShowSchedule(Subcommand):
+    """Shows a schedule, and changes it."""
+
+    name = "schedule"
+    summary = "Show a schedule; run, pause, resume or override it."
+    description = """\
+Show a schedule, or do something with it:
+
+  --run      enqueue a job as it does, now; its next firing stays as it is
+  --pause    it does not fire until it is resumed; nothing counts as missed
+  --resume   it fires again, from its next moment on
+  --rule     it fires by this rule; for one of the code, an override
+  --tz       its rule is in this time zone; for one of the code, an override
+  --reset    clear all overrides: it does what the code says
+  --delete   delete one that no code declares, with its history
+
+  jobqueue schedule nightly-report
+  jobqueue schedule nightly-report --run
+  jobqueue schedule nightly-report --pause --reason "the disk is full"
+  jobqueue schedule nightly-report --rule "30 4 * * *" --tz Europe/Berlin
+  jobqueue schedule prices --rule "every 10 minutes"
+  jobqueue schedule nightly-report --tz code"""
+    epilog = """\
+--format json prints one object as jobqueue schedules does, with next (moments)
+and firings (the newest, {fires_at, outcome, number, by, job_id}); of --run
+{schedule, job_id}; of --delete {deleted}."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the name, what is to be done, and --format."""
+        parser.add_argument("name", metavar="NAME", help="The schedule.")
+        verbs = parser.add_mutually_exclusive_group()
+        for flag, text in (
+            ("--run", "Enqueue a job of it now."),
+            ("--pause", "Keep it from firing."),
+            ("--resume", "Let it fire again."),
+            ("--reset", "Clear all overrides."),
+            ("--delete", "Delete it, if no code declares it."),
+        ):
+            verbs.add_argument(flag, action="store_true", help=text)
+        parser.add_argument("--reason", help="Shown with the pause.")
+        parser.add_argument(
+            "--rule",
+            help='Such as "every 5 minutes", "30 2 * * *" or "@daily"; "code" clears '
+            "an override.",
+        )
+        parser.add_argument(
+            "--tz",
+            metavar="ZONE",
+            help='A time zone such as Europe/Berlin; "code" clears an override.',
+        )
+        parser.add_argument(
+            "--next",
+            metavar="N",
+            type=positive,
+            default=MOMENTS,
+            help=f"How many of the next moments to show (default: {MOMENTS}).",
+        )
+        bulk.add_yes(parser)
+        add_format(parser)
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Do it, or show it. Raises CommandError, UnknownSchedule."""
+        name = options["name"]
+        _check(options)
+        _must_exist(name)
+        if options["run"]:
+            _run(console, options, name)
+        elif options["delete"]:
+            _delete(console, options, name)
+        else:
+            text = _change(options, name)
+            if text and options["format"] == "text":
+                console.say(text)
+            else:
+                _show(console, options, name)
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Raises CommandError for what does not go together."""
+    if options["reason"] is not None and not options["pause"]:
+        raise CommandError("--reason goes with --pause alone.")
+    if options["yes"] and not options["delete"]:
+        raise CommandError("--yes goes with --delete alone.")
+    verbs = ("run", "pause", "resume", "reset", "delete")
+    given = [f"--{name}" for name in verbs if options[name]]
+    values = [f"--{name}" for name in ("rule", "tz") if options[name] is not None]
+    if given and values:
+        raise CommandError(f"{values[0]} does not go with {given[0]}.")
+
+
+def _must_exist(name: str) -> None:
+    names = list(Schedule.objects.using(conf.database).values_list("name", flat=True))
+    if name not in names:
+        raise UnknownSchedule(name, near_names(name, names))
+
+
+def _run(console: Console, options: dict[str, Any], name: str) -> None:
+    job = operations.run_now(name, by=by())
+    if options["format"] == "json":
+        console.print(as_json({"schedule": name, "job_id": job.id}))
+    else:
+        console.say(f"Enqueued the job {job.id} of type {job.job_type}.")
+
+
+def _delete(console: Console, options: dict[str, Any], name: str) -> None:
+    if not options["yes"]:
+        sure = console.confirm(f"Delete the schedule {name!r} and its history?")
+        if sure is None:
+            raise CommandError("Nobody is here to confirm: write --yes.")
+        if not sure:
+            raise CommandError("Nothing was deleted.")
+    operations.delete(name, by=by())
+    if options["format"] == "json":
+        console.print(as_json({"deleted": name}))
+    else:
+        console.say(f"Deleted the schedule {name}.")
+
+
+def _change(options: dict[str, Any], name: str) -> str:
+    """Change it as the flags say; a sentence about it, empty for nothing."""
+    if options["pause"]:
+        paused = operations.pause(name, reason=options["reason"] or "", by=by())
+        return f"Paused {name}." if paused else f"{name} was paused already."
+    if options["resume"]:
+        resumed = operations.resume(name, by=by())
+        return f"Resumed {name}." if resumed else f"{name} was not paused."
+    flags = {"rule": options["rule"], "time_zone": options["tz"]}
+    given = {option: text for option, text in flags.items() if text is not None}
+    if options["reset"]:
+        given = dict.fromkeys((*flags, "data"), CODE)
+    if not given:
+        return ""
+    row = Schedule.objects.using(conf.database).get(name=name)
+    values = {o: None if text == CODE else text for o, text in given.items()}
+    if row.origin == Origin.CODE:
+        operations.override(name, by=by(), **values)
+    elif None in values.values():
+        raise CommandError(f"No code declares {name}: it has no overrides to clear.")
+    else:
+        operations.edit(name, by=by(), **values)
+    return f"{name}: {_rules(name)}."
+
+
+def _rules(name: str) -> str:
+    (one,) = (one for one in read() if one.row.name == name)
+    found = as_object(one)
+    at = "" if one.next_at is None else f", next at {in_zone(one, one.next_at)}"
+    return f"{found['rule']} ({found['time_zone']}){at}"
+
+
+def _show(console: Console, options: dict[str, Any], name: str) -> None:
+    (one,) = (one for one in read() if one.row.name == name)
+    moments = list(islice(next_firings(one, timezones.now()), options["next"]))
+    firings = Firing.objects.using(conf.database).filter(schedule=name)
+    newest = list(firings.order_by("-fires_at")[:FIRINGS])
+    if options["format"] == "json":
+        keys = ("fires_at", "outcome", "number", "by", "job_id")
+        last = [{key: getattr(firing, key) for key in keys} for firing in newest]
+        console.print(as_json({**as_object(one), "next": moments, "firings": last}))
+        return
+    print_facts(console, _facts(one))
+    next_rows = ((in_zone(one, at), from_now(at)) for at in moments)
+    print_text(console, "Next", "\n".join(lines_of(next_rows)))
+    rows = (
+        (
+            in_zone(one, firing.fires_at),
+            firing.outcome,
+            f"{firing.number} of them" if firing.number > 1 else "",
+            firing.job_id or "",
+            firing.by,
+        )
+        for firing in newest
+    )
+    print_text(console, "Firings", "\n".join(lines_of(rows)))
+
+
+def _facts(one: ScheduleNow) -> Iterator[tuple[str, str]]:
+    row, found = one.row, as_object(one)
+    yield "Schedule", row.name
+    yield "Job type", row.job_type_id
+    yield "State", "; ".join(filter(None, (one.state.value, *notes(one))))
+    yield "Rule", found["rule"]
+    yield "Time zone", found["time_zone"]
+    yield "Overridden", listed(found["overridden"])
+    yield "Origin", row.origin
+    yield "Data", json.dumps(found["data"], ensure_ascii=False)
+    yield "Next firing", in_zone(one, one.next_at) if one.next_at else ""
+    yield "Last firing", last_text(one)
+    yield "Paused", moment_text(row.paused_at)
+    yield "Gone since", moment_text(row.gone_at)
+    yield "Missed", row.missed
+    yield "Overlap", row.overlap
+    yield "Starts", moment_text(row.starts_at)
+    yield "Ends", moment_text(row.ends_at)

@@ -1,0 +1,277 @@
+"""Pause, run, override and make schedules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+
+from django_jobqueue.domain.async_code import sync_only
+from django_jobqueue.domain.ids import several
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedule_rules import (
+    ScheduleRule,
+    default_time_zone,
+    known_time_zone,
+    next_firings,
+    parse,
+)
+from django_jobqueue.domain.schedules import Origin, Overlap, ScheduleDeclaration
+from django_jobqueue.enqueueing import by_name
+from django_jobqueue.enqueueing.options import Options, from_stored
+from django_jobqueue.enqueueing.scheduling import schedule_of
+from django_jobqueue.exceptions import InvalidArguments, UnknownSchedule
+from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.checks import checked_data, must_exist
+from django_jobqueue.store import find as store_find
+from django_jobqueue.store.connection import DjangoDatabase
+from django_jobqueue.store.rows import Job
+from django_jobqueue.store.schedules import change
+from django_jobqueue.store.schedules import fire as fire_store
+from django_jobqueue.store.schedules.fire import DueSchedule
+from django_jobqueue.text.suggestions import near_names
+
+
+def preview(
+    rule: str, time_zone: str | None = None, *, after: datetime, number: int = 10
+) -> list[datetime]:
+    """The next moments of a rule, in UTC. Raises InvalidArguments."""
+    return next_firings(_parsed(rule, time_zone or default_time_zone()), after, number)
+
+
+@sync_only()
+def pause(
+    names: str | list[str], *, reason: str = "", using: str | None = None, by: str = ""
+) -> list[str]:
+    """Stop these schedules from firing; return those that were not paused already. What
+    would have fired meanwhile does not count as missed. Raises UnknownSchedule."""
+    names, db = _names(names), DjangoDatabase(using)
+
+    def pause_all() -> list[str]:
+        _must_exist(db, names)
+        return change.pause(db, names, by, reason)
+
+    changed = db.in_transaction(pause_all)
+    tell("pause", by, len(changed), {"schedules": changed, "reason": reason})
+    return changed
+
+
+@sync_only()
+def resume(
+    names: str | list[str], *, using: str | None = None, by: str = ""
+) -> list[str]:
+    """Let these schedules fire again, from their next moment on; return those that were
+    paused. Raises UnknownSchedule."""
+    names, db = _names(names), DjangoDatabase(using)
+
+    def resume_all() -> list[str]:
+        _must_exist(db, names)
+        return change.resume(db, names)
+
+    changed = db.in_transaction(resume_all)
+    tell("resume", by, len(changed), {"schedules": changed})
+    return changed
+
+
+@sync_only()
+def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
+    """Enqueue a job as this schedule does, now; its next firing stays as it is.
+
+    Raises UnknownSchedule; DuplicateJob if the schedule skips overlaps, and a job of it
+    is not finished; InvalidArguments, and what else an enqueue raises.
+    """
+    db = DjangoDatabase(using)
+
+    def enqueue() -> Job:
+        one = fire_store.find(db, name)
+        if one is None:
+            raise _unknown(db, name)
+        options = {"enqueued_by": by or f"schedule {name}", **from_stored(one.options)}
+        about = {"schedule": name, "fires_at": one.now.isoformat()}
+        options["metadata"] = {**options.get("metadata", {}), **about}
+        declaration = registry.get(one.job_type)
+        if one.skips_overlap and not (declaration and declaration.policy.unique):
+            options.setdefault("unique_key", f"schedule {name}")
+        options["on_duplicate"] = "raise"  # whatever its firings do
+        try:
+            job = by_name.enqueue(one.job_type, one.data, using=using, **options)
+        except (TypeError, ValueError) as error:  # options that were written in SQL
+            raise InvalidArguments(str(error)) from None
+        change.add_manual_firing(db, name, one.now, job.id, by)
+        return job
+
+    job = db.in_transaction(enqueue)
+    tell("run schedule", by, 1, {"schedule": name, "id": str(job.id)})
+    return job
+
+
+@sync_only()
+def override(
+    name: str, *, using: str | None = None, by: str = "", **values: Any
+) -> None:
+    """Let a schedule of the code have another ``rule``, ``time_zone`` or ``data``. None
+    lets the code decide again; what is not given stays as it is.
+
+    Raises UnknownSchedule, InvalidArguments.
+    """
+    for option in values.keys() - set(change.OVERRIDES):
+        raise InvalidArguments(
+            f"{option!r} of a schedule cannot be overridden, only rule, time_zone and "
+            "data."
+        )
+    db = DjangoDatabase(using)
+
+    def write() -> None:
+        origin, job_type, _ = _locked(db, name)
+        if origin != Origin.CODE:
+            raise InvalidArguments(
+                f"The schedule {name!r} was made by an operator: edit it instead."
+            )
+        one = fire_store.find(db, name)
+        assert one is not None
+        zone, rule = values.get("time_zone"), values.get("rule")
+        if zone is not None or rule is not None:
+            parsed = _parsed(
+                one.rule if rule is None else rule,
+                one.time_zone if zone is None else zone,
+            )
+            if rule is not None:
+                values["rule"] = parsed.text
+        if values.get("data") is not None:
+            checked_data(job_type, values["data"])
+        change.override(db, name, values)
+
+    if values:
+        db.in_transaction(write)
+    tell("override schedule", by, 1, {"schedule": name, "changed": sorted(values)})
+
+
+@sync_only()
+def create(
+    name: str,
+    job_type: str,
+    *,
+    rule: str,
+    using: str | None = None,
+    by: str = "",
+    **values: Any,
+) -> None:
+    """Make a schedule that no code declares. ``values`` are ``time_zone``, ``data``,
+    ``options`` and those of ``Handler.at``.
+
+    Raises InvalidArguments, UnknownJobType.
+    """
+    schedule = _checked(name, job_type, {"rule": rule, **values})
+    db = DjangoDatabase(using)
+    must_exist(db, [job_type], store_find.known_names(db))
+    if not change.create(db, schedule):
+        raise InvalidArguments(f"There is a schedule {name!r} already.")
+    tell("create schedule", by, 1, {"schedule": name, "job_type": job_type})
+
+
+@sync_only()
+def edit(name: str, *, using: str | None = None, by: str = "", **values: Any) -> None:
+    """Give a schedule that an operator made another ``rule``, or other values of those
+    that ``create`` takes; what is not given stays as it is.
+
+    Raises UnknownSchedule, InvalidArguments.
+    """
+    db = DjangoDatabase(using)
+
+    def write() -> None:
+        origin, job_type, _ = _locked(db, name)
+        if origin == Origin.CODE:
+            raise InvalidArguments(
+                f"The schedule {name!r} is declared by the code: override its rule, "
+                "time zone or data."
+            )
+        one = fire_store.find(db, name)
+        assert one is not None
+        change.edit(db, _checked(name, job_type, {**_values(one), **values}))
+
+    db.in_transaction(write)
+    tell("edit schedule", by, 1, {"schedule": name, "changed": sorted(values)})
+
+
+@sync_only()
+def delete(name: str, *, using: str | None = None, by: str = "") -> None:
+    """Delete a schedule, and its history, that no code declares. Its jobs stay. Raises
+    UnknownSchedule, InvalidArguments."""
+    db = DjangoDatabase(using)
+
+    def write() -> None:
+        _locked(db, name)
+        if not change.delete(db, name):
+            raise InvalidArguments(
+                f"The schedule {name!r} is declared by the code: pause it, or remove "
+                "it there."
+            )
+
+    db.in_transaction(write)
+    tell("delete schedule", by, 1, {"schedule": name})
+
+
+def _checked(name: str, job_type: str, values: dict[str, Any]) -> ScheduleDeclaration:
+    """A schedule that an operator makes. Raises InvalidArguments."""
+    if not values.get("jitter"):
+        values.pop("jitter", None)
+    zone = values.pop("time_zone", None) or default_time_zone()
+    rule = _parsed(values.pop("rule"), zone)
+    data, options = values.pop("data", None) or {}, values.pop("options", None) or {}
+    checked_data(job_type, data)
+    try:
+        chosen = Options().but(from_stored(options))
+        chosen.new_job(job_type, registry.get(job_type))
+        schedule = schedule_of(job_type, rule, chosen, {"name": name, **values})
+    except (ImproperlyConfigured, TypeError, ValueError) as error:
+        problem = str(error).removeprefix(f"{job_type}.at(): ")
+        raise InvalidArguments(problem) from None
+    return replace(schedule, data=data, time_zone=zone)
+
+
+def _values(one: DueSchedule) -> dict[str, Any]:
+    """The values of a schedule as ``create`` takes them."""
+    return {
+        "rule": one.rule,
+        "time_zone": one.time_zone,
+        "data": one.data,
+        "options": one.options,
+        "missed": one.missed.missed.value,
+        "missed_within": one.missed.within,
+        "missed_most": one.missed.most,
+        "overlap": (Overlap.SKIP if one.skips_overlap else Overlap.ALLOW).value,
+        "jitter": one.jitter,
+        "starts": one.period.starts_at,
+        "ends": one.period.ends_at,
+    }
+
+
+def _parsed(rule: str, time_zone: str) -> ScheduleRule:
+    try:
+        return parse(rule, known_time_zone(time_zone))
+    except ValueError as error:
+        raise InvalidArguments(f"rule: {error}") from None
+
+
+def _names(names: str | list[str]) -> list[str]:
+    return [str(name) for name in several(names)]
+
+
+def _locked(db: DjangoDatabase, name: str) -> tuple[str, str, bool]:
+    held = change.lock(db, name)
+    if held is None:
+        raise _unknown(db, name)
+    return held
+
+
+def _must_exist(db: DjangoDatabase, names: list[str]) -> None:
+    known = set(change.known_names(db))
+    for name in names:
+        if name not in known:
+            raise _unknown(db, name)
+
+
+def _unknown(db: DjangoDatabase, name: str) -> UnknownSchedule:
+    return UnknownSchedule(name, near_names(name, change.known_names(db)))

@@ -1,0 +1,372 @@
+"""Fire: a schedule's moment has come → a queued job, a row of history, the next moment.
+
+A firing is one statement with its job, and a compare-and-set on ``next_at``: of any
+number of hosts one makes it, and no host leads.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django_jobqueue.domain.arguments import from_json
+from django_jobqueue.domain.due_firings import (
+    FiringOutcome,
+    Missed,
+    MissedPolicy,
+    Period,
+)
+from django_jobqueue.store.connection import Database
+from django_jobqueue.store.queue.insert import INSERT, UNLESS_THERE, NewJob
+from django_jobqueue.store.schedules.declare import seconds_of, text_of
+
+BATCH: Final = 100  # schedules in one statement
+
+# What the next firing depends on: it is planned anew if that changed.
+PLAN: Final = """
+concat_ws('|', coalesce(schedule.rule_override, schedule.rule),
+               coalesce(schedule.time_zone_override, schedule.time_zone),
+               coalesce(extract(epoch FROM schedule.starts_at)::text, ''),
+               coalesce(extract(epoch FROM schedule.ends_at)::text, ''))
+"""
+
+# A host fires what its own code declares, and what operators made. So a schedule of
+# code that is nowhere any more does not fire, whatever its row says.
+FIRES: Final = """
+NOT schedule.paused AND schedule.gone_at IS NULL
+   AND (schedule.origin = 'admin' OR schedule.name = ANY (%(schedules)s::text[]))
+"""
+
+NEXT_FIRING: Final = f"""
+SELECT min(CASE WHEN schedule.planned_for = {PLAN}
+                THEN extract(epoch FROM schedule.next_at - clock_timestamp())::float8
+                ELSE 0 END)
+  FROM jobqueue_schedule AS schedule
+ WHERE {FIRES}
+"""
+
+_IN_FORCE: Final = f"""
+SELECT schedule.name, schedule.job_type,
+       coalesce(schedule.rule_override, schedule.rule),
+       coalesce(schedule.time_zone_override, schedule.time_zone),
+       coalesce(schedule.data_override, schedule.data)::text, schedule.options::text,
+       schedule.missed, schedule.missed_within, schedule.missed_most,
+       schedule.overlap = 'skip', coalesce(schedule.jitter, interval '0'),
+       schedule.starts_at, schedule.ends_at, {PLAN},
+       CASE WHEN schedule.planned_for = {PLAN} THEN schedule.next_at END,
+       clock_timestamp()
+  FROM jobqueue_schedule AS schedule
+"""
+
+FIND: Final = f"{_IN_FORCE} WHERE schedule.name = %(name)s"
+
+DUE: Final = f"""
+{_IN_FORCE}
+ WHERE {FIRES}
+   AND (schedule.planned_for <> {PLAN} OR schedule.next_at <= clock_timestamp())
+   AND schedule.name <> ALL (%(without)s::text[])
+ ORDER BY schedule.next_at, schedule.name
+ LIMIT %(batch)s
+"""
+
+PLAN_NEXT: Final = f"""
+UPDATE jobqueue_schedule AS schedule
+   SET next_at = given.next_at, planned_for = given.plan
+  FROM (SELECT held.name, given.plan, given.next_at
+          FROM jsonb_to_recordset(%(schedules)s::jsonb)
+               AS given (name text, plan text, next_at timestamptz)
+          JOIN jobqueue_schedule AS held ON held.name = given.name
+         ORDER BY held.name
+           FOR NO KEY UPDATE OF held SKIP LOCKED) AS given
+ WHERE schedule.name = given.name AND schedule.planned_for <> given.plan
+   AND given.plan = {PLAN}
+"""
+
+# The values of one job of an enqueue, as columns of a record, with their types.
+_OF_JOB: Final = {
+    "id": "uuid",
+    "job_type": "text",
+    "queue": "text",
+    "priority": "smallint",
+    "declared_priority": "smallint",
+    "data": "jsonb",
+    "run_after": "timestamptz",
+    "delay": "interval",
+    "expires_at": "timestamptz",
+    "expires_in": "interval",
+    "enqueued_by": "text",
+    "tags": "jsonb",
+    "max_attempts": "integer",
+    "timeout": "interval",
+    "backoff": "jsonb",
+    "metadata": "jsonb",
+    "followers": "jsonb",
+    "follower_types": "text[]",
+    "unique_key": "uuid",
+}
+_RECORD: Final = ", ".join(f"{name} {kind}" for name, kind in _OF_JOB.items())
+
+
+# Jobs of a type that is unique for a time: the key is held by a window, not by the job.
+_WINDOWED: Final = """
+(new.unique_key IS NULL
+ AND coalesce(type.unique_rule ->> 'until' NOT IN ('finished', 'started'), false))
+"""
+_TAKEN: Final = f"""
+INSERT INTO jobqueue_uniquewindow AS held (key, job_id, held_until)
+SELECT DISTINCT ON (key) key, id,
+       clock_timestamp() + nullif(until, 'forever')::float8 * interval '1 second'
+  FROM (SELECT jobqueue_unique_key(type.name, type.unique_rule, new.data) AS key,
+               new.id, type.unique_rule ->> 'until' AS until
+          FROM new JOIN jobqueue_jobtype AS type ON type.name = new.job_type
+         WHERE {_WINDOWED}) AS windowed
+ ORDER BY key, id
+    ON CONFLICT (key) DO UPDATE
+   SET job_id = excluded.job_id, held_until = excluded.held_until
+ WHERE held.held_until <= clock_timestamp()
+RETURNING job_id
+"""
+
+
+def _insert_records() -> str:
+    """The statement of a single enqueue, for the rows of ``new``. By what a job is
+    unique says its option, then its type, then its schedule."""
+    text = INSERT.format(announce="true", conflict=UNLESS_THERE, notified="id")
+    for single, record in {
+        "FROM jobqueue_jobtype AS type,": "FROM jobqueue_jobtype AS type, new,",
+        "WHERE type.name = %(job_type)s": (
+            f"WHERE (NOT {_WINDOWED} OR new.id IN (SELECT job_id FROM taken))"
+            " AND type.name = new.job_type"
+        ),
+        "coalesce(%(unique_key)s::uuid, jobqueue_unique_key(": (
+            f"coalesce(new.unique_key, CASE WHEN NOT {_WINDOWED} THEN"
+            " jobqueue_unique_key("
+        ),
+        "%(unique_rule)s::jsonb, %(data)s::jsonb))": (
+            "type.unique_rule, new.data) END, new.overlap_key)"
+        ),
+        "%(unique_until_started)s": (
+            "new.unique_key IS NULL"
+            " AND coalesce(type.unique_rule ->> 'until' = 'started', false)"
+        ),
+    }.items():
+        assert single in text
+        text = text.replace(single, record)
+    return re.sub(r"%\((\w+)\)s", r"new.\1", text)
+
+
+# The instants of a firing that is in the history already are not made again, and the
+# history's primary key refuses the whole statement if two of them raced.
+FIRE: Final = f"""
+WITH given AS MATERIALIZED (
+  SELECT schedule.name, given.next_at, given.fires_at
+    FROM jsonb_to_recordset(%(schedules)s::jsonb)
+         AS given (name text, plan text, expected timestamptz, next_at timestamptz,
+                   fires_at timestamptz)
+    JOIN jobqueue_schedule AS schedule
+      ON schedule.name = given.name AND schedule.next_at = given.expected
+   WHERE NOT schedule.paused AND schedule.gone_at IS NULL
+     AND schedule.planned_for = given.plan AND given.plan = {PLAN}
+   ORDER BY schedule.name
+     FOR NO KEY UPDATE OF schedule SKIP LOCKED
+), moved AS (
+  UPDATE jobqueue_schedule AS schedule
+     SET next_at = given.next_at,
+         fired_at = greatest(schedule.fired_at, given.fires_at)
+    FROM given
+   WHERE schedule.name = given.name
+  RETURNING schedule.name
+), firing AS MATERIALIZED (
+  SELECT firing.*
+    FROM jsonb_to_recordset(%(firings)s::jsonb)
+         AS firing (schedule text, fires_at timestamptz, outcome text, number integer,
+                    overlap_key uuid, {_RECORD})
+    JOIN moved ON moved.name = firing.schedule
+   WHERE NOT EXISTS (SELECT FROM jobqueue_firing AS made
+                      WHERE made.schedule = firing.schedule
+                        AND made.fires_at = firing.fires_at)
+), new AS (
+  SELECT * FROM firing WHERE id IS NOT NULL
+), taken AS (
+  {{taken}}
+), made AS (
+  {{insert}}
+)
+INSERT INTO jobqueue_firing (schedule, fires_at, job_id, outcome, number)
+SELECT firing.schedule, firing.fires_at, made.id,
+       CASE WHEN firing.id IS NOT NULL AND made.id IS NULL THEN 'skipped'
+            ELSE firing.outcome END, firing.number
+  FROM firing LEFT JOIN made ON made.id = firing.id
+RETURNING schedule, job_id
+""".replace("{insert}", _insert_records().strip()).replace("{taken}", _TAKEN.strip())
+
+
+# Each second's firing for a month are 2.6 million rows of some 100 bytes.
+PRUNE_FIRINGS: Final = """
+WITH old AS MATERIALIZED (
+  SELECT schedule, fires_at FROM jobqueue_firing
+   WHERE created_at < clock_timestamp() - interval '30 days'
+   ORDER BY created_at
+   LIMIT %(batch)s
+     FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM jobqueue_firing AS firing USING old
+   WHERE (firing.schedule, firing.fires_at) = (old.schedule, old.fires_at)
+  RETURNING 1
+)
+SELECT count(*) FROM gone
+"""
+PRUNE_BATCH: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueSchedule:
+    """A schedule that fires now, or is to be planned: what is in force of it."""
+
+    name: str
+    job_type: str
+    rule: str
+    time_zone: str
+    data: Any
+    options: dict[str, Any]
+    missed: MissedPolicy
+    skips_overlap: bool
+    jitter: timedelta
+    period: Period
+    plan: str
+    next_at: datetime | None  # None if it is to be planned
+    now: datetime  # by the database's clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFiring:
+    """A firing to make."""
+
+    fires_at: datetime
+    outcome: FiringOutcome
+    number: int = 1  # of the firings that it stands for, if they were missed
+    id: UUID | None = None  # of its job; None if there is none
+    new: NewJob | None = None
+    overlap_key: UUID | None = None  # unfinished jobs of the schedule have it
+    data: str = "{}"  # JSON text
+
+
+def due(
+    db: Database, names: Sequence[str], without: Collection[str] = ()
+) -> list[DueSchedule]:
+    """A batch of schedules that are to be fired or planned: of those that operators
+    made, and of the code's these; ``without`` some."""
+    params = {"schedules": list(names), "without": list(without), "batch": BATCH}
+    return [_due(*row) for row in db.fetch(DUE, params)]
+
+
+def find(db: Database, name: str) -> DueSchedule | None:
+    """What is in force of a schedule; None if there is none of this name."""
+    rows = db.fetch(FIND, {"name": name})
+    return _due(*rows[0]) if rows else None
+
+
+def plan(db: Database, planned: Iterable[tuple[DueSchedule, datetime | None]]) -> None:
+    """Write the next moments of these schedules; None is none."""
+    rows = [
+        {"name": one.name, "plan": one.plan, "next_at": text_of(next_at)}
+        for one, next_at in planned
+    ]
+    db.run(PLAN_NEXT, {"schedules": json.dumps(rows)})
+
+
+def fire(
+    db: Database,
+    due: Iterable[tuple[DueSchedule, datetime | None, Sequence[NewFiring]]],
+) -> list[tuple[str, UUID | None]]:
+    """Make these firings and move their schedules on to the next moment.
+
+    Returns the schedule and job of each firing that was made here; what another host
+    has fired, or is just firing, is left out.
+    """
+    schedules, firings = [], []
+    for one, next_at, new in due:
+        schedules.append(
+            {
+                "name": one.name,
+                "plan": one.plan,
+                "expected": text_of(one.next_at),
+                "next_at": text_of(next_at),
+                "fires_at": text_of(max(firing.fires_at for firing in new)),
+            }
+        )
+        firings += [_firing(one.name, firing) for firing in new]
+    params = {"schedules": json.dumps(schedules), "firings": json.dumps(firings)}
+    return [(name, id) for name, id in db.fetch(FIRE, params)]
+
+
+def prune_firings(db: Database) -> bool:
+    """Delete a batch of firings of more than a month ago; True if it was full."""
+    ((count,),) = db.fetch(PRUNE_FIRINGS, {"batch": PRUNE_BATCH})
+    return bool(count == PRUNE_BATCH)
+
+
+def _firing(schedule: str, firing: NewFiring) -> dict[str, Any]:
+    record = {
+        "schedule": schedule,
+        "fires_at": text_of(firing.fires_at),
+        "outcome": firing.outcome.value,
+        "number": firing.number,
+    }
+    if firing.new is None:
+        return record
+    own = {"id": firing.id, "data": firing.data, "overlap_key": firing.overlap_key}
+    values = {**firing.new.params(), **own}
+    types = {**_OF_JOB, "overlap_key": "uuid"}
+    return record | {name: _json(values[name], types[name]) for name in types}
+
+
+def _json(value: Any, sql_type: str) -> Any:
+    """A value of an enqueue as a member of a record."""
+    if sql_type == "jsonb" and value is not None:
+        return json.loads(value)
+    if isinstance(value, datetime):
+        return text_of(value)
+    if isinstance(value, timedelta):
+        return seconds_of(value)
+    return str(value) if isinstance(value, UUID) else value
+
+
+def _due(
+    name: str,
+    job_type: str,
+    rule: str,
+    time_zone: str,
+    data: str,
+    options: str,
+    missed: str,
+    within: timedelta,
+    most: int,
+    skips_overlap: bool,
+    jitter: timedelta,
+    starts_at: datetime | None,
+    ends_at: datetime | None,
+    plan: str,
+    next_at: datetime | None,
+    now: datetime,
+) -> DueSchedule:
+    return DueSchedule(
+        name=name,
+        job_type=job_type,
+        rule=rule,
+        time_zone=time_zone,
+        data=from_json(data),
+        options=from_json(options),
+        missed=MissedPolicy(missed=Missed(missed), within=within, most=most),
+        skips_overlap=skips_overlap,
+        jitter=jitter,
+        period=Period(starts_at=starts_at, ends_at=ends_at),
+        plan=plan,
+        next_at=next_at,
+        now=now,
+    )

@@ -1,0 +1,52 @@
+"""System checks of schedules."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.core.checks import run_checks
+
+from django_jobqueue import every, job
+from tests.sample import jobs
+
+
+def found() -> list[tuple[str | None, str]]:
+    messages = run_checks(tags=["jobqueue"])
+    return [(message.id, message.msg) for message in messages]
+
+
+def test_e025_a_schedule_that_is_not_called() -> None:
+    scheduled = jobs.add.at(every(minutes=5), name="often")
+    assert found() == [
+        (
+            "jobqueue.E025",
+            "The schedule 'often' has no arguments, so it does not exist.",
+        )
+    ]
+    scheduled(1)
+    assert found() == []
+
+
+def test_w014_jobs_that_expire_while_they_are_spread() -> None:
+    jobs.add.using(expires_in=30).at(every(hours=1), jitter=60)(1)
+    assert found() == [
+        (
+            "jobqueue.W014",
+            "Jobs of the schedule 'tests.sample.add' are spread over a longer time "
+            "(0:01:00) than they may wait (0:00:30).",
+        )
+    ]
+
+
+def test_w014_does_not_mind_jobs_that_wait_long_enough() -> None:
+    jobs.add.using(expires_in=timedelta(minutes=2)).at(every(hours=1), jitter=60)(1)
+    jobs.add.at(every(hours=1), name="without", jitter=60)(1)
+    assert found() == []
+
+
+def test_w015_a_type_that_is_unique_until_it_starts_overlaps() -> None:
+    @job(name="checks.started", unique=True, unique_until="started")
+    def started() -> None: ...
+
+    started.at(every(hours=1), overlap="skip")()
+    assert [id for id, _ in found()] == ["jobqueue.W015"]

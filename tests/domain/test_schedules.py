@@ -1,0 +1,122 @@
+"""Schedules are declared beside handlers, and mistakes are told where they are made."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.utils import timezone
+
+from django_jobqueue import cron, every, job
+from django_jobqueue.domain.due_firings import Missed
+from django_jobqueue.domain.schedules import Overlap, schedules
+from django_jobqueue.exceptions import InvalidArguments
+from tests.sample import jobs
+
+
+def test_a_schedule_has_the_arguments_and_options_that_it_is_given() -> None:
+    starts = datetime(2026, 1, 1, tzinfo=UTC)
+    made = jobs.add.using(priority=3, expires_in=90).at(
+        cron("30 2 * * *", tz="Europe/Berlin"),
+        name="nightly",
+        missed="all",
+        missed_within=timedelta(hours=2),
+        missed_most=5,
+        overlap="skip",
+        jitter=60,
+        starts=starts,
+    )(1, b=2)
+    assert schedules.get("nightly") is made
+    assert (made.job_type, made.data) == (jobs.add.name, {"a": 1, "b": 2})
+    assert (made.rule.text, made.time_zone) == ("cron 30 2 * * *", "Europe/Berlin")
+    assert made.options == {"priority": 3, "expires_in": 90.0}
+    assert made.missed.missed is Missed.ALL
+    assert (made.missed.within, made.missed.most) == (timedelta(hours=2), 5)
+    assert (made.overlap, made.jitter) == (Overlap.SKIP, timedelta(seconds=60))
+    assert (made.starts_at, made.ends_at) == (starts, None)
+
+
+def test_the_time_zone_of_the_settings_holds_where_none_is_given(
+    settings: Any,
+) -> None:
+    settings.TIME_ZONE = "Asia/Tokyo"
+    assert jobs.add.at(cron("@daily"))(1).time_zone == "Asia/Tokyo"
+    assert cron("@daily").time_zone == "Asia/Tokyo"
+
+
+def test_the_decorator_takes_a_rule() -> None:
+    @job(name="schedules.sync", schedule=every(minutes=5))
+    def sync_stock() -> None: ...
+
+    made = schedules.get("schedules.sync")
+    assert made is not None
+    assert (made.rule.text, made.data) == ("every 300", {})
+
+
+def test_the_decorator_refuses_a_handler_that_needs_arguments() -> None:
+    def sync_stock(region: str) -> None: ...
+
+    with pytest.raises(ImproperlyConfigured, match=r"sync_stock.at\(…\)\(…\)"):
+        job(name="schedules.refused", schedule=every(minutes=5))(sync_stock)
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "problem"),
+    [
+        ("30 2 * * *", {}, "takes a rule, such as cron"),
+        (every(hours=1), {"nmae": "x"}, "no option 'nmae'. Did you mean 'name'?"),
+        (every(hours=1), {"queue": "mail"}, "before it: .using(queue=…).at(…)"),
+        (every(hours=1), {"missed": "some"}, "missed must be 'once' or 'skip' or"),
+        (every(hours=1), {"missed_most": 1_001}, "missed_most must be at most 1,000"),
+        (every(hours=1), {"missed_within": -1}, "missed_within must be more than"),
+        (every(hours=1), {"overlap": "queue"}, "overlap must be 'allow' or 'skip'"),
+        (every(hours=1), {"jitter": "1m"}, "jitter must be a timedelta or a number"),
+        (every(hours=1), {"name": "a b"}, "name must have no space"),
+        (every(hours=1), {"starts": datetime(2026, 1, 1)}, "with its time zone"),
+        (
+            every(hours=1),
+            {
+                "starts": datetime(2026, 1, 2, tzinfo=UTC),
+                "ends": datetime(2026, 1, 1, tzinfo=UTC),
+            },
+            "ends must not be before starts",
+        ),
+    ],
+)
+def test_mistakes_are_told(rule: Any, options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ImproperlyConfigured) as refused:
+        jobs.add.at(rule, **options)
+    assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"run_after": timezone.now()},
+        {"expires_at": timezone.now()},
+        {"id": "01890000-0000-7000-8000-000000000000"},
+        {"using": "default"},
+    ],
+)
+def test_options_of_a_single_job_are_refused(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(ImproperlyConfigured, match=f"cannot have {name}: "):
+        jobs.add.using(**options).at(every(hours=1))
+
+
+def test_arguments_are_checked_as_those_of_an_enqueue() -> None:
+    before = schedules.names
+    with pytest.raises(InvalidArguments):
+        jobs.add.at(every(hours=1))()  # type: ignore[call-arg]
+    with pytest.raises(InvalidArguments):
+        jobs.add.at(every(hours=1))(a=object())  # type: ignore[arg-type]
+    assert schedules.names == before
+
+
+def test_two_of_the_same_name_are_refused_and_the_same_twice_is_one() -> None:
+    jobs.add.at(every(hours=1))(1)
+    jobs.add.at(every(hours=1))(1)
+    with pytest.raises(ImproperlyConfigured, match="another name"):
+        jobs.add.at(every(hours=2))(1)

@@ -1,0 +1,440 @@
+"""Schedules fire once, on time, and as their options say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue import operations
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedule_rules import cron, every
+from django_jobqueue.domain.schedules import schedules
+from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
+from django_jobqueue.host.maintenance.scheduler import Scheduler, firing_of
+from django_jobqueue.models import Firing, QueuedJob, Schedule
+from django_jobqueue.processes.worker_config import WorkerConfig
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.schedules import declare as declare_schedules
+from django_jobqueue.store.schedules import fire as fire_store
+from tests.conftest import HandDriven, eventually
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+RARELY = every(days=1_000)  # no other moment than those that a test makes
+
+
+@pytest.fixture(autouse=True)
+def _nobody_elses(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
+    """The shop of these tests has schedules of its own."""
+    monkeypatch.setattr(schedules, "_by_name", {})
+    Schedule.objects.all().delete()
+
+
+@pytest.fixture
+def scheduler(own: OwnConnection) -> Scheduler:
+    return Scheduler(own, DeadlineWatch(own, WorkerConfig()))
+
+
+@pytest.fixture
+def make_scheduler() -> Iterator[Callable[[], Scheduler]]:
+    connections = []
+
+    def make() -> Scheduler:
+        connection = OwnConnection("maintenance", pooled=False)
+        connections.append(connection)
+        return Scheduler(connection, DeadlineWatch(connection, WorkerConfig()))
+
+    yield make
+    for connection in connections:
+        connection.close()
+
+
+def declare(own: OwnConnection) -> None:
+    job_types.declare(own, registry)
+    declare_schedules.declare(own, schedules, [each.name for each in registry])
+
+
+def be_due(ago: timedelta = timedelta(0), **also: Any) -> datetime:
+    """The next firing of all schedules was so long ago."""
+    moment = (timezone.now() - ago).replace(microsecond=0)
+    Schedule.objects.update(next_at=moment, **also)
+    return moment
+
+
+def test_a_schedule_is_planned_when_it_is_declared(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    jobs.add.at(cron("30 2 * * *", tz="Europe/Berlin"))(a=1)
+    declare(own)
+    scheduler.tick()
+    (row,) = Schedule.objects.all()
+    assert (row.name, row.rule) == (jobs.add.name, "cron 30 2 * * *")
+    assert row.next_at is not None
+    assert row.next_at > timezone.now()
+    assert not QueuedJob.objects.exists()
+
+
+def test_it_fires_once(own: OwnConnection, scheduler: Scheduler) -> None:
+    jobs.add.at(RARELY, name="hourly")(a=1, b=2)
+    declare(own)
+    scheduler.tick()
+    moment = be_due()
+    scheduler.tick()
+    scheduler.tick()
+    (job,) = QueuedJob.objects.all()
+    assert job.data == {"a": 1, "b": 2}
+    assert job.run_after == moment
+    assert job.metadata == {"schedule": "hourly", "fires_at": moment.isoformat()}
+    assert job.enqueued_by == "schedule hourly"
+    (firing,) = Firing.objects.all()
+    assert (firing.schedule, firing.fires_at) == ("hourly", moment)
+    assert (firing.outcome, firing.job_id) == ("fired", job.id)
+    assert Schedule.objects.get().next_at > moment
+
+
+def test_two_schedules_of_a_type_fire_by_themselves(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    jobs.add.at(RARELY, name="hourly")(a=1)
+    jobs.add.at(every(days=1), name="daily")(a=2)
+    declare(own)
+    scheduler.tick()
+    be_due()
+    scheduler.tick()
+    made = QueuedJob.objects.values_list("enqueued_by", "data__a").order_by("data__a")
+    assert list(made) == [("schedule hourly", 1), ("schedule daily", 2)]
+
+
+def test_its_jobs_have_the_options_before_it_and_those_of_their_type(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    chosen = jobs.add.using(
+        queue="reports",
+        priority=7,
+        tags=["nightly"],
+        expires_in=60,
+        max_attempts=2,
+        metadata={"team": "ops"},
+        enqueued_by="the clock",
+    )
+    chosen.at(RARELY, name="hourly")(1)
+    declare(own)
+    scheduler.tick()
+    moment = be_due()
+    scheduler.tick()
+    (job,) = QueuedJob.objects.all()
+    assert (job.queue, job.priority, job.tags) == ("reports", 7, ["nightly"])
+    assert (job.max_attempts, job.enqueued_by) == (2, "the clock")
+    assert job.expires_at == moment + timedelta(seconds=60)
+    assert job.metadata["team"] == "ops"
+
+
+def test_operators_priority_and_the_types_queue_hold_for_it(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    jobs.add.at(RARELY)(1)
+    declare(own)
+    operations.override(jobs.add, priority=42)
+    scheduler.tick()
+    be_due()
+    scheduler.tick()
+    (job,) = QueuedJob.objects.all()
+    assert (job.queue, job.priority) == (jobs.add.declaration.policy.queue, 42)
+
+
+def test_a_paused_one_does_not_fire_and_missed_nothing_when_it_is_resumed(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    jobs.add.at(RARELY, name="hourly", missed="all")(1)
+    declare(own)
+    scheduler.tick()
+    operations.schedules.pause("hourly", reason="stock-taking", by="eve")
+    be_due(3 * HOUR)
+    scheduler.tick()
+    assert not QueuedJob.objects.exists()
+    operations.schedules.resume("hourly")
+    scheduler.tick()
+    scheduler.tick()
+    assert not QueuedJob.objects.exists()
+    assert not Firing.objects.exists()
+    assert Schedule.objects.get().next_at > timezone.now()
+
+
+@pytest.mark.parametrize(
+    ("missed", "outcomes"),
+    [
+        ("once", ["missed", "late"]),
+        ("skip", ["missed"]),
+        ("all", ["late"] * 6),
+    ],
+)
+def test_an_outage_ends_as_the_option_says(
+    own: OwnConnection, scheduler: Scheduler, missed: Any, outcomes: list[str]
+) -> None:
+    jobs.add.at(every(minutes=10), name="often", missed=missed)(1)
+    declare(own)
+    scheduler.tick()
+    start = rounded(timezone.now() - HOUR) + timedelta(minutes=2)
+    ten = [start + timedelta(minutes=10 * n) for n in range(7)]
+    Schedule.objects.update(
+        rule=f"every 600 since {start.timestamp():.0f}", planned_for=""
+    )
+    scheduler.tick()
+    Schedule.objects.update(next_at=start)
+    scheduler.tick()
+    made = [f for f in ten if f <= timezone.now() - timedelta(seconds=70)]
+    assert len(made) == 6
+    firings = Firing.objects.order_by("fires_at")
+    assert [firing.outcome for firing in firings] == outcomes
+    fired = [f.fires_at for f in firings if f.outcome == "late"]
+    assert fired == made[len(made) - len(fired) :]
+    assert sum(firing.number for firing in firings) == 6
+    assert QueuedJob.objects.count() == len(fired)
+
+
+def rounded(moment: datetime) -> datetime:
+    return moment.replace(second=0, microsecond=0)
+
+
+def test_a_firing_is_skipped_while_a_job_of_the_schedule_is_not_finished(
+    own: OwnConnection, scheduler: Scheduler, worker: HandDriven
+) -> None:
+    jobs.add.at(RARELY, name="hourly", overlap="skip")(1)
+    jobs.add.at(RARELY, name="other", overlap="skip")(1)
+    declare(own)
+    scheduler.tick()
+    for ago in (2 * MINUTE, MINUTE):
+        be_due(ago)
+        scheduler.tick()
+    outcomes = Firing.objects.order_by("fires_at", "schedule")
+    assert [(f.schedule, f.outcome, f.job_id is None) for f in outcomes] == [
+        ("hourly", "late", False),
+        ("other", "late", False),
+        ("hourly", "skipped", True),
+        ("other", "skipped", True),
+    ]
+    worker.work()
+    be_due()
+    scheduler.tick()
+    assert Firing.objects.filter(outcome="fired").count() == 2
+
+
+def test_a_unique_type_is_unique_for_its_schedules_too(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    jobs.add_alone.enqueue(3)
+    jobs.add_alone.at(RARELY)(3)
+    declare(own)
+    scheduler.tick()
+    be_due()
+    scheduler.tick()
+    assert QueuedJob.objects.count() == 1
+    assert Firing.objects.get().outcome == "skipped"
+
+
+def test_the_same_moment_never_fires_twice_whatever_its_row_says(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    jobs.add.at(RARELY, name="hourly")(1)
+    declare(own)
+    scheduler.tick()
+    moment = be_due()
+    scheduler.tick()
+    Schedule.objects.update(next_at=moment)
+    scheduler.tick()
+    assert QueuedJob.objects.count() == 1
+    assert Schedule.objects.get().next_at > moment
+
+
+def test_who_slept_between_its_look_and_its_firing_fires_nothing(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    jobs.add.at(RARELY, name="hourly")(1)
+    declare(own)
+    scheduler.tick()
+    moment = be_due()
+    (seen,) = fire_store.due(own, ["hourly"])
+    scheduler.tick()
+    later = moment + HOUR
+    fired = fire_store.fire(own, [(seen, later, [firing_of(seen, moment)])])
+    assert fired == []
+    assert QueuedJob.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rule_override": "every 7200"},
+        {"time_zone_override": "Asia/Tokyo"},
+        {"paused": True},
+        {"gone_at": timezone.now()},
+        {"starts_at": timezone.now() + HOUR},
+    ],
+)
+def test_a_change_that_comes_first_keeps_the_old_moment_from_firing(
+    own: OwnConnection, scheduler: Scheduler, change: dict[str, Any]
+) -> None:
+    jobs.add.at(cron("0 * * * *", tz="UTC"), name="hourly")(1)
+    declare(own)
+    scheduler.tick()
+    moment = be_due()
+    (seen,) = fire_store.due(own, ["hourly"])
+    Schedule.objects.update(**change)
+    made = [firing_of(seen, moment)]
+    assert fire_store.fire(own, [(seen, moment + HOUR, made)]) == []
+    scheduler.tick()
+    scheduler.tick()
+    assert not QueuedJob.objects.exists()
+
+
+def test_a_rule_that_cannot_be_read_does_not_hold_up_the_others(
+    own: OwnConnection, scheduler: Scheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("bad", "good"):
+        jobs.add.at(RARELY, name=name)(1)
+    declare(own)
+    scheduler.tick()
+    be_due()
+    Schedule.objects.filter(name="bad").update(rule_override="every blue moon")
+    scheduler.tick()
+    scheduler.tick()
+    assert [f.schedule for f in Firing.objects.all()] == ["good"]
+    assert (
+        caplog.text.count("The schedule 'bad' cannot fire: cannot read the rule") == 1
+    )
+
+
+def test_what_the_code_declares_no_more_is_gone_and_comes_back(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    for name in ("stays", "goes"):
+        jobs.add.at(RARELY, name=name)(1)
+    declare(own)
+    scheduler.tick()
+    going = schedules.get("goes")
+    schedules.remove("goes")
+    declare(own)
+    assert Schedule.objects.get(name="goes").gone_at is not None
+    assert Schedule.objects.get(name="stays").gone_at is None
+    be_due(2 * HOUR)
+    scheduler.tick()
+    assert {f.schedule for f in Firing.objects.all()} == {"stays"}
+    assert going is not None
+    schedules.add(going)
+    declare(own)
+    scheduler.tick()
+    row = Schedule.objects.get(name="goes")
+    assert row.gone_at is None
+    assert row.next_at > timezone.now()
+    assert not Firing.objects.filter(schedule="goes").exists()
+
+
+def test_a_host_does_not_fire_what_only_the_code_of_others_declares(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    jobs.add.at(RARELY, name="theirs")(1)
+    declare(own)
+    scheduler.tick()
+    be_due()
+    schedules.remove("theirs")
+    scheduler.tick()
+    assert not QueuedJob.objects.exists()
+
+
+def test_a_start_changes_nothing_that_operators_said(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    jobs.add.at(RARELY, name="hourly")(1)
+    declare(own)
+    operations.schedules.override("hourly", rule="every 2 hours", data={"a": 5})
+    operations.schedules.pause("hourly")
+    before = Schedule.objects.values().get()
+    schedules.remove("hourly")
+    jobs.add.at(every(hours=3), name="hourly")(1)
+    declare(own)
+    after = Schedule.objects.values().get()
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"rule", "declared_at"}
+    assert after["rule_override"] == "every 7200"
+
+
+def test_a_start_without_a_change_writes_nothing(own: OwnConnection) -> None:
+    jobs.add.at(RARELY, name="hourly", jitter=30, starts=timezone.now())(1)
+    declare(own)
+    before = Schedule.objects.values().get()
+    declare(own)
+    assert Schedule.objects.values().get() == before
+
+
+def test_operators_make_their_own(own: OwnConnection, scheduler: Scheduler) -> None:
+    declare(own)
+    operations.schedules.create(
+        "mine",
+        jobs.add.name,
+        rule="30 2 * * *",
+        time_zone="Europe/Berlin",
+        data={"a": 9},
+        options={"priority": 3},
+        by="eve",
+    )
+    scheduler.tick()
+    be_due()
+    scheduler.tick()
+    (job,) = QueuedJob.objects.all()
+    assert (job.data, job.priority) == ({"a": 9}, 3)
+    declare(own)
+    assert Schedule.objects.get().gone_at is None
+
+
+def test_jitter_spreads_within_its_limit_and_is_the_same_for_a_moment(
+    own: OwnConnection, scheduler: Scheduler
+) -> None:
+    jobs.add.at(every(minutes=1), name="often", missed="all", jitter=600)(1)
+    declare(own)
+    scheduler.tick()
+    be_due(10 * MINUTE)
+    (seen,) = fire_store.due(own, ["often"])
+    scheduler.tick()
+    waits = []
+    for firing in Firing.objects.all():
+        job = QueuedJob.objects.get(id=firing.job_id)
+        waits.append(job.run_after - firing.fires_at)
+        again = firing_of(seen, firing.fires_at).new
+        assert again is not None
+        assert again.run_after == job.run_after
+    assert len(set(waits)) > 5
+    assert min(waits) >= timedelta(0)
+    assert max(waits) < timedelta(seconds=600)
+
+
+def test_each_of_several_that_fire_together_is_fired_once_by_several_hosts(
+    own: OwnConnection, make_scheduler: Callable[[], Scheduler]
+) -> None:
+    for number in range(30):
+        jobs.add.at(every(seconds=1), name=f"each-{number}", missed="all")(number)
+    declare(own)
+    hosts = [make_scheduler() for _ in range(4)]
+    for host in hosts:
+        host.start()
+    eventually(lambda: Firing.objects.count() >= 150)
+    for host in hosts:
+        host.stop()
+    for host in hosts:
+        assert host.stop(20)
+    made = QueuedJob.objects.values_list("metadata__schedule", "metadata__fires_at")
+    assert len(made) == len(set(made)) == Firing.objects.count()
+    for number in range(30):
+        moments = list(
+            Firing.objects.filter(schedule=f"each-{number}")
+            .order_by("fires_at")
+            .values_list("fires_at", flat=True)
+        )
+        steps = {later - one for one, later in pairwise(moments)}
+        assert steps == {timedelta(seconds=1)}

@@ -1,0 +1,233 @@
+"""How schedules stand, and which of them need attention."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone, translation
+
+from django_jobqueue.domain.schedule_rules import cron, every, parse
+from django_jobqueue.models import Firing, JobType, QueuedJob, Schedule
+from django_jobqueue.stats import schedules
+from django_jobqueue.stats.attention import Concern
+from django_jobqueue.stats.schedules import (
+    ScheduleNow,
+    ScheduleState,
+    rule_text,
+    typed_text,
+)
+from tests.stats.rows import ADD, ago, concerns, fired, schedule, worker
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_schedules")]
+MINUTE = timedelta(minutes=1)
+
+
+def stands() -> ScheduleNow:
+    """How the only schedule stands, if nobody claims."""
+    (found,) = schedules.read([], timezone.now())
+    return found
+
+
+def told() -> list[Concern]:
+    """What is told of schedules."""
+    return [one for one in concerns() if one.code.startswith("schedule")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "due", "state"),
+    [
+        ({}, MINUTE, ScheduleState.ACTIVE),
+        ({}, -MINUTE / 2, ScheduleState.ACTIVE),
+        ({}, -2 * MINUTE, ScheduleState.OVERDUE),
+        ({"paused": True}, -2 * MINUTE, ScheduleState.PAUSED),
+        ({"origin": "code", "gone_at": timezone.now()}, -MINUTE, ScheduleState.GONE),
+        ({"rule": "cron of my own"}, -2 * MINUTE, ScheduleState.BROKEN),
+        ({"time_zone": "Europe/Berlim"}, -2 * MINUTE, ScheduleState.BROKEN),
+        ({"ends_at": timezone.now() - MINUTE}, None, ScheduleState.ENDED),
+    ],
+)
+def test_a_schedule_has_one_state(
+    columns: dict[str, Any], due: timedelta | None, state: ScheduleState
+) -> None:
+    schedule(due=due, **columns)
+    found = stands()
+    assert found.state == state
+    assert (found.next_at is not None) == found.fires
+
+
+def test_before_it_is_planned_its_next_moment_is_that_of_its_rule() -> None:
+    row = schedule(due=-5 * MINUTE)
+    assert stands().state == ScheduleState.OVERDUE
+    row.rule_override = "cron 0 0 1 1 *"
+    row.save()
+    found = stands()
+    assert found.state == ScheduleState.ACTIVE
+    assert found.next_at is not None
+    assert (found.next_at.month, found.next_at.day) == (1, 1)
+
+
+def test_its_newest_firing_has_the_status_that_the_job_has_now() -> None:
+    schedule()
+    fired(2 * MINUTE, "failed")
+    job = fired(MINUTE, "running")
+    Firing.objects.create(
+        schedule="nightly",
+        fires_at=ago(hours=3),
+        outcome="missed",
+        number=7,
+    )
+    newest = stands().standing.newest
+    assert newest is not None
+    assert (newest.job_id, newest.status, newest.outcome) == (job, "running", "fired")
+
+
+def test_its_last_finished_job_failed_whatever_runs_now() -> None:
+    schedule()
+    fired(3 * MINUTE, "succeeded")
+    failed = fired(2 * MINUTE, "failed")
+    fired(MINUTE, "running")
+    finished = stands().standing.finished
+    assert finished is not None
+    assert (finished.id, stands().bad_end) == (failed, "failed")
+
+
+def test_a_failed_job_that_was_replayed_is_not_held_against_it() -> None:
+    schedule()
+    failed = fired(2 * MINUTE, "failed")
+    QueuedJob.objects.create(job_type_id=ADD, replay_of=failed)
+    assert stands().bad_end == ""
+
+
+def test_a_job_that_was_pruned_has_no_status() -> None:
+    schedule()
+    fired(MINUTE)
+    standing = stands().standing
+    assert standing.newest is not None
+    assert standing.newest.status is None
+    assert standing.finished is None
+
+
+# What needs attention.
+
+
+def test_schedules_that_are_well_are_not_told() -> None:
+    worker()
+    schedule(due=MINUTE)
+    fired(MINUTE, "succeeded")
+    schedule("off", due=-5 * MINUTE, paused=True)
+    fired(MINUTE, "failed", name="off")
+    schedule("over", ends_at=ago(hours=1))
+    assert told() == []
+
+
+def test_one_that_did_not_fire_is_told_with_a_link_the_latest_last() -> None:
+    worker()
+    schedule(due=-5 * MINUTE)
+    schedule("hourly", due=-125 * MINUTE)
+    first, second = told()
+    assert first.message == ("Schedule hourly has not fired; it was due 2 h 05 m ago.")
+    assert (first.code, first.model, first.key) == (
+        "schedule_not_fired",
+        "schedule",
+        "hourly",
+    )
+    assert second.message == "Schedule nightly has not fired; it was due 5 m ago."
+
+
+def test_without_a_worker_that_alone_is_told() -> None:
+    schedule(due=-5 * MINUTE)
+    assert [one.code for one in concerns()] == ["no_worker"]
+
+
+def test_one_that_cannot_fire_is_told_with_the_reason() -> None:
+    worker()
+    schedule(rule="cron 61 * * * *")
+    (one,) = told()
+    assert one.code == "schedule_not_fired"
+    assert one.message == (
+        "Schedule nightly cannot fire: cron('61 * * * *'): cannot read the minute."
+    )
+
+
+def test_one_whose_last_job_failed_or_expired_is_told() -> None:
+    worker()
+    schedule(due=MINUTE)
+    fired(MINUTE, "failed")
+    schedule("hourly", due=MINUTE)
+    fired(MINUTE, "expired", name="hourly")
+    assert [(one.code, one.message) for one in told()] == [
+        ("schedule_failed", "The last job of schedule hourly expired."),
+        ("schedule_failed", "The last job of schedule nightly failed."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "columns", [{"job_types": []}, {"queues": ["mail"]}, {"state": "draining"}]
+)
+def test_one_whose_jobs_nobody_claims_is_told(columns: dict[str, Any]) -> None:
+    worker(**columns)
+    if "state" in columns:
+        worker("web-1:2", job_types=[])
+    schedule(due=MINUTE)
+    (one,) = told()
+    assert one.code == "schedule_not_served"
+    assert one.message == (
+        f"Schedule nightly enqueues jobs of type {ADD}, which no living worker claims."
+    )
+
+
+def test_the_queue_of_its_own_counts() -> None:
+    worker(queues=["night"])
+    schedule(due=MINUTE, options={"queue": "night"})
+    assert told() == []
+    JobType.objects.filter(name=ADD).update(queue="night")
+    Schedule.objects.update(options={"queue": "mail"})
+    assert [one.code for one in told()] == ["schedule_not_served"]
+
+
+def test_one_that_no_code_declares_any_more_is_told_until_it_is_deleted() -> None:
+    worker(job_types=[])
+    row = schedule(origin="code", gone_at=ago(days=3), due=-5 * MINUTE)
+    (one,) = told()
+    assert (one.code, one.is_bad) == ("schedule_gone", False)
+    assert one.message == "Schedule nightly is no longer declared by any code."
+    row.delete()
+    assert told() == []
+
+
+# A rule in words.
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "typed"),
+    [
+        ("every 1", "every second", "every 1 second"),
+        ("every 45", "every 45 seconds", "every 45 seconds"),
+        ("every 60", "every minute", "every 1 minute"),
+        ("every 300", "every 5 minutes", "every 5 minutes"),
+        ("every 5400", "every 90 minutes", "every 90 minutes"),
+        ("every 3600", "every hour", "every 1 hour"),
+        ("every 86400", "every day", "every 1 day"),
+        ("every 172800", "every 2 days", "every 2 days"),
+        (
+            "every 3601 since 1760000000",
+            "every 3,601 seconds since 2025-10-09 08:53:20 UTC",
+            "every 3601 seconds since 1760000000",
+        ),
+        ("cron 30 2 * * MON", "30 2 * * MON", "30 2 * * MON"),
+    ],
+)
+def test_a_rule_in_words_can_be_typed_again(text: str, words: str, typed: str) -> None:
+    rule = parse(text, "UTC")
+    assert rule_text(rule) == words
+    assert typed_text(rule) == typed
+    assert parse(typed, "UTC") == rule
+
+
+def test_words_of_rules_do_not_depend_on_the_language_they_are_typed_in() -> None:
+    since = datetime(2026, 1, 1, tzinfo=UTC)
+    with translation.override("de"):
+        assert typed_text(every(days=2, since=since)).startswith("every 2 days since")
+        assert typed_text(cron("@daily")) == "0 0 * * *"

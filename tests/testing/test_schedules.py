@@ -1,0 +1,75 @@
+"""Schedules in the tests of a project: ``fire_schedules()``, ``firings()``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from django_jobqueue import cron, current_job, every, job, testing
+from django_jobqueue.exceptions import UnknownSchedule
+from tests.sample import jobs
+from tests.testing import tasks
+
+BEFORE = datetime(2026, 3, 28, 12, tzinfo=UTC)
+
+
+def test_firings_are_listed_without_a_database() -> None:
+    nightly = cron("30 2 * * *", tz="Europe/Berlin")
+    jobs.add.at(nightly, name="nightly", ends=datetime(2026, 3, 31, tzinfo=UTC))(1)
+    assert testing.firings("nightly", BEFORE, BEFORE + timedelta(days=30)) == [
+        datetime(2026, 3, 29, 1, 0, tzinfo=UTC),  # in the gap: 3:00 in Berlin
+        datetime(2026, 3, 30, 0, 30, tzinfo=UTC),
+    ]
+
+
+def test_a_handler_stands_for_the_schedule_of_its_name() -> None:
+    jobs.add.at(every(hours=6))(1)
+    assert len(testing.firings(jobs.add, BEFORE, BEFORE + timedelta(days=1))) == 4
+    with pytest.raises(UnknownSchedule, match=r"Did you mean 'tests\.sample\.add'"):
+        testing.firings("tests.sample.ad", BEFORE, BEFORE)
+
+
+@pytest.mark.django_db
+def test_time_passes_and_schedules_fire_in_a_test() -> None:
+    seen: list[tuple[str | None, datetime | None]] = []
+
+    @job(name="schedules.note")
+    def note() -> None:
+        context = current_job()
+        seen.append((context.schedule, context.fires_at))
+
+    note.at(cron("30 2 * * *", tz="Europe/Berlin"), name="nightly")()
+    with testing.clock(BEFORE) as time:
+        assert testing.fire_schedules("nightly") == []
+        time.move(days=1)
+        (made,) = testing.fire_schedules("nightly")
+        assert testing.fire_schedules("nightly") == []
+        testing.drain()
+    assert made.job_type == "schedules.note"
+    assert seen == [("nightly", datetime(2026, 3, 29, 1, 0, tzinfo=UTC))]
+
+
+@pytest.mark.django_db
+def test_a_task_of_django_fires_too() -> None:
+    greet = tasks.greet.using(priority=5)
+    made = greet.at(every(hours=1), name="greetings")("Eve", loud=True)
+    assert made.job_type == tasks.greet.module_path
+    with testing.clock(BEFORE) as time:
+        testing.fire_schedules("greetings")
+        time.move(hours=1)
+        (fired,) = testing.fire_schedules("greetings")
+        (ran,) = testing.drain()
+    assert fired.priority == 5
+    assert ran.job.result == "Hello, EVE!"
+
+
+def test_the_arguments_of_a_task_are_checked() -> None:
+    with pytest.raises(TypeError, match="is missing 'name'"):
+        tasks.greet.at(every(hours=1))()
+
+
+def test_a_job_that_no_schedule_made_has_none() -> None:
+    performed = testing.perform(jobs.add, {"a": 1})
+    assert performed.context.schedule is None
+    assert performed.context.fires_at is None
