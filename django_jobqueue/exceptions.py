@@ -8,6 +8,7 @@
     │   ├── InvalidArguments    says which argument or option, and why
     │   ├── DuplicateJob        carries the job that it duplicates
     │   └── AlreadyArchived     the id was used, and its job is over
+    ├── UnknownSchedule         no schedule has this name; names the near misses
     ├── JobNotFound             no job has this id, neither queued nor archived
     ├── LeaseLost               it was rescued while it ran here; nothing was written
     ├── NotReplayable           says what state the job is in

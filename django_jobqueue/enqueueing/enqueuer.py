@@ -27,8 +27,11 @@ from django_jobqueue.exceptions import DuplicateJob, InvalidArguments, UnknownJo
 from django_jobqueue.store import find, job_types
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import insert, insert_many, insert_unique
-from django_jobqueue.store.queue.insert import Inserted, NewJob
+from django_jobqueue.store.queue.insert import (
+    Inserted,
+)
 from django_jobqueue.store.queue.insert_unique import ManyInserted
+from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
 
 Data = dict[str, Any]

@@ -14,7 +14,7 @@ from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.retries import stored_form
-from django_jobqueue.store.queue.insert import NewJob
+from django_jobqueue.store.queue.new_job import NewJob
 
 # Options that an entry has as they are, and all that a follower can have.
 SAME: Final = ("queue", "priority", "max_attempts", "unique_until")

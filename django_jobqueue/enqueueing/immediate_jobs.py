@@ -18,7 +18,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import from_json
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.exceptions import AlreadyArchived, UnknownJobType
-from django_jobqueue.store.queue.insert import NewJob
+from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job, tags_of
 
 LARGEST: Final = 1_000  # jobs; older ones are forgotten

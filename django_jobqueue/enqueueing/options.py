@@ -21,7 +21,7 @@ from django_jobqueue.domain.retry_rules import RetryOption
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.retries import Backoff, from_stored_form, stored_form
-from django_jobqueue.store.queue.insert import NewJob
+from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.text import timezones
 from django_jobqueue.text.foreign_words import option_hint
 
@@ -204,7 +204,7 @@ class Options:
         return options
 
     def as_stored(self) -> dict[str, Any]:
-        """The options that are stated, in values of JSON; ``from_stored`` reads them."""
+        """The stated options, in values of JSON; ``from_stored`` reads them."""
         stated = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
             name: _STORED[name](value) if name in _STORED else _plain(value)

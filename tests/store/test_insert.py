@@ -16,7 +16,7 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.models import JobType, QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import insert, insert_many
-from django_jobqueue.store.queue.insert import NewJob
+from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
 from tests.store.meanwhile import Hearing
 from tests.store.rows import ADD, ago, job_type, queued_job, register

@@ -14,7 +14,7 @@ from django_jobqueue.exceptions import AlreadyArchived
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.queue import insert
-from django_jobqueue.store.queue.insert import NewJob
+from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
 from tests.store.meanwhile import (
     Background,

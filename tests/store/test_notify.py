@@ -12,7 +12,7 @@ from django_jobqueue.domain.ids import new_id
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
 from django_jobqueue.store.notify import OUR_TURN, News, notify, parse, payload
 from django_jobqueue.store.queue import insert
-from django_jobqueue.store.queue.insert import NewJob
+from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.worker_rows import set_listening
 from tests.store.meanwhile import Hearing, open_transaction
 from tests.store.rows import ADD, register

@@ -15,7 +15,7 @@ from django_jobqueue.domain.job_options import policy_of
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import insert_unique
-from django_jobqueue.store.queue.insert import NewJob
+from django_jobqueue.store.queue.new_job import NewJob
 
 pytestmark = pytest.mark.django_db
 

@@ -317,6 +317,8 @@ OPTIONS: Final[dict[str, list[dict[str, Any]]]] = {
     ],
     "expires_at": [{"expires_at": MOMENT}],
     "expires_in": [{"expires_in": 90}, {"expires_in": 90, "run_after": timedelta(1)}],
+    "timeout": [{"timeout": 5}],
+    "backoff": [{"backoff": "fixed"}, {"backoff": 7}],
     "tags": [{"tags": ["ü", 'a"b']}],
     "metadata": [{"metadata": {"trace": "own", "deep": [1, {"a": None}]}}],
     "unique_key": [{"unique_key": "one"}],
@@ -329,7 +331,8 @@ OPTIONS: Final[dict[str, list[dict[str, Any]]]] = {
 }
 TAKERS: Final = ("tests.sample.without_arguments", "tests.sample.with_all_options")
 SAME: Final = (
-    *("queue", "priority", "max_attempts", "tags", "metadata", "followers"),
+    *("queue", "priority", "max_attempts", "timeout", "backoff", "tags", "metadata"),
+    *("followers",),
     *("unique_key", "unique_until_started"),
 )
 
@@ -351,6 +354,8 @@ def test_an_option_of_one_job_is_one_of_a_follower_or_refused(name: str) -> None
             "enqueued_by": "anna",
             "using": "default",
             "on_duplicate": "return",
+            "debounce": 5,
+            "debounce_max": 5,
         }
         taker = jobs.without_arguments.using(**{name: values[name]})
         with pytest.raises(InvalidArguments) as caught:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -27,8 +28,6 @@ from django_jobqueue.text import numbers, timezones
 
 MOST_REPLAYS: Final = 20
 LATELY: Final = 60  # jobs of the same type
-
-Fact = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

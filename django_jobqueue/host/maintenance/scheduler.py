@@ -29,7 +29,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store.connection import Database, OwnConnection
-from django_jobqueue.store.queue.insert import NewJob
+from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.schedules import fire as fire_store
 from django_jobqueue.store.schedules.fire import BATCH, DueSchedule, NewFiring
 

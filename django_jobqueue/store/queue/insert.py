@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
-from functools import cached_property
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -27,6 +26,7 @@ from django_jobqueue.store.notify import (
     in_autocommit,
     payload,
 )
+from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job, tags_of
 
 # By the caller, the code, or what the row says of a handler that is not known here. A
@@ -98,93 +98,6 @@ TRY_ARCHIVE: Final = """
 INSERT INTO jobqueue_archivedjob (id, job_type, status) VALUES (%(id)s, '', 'cancelled')
     ON CONFLICT (id) DO NOTHING RETURNING id
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class NewJob:
-    """The values of an enqueue. None leaves a choice to the job type."""
-
-    job_type: str
-    queue: str | None = None
-    priority: int | None = None
-    declared_priority: int | None = None
-    run_after: datetime | None = None
-    delay: timedelta = timedelta(0)  # from now, if run_after is None
-    expires_at: datetime | None = None
-    expires_in: timedelta | None = None  # from when it is due
-    enqueued_by: str | None = None
-    tags: str | None = None  # JSON text
-    max_attempts: int | None = None
-    timeout: timedelta | None = None
-    backoff: str | None = None  # JSON text
-    metadata: str | None = None  # JSON text
-    followers: str | None = None  # JSON text
-    follower_types: list[str] | None = None  # whom the JSON text names, at any depth
-    unique_key: UUID | None = None
-    unique_rule: str | None = None  # JSON text of a UniqueRule, if there is no key
-    unique_until_started: bool = False
-    unique_window: bool = False  # the key is held from the enqueue on
-    unique_for: timedelta | None = None  # so long; None is forever
-    replaces: bool = False  # a duplicate replaces the data of the job that waits
-    moves: bool = False  # and its run_after
-    usual_delay: bool = False  # all jobs of the type have this delay
-    debounce_max: timedelta | None = None  # but not beyond this, from its enqueue
-
-    @cached_property
-    def is_unique(self) -> bool:
-        """Whether there is one such job at a time."""
-        return self.unique_key is not None or self.unique_rule is not None
-
-    @cached_property
-    def has_more(self) -> bool:
-        """Whether it has something that few jobs have."""
-        more = (
-            self.max_attempts,
-            self.timeout,
-            self.backoff,
-            self.metadata,
-            self.followers,
-        )
-        return any(more) or self.is_unique
-
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether it is due at once, never expires, and has nothing unusual."""
-        return not any(
-            (
-                self.run_after,
-                self.delay,
-                self.expires_at,
-                self.expires_in,
-                self.enqueued_by,
-                self.tags,
-                self.has_more,
-            )
-        )
-
-    @cached_property
-    def is_of_type(self) -> bool:
-        """Whether all but its data and its unique key is its type's."""
-        more = (
-            self.max_attempts,
-            self.timeout,
-            self.backoff,
-            self.metadata,
-            self.followers,
-            self.tags,
-        )
-        ends = (self.expires_at, self.expires_in, self.run_after, self.enqueued_by)
-        is_usual = self.usual_delay or not (self.delay or self.moves)
-        return is_usual and not any((*more, *ends))
-
-    @cached_property
-    def lane(self) -> tuple[Any, ...]:
-        """What the job type's row is looked up for."""
-        return self.job_type, self.queue, self.priority, self.declared_priority
-
-    def params(self) -> dict[str, Any]:
-        """The parameters of the statements above."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 # How long, in seconds, a look at a job type holds for the next enqueues. An operator's

@@ -11,7 +11,11 @@ from django.db import connections
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.missing_tables import explaining
 from django_jobqueue.store.notify import NOTIFIED, announced, announces, in_autocommit
-from django_jobqueue.store.queue.insert import FOLLOWERS, FOLLOWERS_ARE_THERE, NewJob
+from django_jobqueue.store.queue.insert import (
+    FOLLOWERS,
+    FOLLOWERS_ARE_THERE,
+)
+from django_jobqueue.store.queue.new_job import NewJob
 
 # The one look at the job type before many jobs are inserted.
 PREPARE_MANY: Final = f"""

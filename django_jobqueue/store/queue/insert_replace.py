@@ -25,9 +25,9 @@ from django_jobqueue.store.queue.insert import (
     KNOWN_FOR,
     MOST_KNOWN,
     Inserted,
-    NewJob,
     inserted_job,
 )
+from django_jobqueue.store.queue.new_job import NewJob
 
 # The row is locked: either the claim wins, and frees the key, or the new data do. The
 # expiry is the new call's; counted from when the job is due, if that stays later. A

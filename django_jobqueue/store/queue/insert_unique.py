@@ -12,7 +12,6 @@ from django_jobqueue.store.find import find
 from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue.insert import (
     Inserted,
-    NewJob,
     insert_once,
     insert_unless_there,
 )
@@ -28,6 +27,7 @@ from django_jobqueue.store.queue.insert_window import (
     open_windows,
     take_windows,
 )
+from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.rows import Job
 
 # A key that is free when the job is claimed: that job must see what the caller writes,

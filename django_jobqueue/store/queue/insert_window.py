@@ -12,10 +12,10 @@ from django_jobqueue.store.queue.insert import (
     FOLLOWERS_ARE_THERE,
     INSERT,
     Inserted,
-    NewJob,
     inserted_job,
     run_insert,
 )
+from django_jobqueue.store.queue.new_job import NewJob
 
 # The primary key makes callers wait for each other. A window that is over is taken; no
 # row comes back of one that is open.

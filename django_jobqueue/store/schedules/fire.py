@@ -22,7 +22,11 @@ from django_jobqueue.domain.due_firings import (
     Period,
 )
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.queue.insert import INSERT, UNLESS_THERE, NewJob
+from django_jobqueue.store.queue.insert import (
+    INSERT,
+    UNLESS_THERE,
+)
+from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.schedules.declare import seconds_of, text_of
 
 BATCH: Final = 100  # schedules in one statement
