@@ -29,7 +29,7 @@ SECOND: Final = timedelta(seconds=1)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SECONDS_OF: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 EVERY: Final = re.compile(
-    r"every\s+(\d+(?:\.\d+)?)\s*(s|seconds?|m|min|minutes?|h|hours?|d|days?)?"
+    r"every\s+(?=\S)(\d+(?:\.\d+)?)?\s*(s|seconds?|m|min|minutes?|h|hours?|d|days?)?"
     r"(?:\s+since\s+(-?\d+(?:\.\d+)?))?",
     re.IGNORECASE,
 )
@@ -165,7 +165,7 @@ def _parse_every(text: str) -> Every:
             f"cannot read the rule {text!r}: write for example every 5 minutes"
         )
     number, unit, since = match.groups()
-    seconds = float(number) * SECONDS_OF[(unit or "s")[0].lower()]
+    seconds = float(number or 1) * SECONDS_OF[(unit or "s")[0].lower()]
     try:
         began = datetime.fromtimestamp(float(since), UTC) if since else None
         return every(seconds=seconds, since=began)
@@ -208,7 +208,7 @@ def _is_fixed(expression: str) -> bool:
 def _next_after(expression: str, zone: tzinfo, after: datetime) -> datetime | None:
     """Walk the wall clock from one change of its offset to the next."""
     fixed = _is_fixed(expression)
-    now = int(after.timestamp())
+    now = (after - EPOCH) // SECOND  # exact, also far away
     wall, offset = _wall(now, zone), _offset(now, zone)
     if fixed and wall.fold:  # the second passage of a repetition
         wall = max(wall, _end_of_repetition(now, zone))

@@ -12,6 +12,7 @@ from cronsim import CronSim
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from django_jobqueue.domain.due_firings import Period
 from django_jobqueue.domain.schedule_rules import (
     EPOCH,
     Cron,
@@ -245,3 +246,26 @@ def test_a_distance_of_any_length_is_read_as_it_was_written(
     began = None if since is None else since.replace(tzinfo=UTC)
     rule = every(seconds=seconds, since=began)
     assert parse(rule.text, "UTC") == rule
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("every minute", 60),
+        ("every 5 minutes", 300),
+        ("every 2h", 7_200),
+        ("Every 1.5 hours", 5_400),
+        ("every day", 86_400),
+        ("every 90", 90),
+    ],
+)
+def test_operators_write_distances_in_words(text: str, seconds: int) -> None:
+    assert parse(text, "UTC") == every(seconds=seconds)
+
+
+@pytest.mark.parametrize("year", [2026, 2243, 2999])
+def test_a_schedule_fires_at_the_moment_at_which_it_starts(year: int) -> None:
+    starts = datetime(year, 1, 1, tzinfo=UTC)
+    period = Period(starts_at=starts)
+    for rule in (cron("0 0 * * *", tz="UTC"), every(days=1)):
+        assert period.next_after(rule, EPOCH) == starts
