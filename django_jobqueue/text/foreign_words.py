@@ -32,7 +32,7 @@ RATE: Final = (
 )
 LOCK: Final = "Write using(unique_key=…), @job(unique=True) or @job(concurrency=1)"
 SIGNALS: Final = f"{FOLLOWER}; or connect to a signal, such as job_failed"
-SCHEDULE: Final = "There are no schedules; let cron call manage.py jobqueue enqueue"
+SCHEDULE: Final = "Write handler.at(cron(…))(…), or @job(schedule=cron(…))"
 RETENTION: Final = "The setting RETENTION says how long jobs and results are kept"
 ALWAYS: Final = "Leave it out: the archive keeps what each job came to"
 JSON: Final = "Leave it out: arguments and results are JSON"
