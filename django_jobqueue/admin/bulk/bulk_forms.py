@@ -186,7 +186,10 @@ class ReplayAllForm(BulkForm):
         widget=forms.RadioSelect,
         choices=[
             (ReplayExpiry.SAME, _("the same time to live, from now")),
-            (ReplayExpiry.KEEP, _("the old moment: a job that expired expires again")),
+            (
+                ReplayExpiry.KEEP,
+                _("the same time as before: a job that expired expires again"),
+            ),
             (ReplayExpiry.NEVER, _("never")),
         ],
     )
