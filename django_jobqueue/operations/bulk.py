@@ -220,8 +220,8 @@ def get(id: Id) -> Operation:
 
 def is_abandoned(operation: Operation) -> bool:
     """Whether it should be at work, or be counted, and the job that does it is gone:
-    cancelled, perhaps. Of an operation that a command works off nobody can tell; it
-    does no harm when a worker joins in."""
+    cancelled, perhaps. Nobody can tell whether a command that runs an operation is
+    still there; it does no harm if a worker joins in."""
     active = operation.state in operation_rows.ACTIVE
     counting = operation.state == BulkState.DRAFT and not operation.counted.over
     if operation.job_id is None:

@@ -49,7 +49,7 @@ def replay(
     """Enqueue an archived job again, as a new job that remembers the old one.
 
     ``expires``: "same" gives it the same time to live, from when it is due; "keep"
-    copies the old moment, so that a job that expired expires again; "never"; or a new
+    copies the old time, so that a job that expired expires again; "never"; or a new
     moment. The default is "same", here and wherever else jobs are replayed: a replay is
     made so that the job runs, and a moment that is past would end it unseen.
     ``max_attempts`` is for the new job alone; None is what the old one had. ``data``

@@ -48,7 +48,7 @@ def perform(
     :param handler: a handler, a task, or the name of a job type.
     :param data: by the names of the parameters.
     :param attempt: the number of the attempt, 1 for the first.
-    :param max_attempts: of this job alone; by default what its type says.
+    :param max_attempts: of this job alone; by default that of its type.
     :param crashes: how often a worker died of it.
     :param metadata: what its ``Context`` has.
 

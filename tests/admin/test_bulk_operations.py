@@ -57,11 +57,15 @@ def drafted(
 
 
 def started(
-    kind: str = "replay", selection: Selection = FAILED, **options: Any
+    kind: str = "replay",
+    selection: Selection = FAILED,
+    *,
+    here: bool = False,
+    **options: Any,
 ) -> UUID:
     """One that carl started."""
     id = drafted(kind, selection, **options)
-    assert bulk.start(id, by="carl")
+    assert bulk.start(id, by="carl", here=here)
     return id
 
 
@@ -387,10 +391,52 @@ def test_an_operation_whose_job_is_gone_can_be_resumed(anna: Client) -> None:
     id = started()
     operations.cancel([str(BulkOperation.objects.get().job_id)])
     page = get(anna, page_of(MODEL, id))
-    assert "The job that worked it off is gone." in page.text
+    assert "The job that ran this operation is gone." in page.text
     assert page.all("button", formaction=act("resume", id))
     post(anna, act("resume", id), {})
     assert QueuedJob.objects.filter(job_type_id="jobqueue.bulk").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("quiet", "said"),
+    [
+        (None, "A command runs this operation and has made no progress yet."),
+        (timedelta(seconds=3), "A command runs this operation."),
+        (timedelta(hours=2), "there has been no progress for 2 h"),
+    ],
+)
+def test_an_operation_that_a_command_runs_shows_when_it_last_progressed(
+    anna: Client, quiet: timedelta | None, said: str
+) -> None:
+    many(2)
+    id = started(here=True)
+    moment = quiet and timezone.now() - quiet
+    BulkOperation.objects.update(state="running", progress_at=moment)
+    text = get(anna, page_of(MODEL, id)).text
+    assert said in text
+    assert "is gone. Resume" not in text
+    assert get(anna, page_of(MODEL, id)).all("button", formaction=act("resume", id))
+
+
+def test_to_resume_an_operation_beside_its_command_changes_each_job_once(
+    anna: Client,
+) -> None:
+    many(700)  # two chunks
+    id = started(here=True)
+    command = bulk_steps.work_here(id, rest=lambda _seconds: None)
+    done = next(command).changed
+    assert 0 < done < 700
+    post(anna, act("resume", id), {})
+    job = BulkOperation.objects.get(pk=id).job_id
+    chunk = bulk_steps.step(id, look=50, job=job)
+    assert chunk is not None
+    assert chunk.changed == 50
+    done += chunk.changed + sum(chunk.changed for chunk in command)
+    assert done == 700
+    replays = QueuedJob.objects.filter(bulk_operation_id=id)
+    assert replays.values("replay_of").distinct().count() == replays.count() == 700
+    assert BulkOperation.objects.get(pk=id).state == "done"
+    assert bulk_steps.step(id, look=50, job=job) is None
 
 
 def test_an_error_is_shown_and_the_operation_can_be_resumed(anna: Client) -> None:

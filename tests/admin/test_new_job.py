@@ -110,7 +110,7 @@ def test_the_form_has_a_field_for_each_parameter(anna: Client) -> None:
     ]
     assert names == [f"argument_{name}" for name in PARAMETERS]
     assert "It is <i>sent</i>." in page.text
-    assert "parcels, as the job type says" in page.text
+    assert "parcels, the default of the job type" in page.text
     (box,) = page.all("input", name="argument_note")
     assert box["value"] == "with <b>care</b>"
     (box,) = page.all("input", name="argument_password")

@@ -102,6 +102,34 @@ def test_where_a_list_is_narrow_each_cell_says_its_name(
     assert screen.page.locator("#action-toggle").is_visible()
 
 
+COVERED = """() => {
+  const shown = (one) => one.getBoundingClientRect();
+  const meet = (a, b) =>
+    a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const buttons = all(".object-tools a, .object-tools button");
+  const others = all(".jq-top a, .jq-top input, .jq-top button");
+  return buttons
+    .filter((one) => others.some((other) => meet(shown(one), shown(other))))
+    .map((one) => one.textContent.trim());
+}"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_buttons_of_an_object_cover_nothing_of_the_tabs_and_the_jump_box(
+    see: See, each: Each, width: int
+) -> None:
+    screen = see(viewport={"width": width, "height": 800})
+    covering: dict[str, list[str]] = {}
+
+    def look(address: str) -> None:
+        if found := screen.page.evaluate(COVERED):
+            covering[address] = found
+
+    each(screen, look)
+    assert covering == {}
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_page_is_no_wider_than_its_window(see: See, each: Each, width: int) -> None:
     screen = see(viewport={"width": width, "height": 800})

@@ -87,7 +87,7 @@ class BulkForm(forms.Form):
         for field in self.fields.values():
             if isinstance(field, QueueField):
                 names = catalogue.queue_names(request)
-                field.offer(names, _("the queue that each has"))
+                field.offer(names, _("unchanged"))
 
     @property
     def number(self) -> int:
@@ -186,7 +186,10 @@ class ReplayAllForm(BulkForm):
         widget=forms.RadioSelect,
         choices=[
             (ReplayExpiry.SAME, _("the same time to live, from now")),
-            (ReplayExpiry.KEEP, _("the old moment: a job that expired expires again")),
+            (
+                ReplayExpiry.KEEP,
+                _("the same time as before: a job that expired expires again"),
+            ),
             (ReplayExpiry.NEVER, _("never")),
         ],
     )
@@ -202,9 +205,9 @@ class ReplayAllForm(BulkForm):
     skip_at_most_once = forms.BooleanField(
         label=_("Leave out jobs of at-most-once types"), required=False
     )
-    run_after = MomentField(label=_("Run after"), help_text=_("Empty is now."))
+    run_after = MomentField(label=_("Run after"), help_text=_("Empty: now."))
     priority = PriorityField(
-        help_text=_("-100 to 100; higher runs first. Empty leaves it as it is.")
+        help_text=_("-100 to 100; higher runs first. Empty: unchanged.")
     )
     queue = QueueField()
     field_order = (*options, "per_minute", "spread", "reason", "typed")
@@ -214,11 +217,9 @@ class RescheduleAllForm(BulkForm):
     """When, how urgently and where; what is left empty stays as it is."""
 
     options = ("run_after", "priority", "queue")
-    run_after = MomentField(
-        label=_("Run after"), help_text=_("Empty leaves the time as it is.")
-    )
+    run_after = MomentField(label=_("Run after"), help_text=_("Empty: unchanged."))
     priority = PriorityField(
-        help_text=_("-100 to 100; higher runs first. Empty leaves it as it is.")
+        help_text=_("-100 to 100; higher runs first. Empty: unchanged.")
     )
     queue = QueueField()
     field_order = (*options, "per_minute", "spread", "reason", "typed")

@@ -43,6 +43,7 @@ BECAME: Final = {
 }
 UNSTARTED: Final = "waiting"
 LEAST_SECONDS: Final = 1.0  # of work that make a rate telling
+QUIET: Final = 120.0  # seconds; the rate of one job a minute needs half of them
 OVER: Final = ("succeeded", "failed", "cancelled", "expired")
 
 
@@ -280,10 +281,12 @@ def _jobs_url(request: HttpRequest, id: str, kind: str) -> str:
 
 def trouble(request: HttpRequest, operation: Any) -> tuple[str, bool]:
     """The reason why nothing happens, if so; and whether no worker could do it."""
+    if operation.job_id is None and operation.state != BulkState.DRAFT:
+        return _of_command(operation)
     jobs = QueuedJob.objects.only("queue", "run_after")
     found = jobs.filter(pk=operation.job_id).first() if operation.job_id else None
     if found is None:
-        text = gettext("The job that worked it off is gone. Resume the operation.")
+        text = gettext("The job that ran this operation is gone. Resume the operation.")
         if operation.state == BulkState.DRAFT:
             text = gettext("The job that counted them is gone: count them here.")
         return text, True
@@ -302,6 +305,24 @@ def trouble(request: HttpRequest, operation: Any) -> tuple[str, bool]:
         )
         return text % name, True
     return _waits_until(found.run_after), False
+
+
+def _of_command(operation: Any) -> tuple[str, bool]:
+    """A command has no job that could be missed: its last progress tells."""
+    if operation.progress_at is None:
+        text = gettext(
+            "A command runs this operation and has made no progress yet. If the "
+            "command is gone, resume the operation."
+        )
+        return text, False
+    quiet = (timezones.now() - operation.progress_at).total_seconds()
+    if quiet < QUIET:
+        return gettext("A command runs this operation."), False
+    text = gettext(
+        "A command ran this operation, but there has been no progress for %(span)s. If "
+        "the command is gone, resume the operation."
+    )
+    return text % {"span": numbers.span(quiet)}, True
 
 
 def _waits_until(moment: datetime) -> str:

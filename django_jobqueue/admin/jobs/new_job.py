@@ -43,11 +43,13 @@ class NewJobForm(MomentsForm):
     id = forms.UUIDField(widget=forms.HiddenInput, initial=new_id)
     run_after = MomentField(label=_("Run at"), help_text=_("Empty: now."))
     expires_at = MomentField(
-        label=_("Expires at"), help_text=_("Empty: what the job type says.")
+        label=_("Expires at"), help_text=_("Empty: the default of the job type.")
     )
     queue = QueueField()
     priority = PriorityField(
-        help_text=_("-100 to 100; higher runs first. Empty: what the job type says.")
+        help_text=_(
+            "-100 to 100; higher runs first. Empty: the default of the job type."
+        )
     )
     reason = forms.CharField(
         label=_("Reason"),
@@ -75,7 +77,7 @@ class NewJobForm(MomentsForm):
             self.fields["rest"] = self._rest
         queue = self.fields["queue"]
         assert isinstance(queue, QueueField)
-        own = gettext("%(name)s, as the job type says") % {
+        own = gettext("%(name)s, the default of the job type") % {
             "name": display.visible(job_type.queue)
         }
         queue.offer(catalogue.queue_names(request), own)

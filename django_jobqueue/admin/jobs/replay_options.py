@@ -20,9 +20,9 @@ from django_jobqueue.domain.states import ReplayExpiry
 
 EXPIRIES: Final = [
     (ReplayExpiry.SAME, _("the same time to live, from when it is due")),
-    (ReplayExpiry.KEEP, _("the old moment: a job that expired expires again")),
+    (ReplayExpiry.KEEP, _("the same time as before: a job that expired expires again")),
     (ReplayExpiry.NEVER, _("never")),
-    (ReplayExpiry.NEW, _("the moment below")),
+    (ReplayExpiry.NEW, _("the time below")),
 ]
 
 
@@ -32,13 +32,13 @@ class ReplayOptions(MomentsForm):
     run_after = MomentField(label=_("Run at"), help_text=_("Empty: now."))
     queue = QueueField()
     priority = PriorityField(
-        help_text=_("-100 to 100; higher runs first. Empty: what each had.")
+        help_text=_("-100 to 100; higher runs first. Empty: unchanged.")
     )
     attempts = forms.ChoiceField(
         label=_("Attempts"),
         required=False,
         choices=[
-            ("", _("as many as each had")),
+            ("", _("unchanged")),
             ("1", _("exactly one: a failure is final")),
         ],
     )
@@ -50,7 +50,7 @@ class ReplayOptions(MomentsForm):
         choices=EXPIRIES,
     )
     expires_at = MomentField(
-        label=_("Expires at"), help_text=_("For the last of these choices.")
+        label=_("Expires at"), help_text=_("For “the time below”.")
     )
     reason = forms.CharField(
         label=_("Reason"),
@@ -63,7 +63,7 @@ class ReplayOptions(MomentsForm):
         """Fill the choice of queues."""
         queue = self.fields["queue"]
         assert isinstance(queue, QueueField)
-        queue.offer(catalogue.queue_names(request), _("the queue that each had"))
+        queue.offer(catalogue.queue_names(request), _("unchanged"))
 
     def offer_expiry(self, had_one: bool) -> None:
         """Without an old expiry there is nothing to keep, and nothing to repeat."""

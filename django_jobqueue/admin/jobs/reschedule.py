@@ -61,11 +61,9 @@ class RunJobsNow(WaitingAction):
 class RescheduleForm(ActionForm):
     """When, how urgently and where; what is left empty stays as it is."""
 
-    run_after = MomentField(
-        label=_("Run after"), help_text=_("Empty leaves the time as it is.")
-    )
+    run_after = MomentField(label=_("Run after"), help_text=_("Empty: unchanged."))
     priority = PriorityField(
-        help_text=_("-100 to 100; higher runs first. Empty leaves it as it is.")
+        help_text=_("-100 to 100; higher runs first. Empty: unchanged.")
     )
     queue = QueueField()
 
@@ -74,7 +72,7 @@ class RescheduleForm(ActionForm):
         queue = self.fields["queue"]
         assert isinstance(queue, QueueField)
         names = catalogue.queue_names(self.request)
-        queue.offer(names, _("the queue that each has"))
+        queue.offer(names, _("unchanged"))
 
     def clean_run_after(self) -> Any:
         """A job that waits beyond its expiry would never run."""

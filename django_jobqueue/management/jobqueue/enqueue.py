@@ -173,7 +173,7 @@ def _add_options(parser: CommandParser) -> None:
         "--on-duplicate",
         choices=ON_DUPLICATE,
         help="What becomes of a duplicate of a unique job: an error, or the id of the "
-        "job that is there is printed (default: what the job type says).",
+        "job that is there is printed (default: as the job type declares).",
     )
 
 
