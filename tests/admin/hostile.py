@@ -45,8 +45,8 @@ SHORT_COLUMNS = ("desired", "kind", "backoff")  # of which code knows the words
 
 def harmless(text: str) -> str:
     """A text of the same length in which no character means anything but the colon,
-    which ends the host in the name of a worker."""
-    return re.sub(r"[^\w\s:]", "x", text)
+    which ends the host in the name of a worker. It is as near to the top of a list."""
+    return re.sub(r"[^\w\s:]", "0", text)
 
 
 def infect(text: str, name: str = "") -> Keys:

@@ -54,8 +54,8 @@ def test_a_task_follows_on_a_job(worker: HandDriven) -> None:
 
 
 def test_an_option_that_a_follower_cannot_have_is_refused() -> None:
-    with pytest.raises(InvalidTask, match="timeout belongs to all jobs of"):
-        tasks.add.using(on_success=tasks.after_success.using(timeout=5)).enqueue(1)
+    with pytest.raises(InvalidTask, match="max_crashes belongs to all jobs of"):
+        tasks.add.using(on_success=tasks.after_success.using(max_crashes=5)).enqueue(1)
     named = tasks.after_success.using(enqueued_by="anna")
     with pytest.raises(InvalidTask, match="with enqueued_by, which a follower"):
         tasks.add.using(on_success=named).enqueue(1)

@@ -103,7 +103,7 @@ def test_the_keys_are_the_same_in_every_state(worker: HandDriven, state: str) ->
     found = jobqueue("show", str(make(worker).id), "--format", "json").json
     words = set(re.findall(r"\w+", Show.epilog))
     assert set(found) <= words
-    assert len(found) == 38
+    assert len(found) == 40
 
 
 def test_what_was_said_and_what_came_of_it_is_shown(worker: HandDriven) -> None:

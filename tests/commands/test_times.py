@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from django_jobqueue.management.jobqueue.times import duration, local, moment
-from django_jobqueue.models import JobType
+from django_jobqueue.models import JobType, Schedule
 from django_jobqueue.stats.clock import database_now
 from django_jobqueue.text import timezones
 
@@ -103,5 +103,6 @@ def test_now_is_what_the_database_says_and_aware_of_its_zone() -> None:
 
 @pytest.mark.django_db
 def test_without_any_job_type_now_is_this_machine_s() -> None:
+    Schedule.objects.all().delete()
     JobType.objects.all().delete()
     assert database_now().utcoffset() is not None

@@ -498,7 +498,10 @@ def test_a_backoff_is_not_called_where_something_hangs(
     attempt.begin()
     attempt.asked = StopReason.TIME_OUT
     attempt.error = JobTimeout()
-    finished = getattr(attempt, end)()
+    try:
+        finished = getattr(attempt, end)()
+    finally:
+        attempt.leave()
     assert finished.outcome.verb is Verb.RETRY
     by_type = rules["backoff"] == 5
     assert finished.outcome.reason == ("" if by_type else "the default wait")

@@ -17,7 +17,7 @@ from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
 from django_jobqueue.domain.retry_rules import ExceptionRule
 from django_jobqueue.domain.states import Delivery
-from django_jobqueue.models import JobType, Queue
+from django_jobqueue.models import JobType, Queue, Schedule
 from django_jobqueue.retries import quartic
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase, OwnConnection
@@ -226,6 +226,7 @@ def test_many_workers_that_start_at_once_declare_without_a_deadlock(
     own: OwnConnection, other: OwnConnection
 ) -> None:
     several = [declared(f"shop.t{number}") for number in range(30)]
+    Schedule.objects.all().delete()
     JobType.objects.all().delete()
 
     together(

@@ -252,7 +252,11 @@ def test_a_job_beside_a_replaced_one_is_announced(own: OwnConnection) -> None:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_a_follower_that_nobody_declares_takes_no_key(kind: dict[str, Any]) -> None:
-    new = NewJob(job_type=ADD, on_complete="nobody.knows", **kind)
+    followers = {
+        "followers": '{"on_complete": ["nobody.knows"]}',
+        "follower_types": ["nobody.knows"],
+    }
+    new = NewJob(job_type=ADD, **followers, **kind)  # type: ignore[arg-type]
     assert (
         insert_unique.insert_unique(
             DjangoDatabase(), new, new_id(), {}, "{}", own_id=False

@@ -101,6 +101,7 @@ def test_the_command_takes_each_job_once(
 
 NOON = datetime(2099, 7, 1, 10, tzinfo=UTC)  # 12:00 in Berlin
 OPENS = (200, 302, 403, 405)
+SCHEDULES = ("schedule/", "jobtype/<path:object_id>/change/")
 
 
 @pytest.fixture
@@ -141,7 +142,10 @@ def test_every_page_opens_and_shows_local_times(anna: Client) -> None:
         if answer.status_code == 200 and "html" in answer.headers["Content-Type"]
     }
     assert len(shown) > 20
-    assert [page for page, html in shown.items() if " UTC" in html] == []
+    # A schedule's moments are shown in UTC, too, and a job type's page names the time
+    # zones of its schedules.
+    in_utc = [page for page, html in shown.items() if " UTC" in html]
+    assert [page for page in in_utc if not page.startswith(SCHEDULES)] == []
 
 
 def test_a_list_shows_each_job_once_over_the_end_of_summer_time(

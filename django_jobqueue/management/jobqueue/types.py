@@ -58,8 +58,9 @@ where an operator overrides the code. Overrides are made by jobqueue override.""
     epilog = """\
 --format json prints a list, and for "show" one object, of {name, handler,
 description, is_known (the handler is declared here), queue, delivery, atomic,
-backoff, retry, max_crashes, expires_in, unique_by, followers, sensitive, paused,
-paused_by, paused_reason, resume_at, policy, waiting, running, declared_at}.
+backoff, retry, max_crashes, expires_in, unique_by, followers, sensitive,
+paused, paused_by, paused_reason, resume_at, policy, waiting, running,
+declared_at}.
 Policy has {code, override, value} for each option that can be overridden: the
 declared value, the override (null if there is none), and the value in force.
 Durations are in seconds; null is unlimited, or for keep_... the value of the
