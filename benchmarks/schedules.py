@@ -70,7 +70,7 @@ def workers() -> Iterator[None]:
 
     process = subprocess.Popen(
         [sys.executable, "-m", "django", "runworkers", "--threads", "4"],
-        env=worker_environment(),
+        env={**worker_environment(), "SAMPLE_SCHEDULES": "1"},
         stderr=subprocess.DEVNULL,
     )
     try:

@@ -77,5 +77,8 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 TASKS = {
     "default": {"BACKEND": "django_jobqueue.backends.JobQueueBackend", "QUEUES": []},
 }
-JOBQUEUE = {"RELEASE": "tests"}
+JOBQUEUE = {
+    "RELEASE": "tests",
+    "SCHEDULES": "SAMPLE_SCHEDULES" in os.environ,  # the shop has some
+}
 SHOP_TASKS = False

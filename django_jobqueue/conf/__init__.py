@@ -177,6 +177,9 @@ class Conf:
         },
         "How long archived jobs are kept, by status; None is forever.",
     )
+    schedules = Flag[bool](
+        True, "Whether this host fires schedules. A copy for tests should not."
+    )
     prune_interval = Seconds[float](
         300.0, "Pause between two prunes of the archive.", minimum=1
     )

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from django_jobqueue import operations
@@ -15,6 +16,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import cron, every
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
+from django_jobqueue.host.maintenance.maintenance_loops import MaintenanceLoops
 from django_jobqueue.host.maintenance.scheduler import Scheduler, firing_of
 from django_jobqueue.models import Firing, QueuedJob, Schedule
 from django_jobqueue.processes.worker_config import WorkerConfig
@@ -438,3 +440,19 @@ def test_each_of_several_that_fire_together_is_fired_once_by_several_hosts(
         )
         steps = {later - one for one, later in pairwise(moments)}
         assert steps == {timedelta(seconds=1)}
+
+
+@pytest.mark.parametrize("fires", [True, False])
+def test_a_setting_keeps_a_host_from_firing(own: OwnConnection, fires: bool) -> None:
+    jobs.add.at(RARELY, name="hourly")(1)
+    declare(own)
+    with override_settings(JOBQUEUE={"SCHEDULES": fires}):
+        loops = MaintenanceLoops(
+            WorkerConfig(),
+            pooled=False,
+            quarantined=lambda seen_at: None,
+            buried=lambda number: None,
+        )
+    loops.tick()
+    loops.rescuer._connection.close()
+    assert Schedule.objects.exclude(planned_for="").exists() is fires

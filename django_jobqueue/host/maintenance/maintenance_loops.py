@@ -145,10 +145,11 @@ class MaintenanceLoops(LoopGroup):
         loops = [
             self.rescuer,
             Expirer(connection, deadlines),
-            Scheduler(connection, deadlines),
             Pruner(connection),
             NotificationQueue(connection),
         ]
+        if conf.schedules:
+            loops.append(Scheduler(connection, deadlines))
         super().__init__("maintenance", loops)
 
 
