@@ -439,7 +439,7 @@ def test_a_job_type_s_own_row_is_enough() -> None:
             [str(uuid4()), "--limit", "3"],
             "--limit goes with a filter, not with ids.",
         ),
-        (["7"], "'7' is no job id; it must be a UUID."),
+        (["7"], "'7' is no job id: give it, or its first 6 or more digits."),
         (["--status", "fialed"], "argument --status: invalid choice: 'fialed'"),
         (["--status", "failed", "--limit", "0"], "must be a whole number of at least"),
         (["--status", "failed", "--limit", "x"], "of at least 1, not 'x'"),

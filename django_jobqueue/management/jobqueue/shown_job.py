@@ -13,6 +13,7 @@ from django_jobqueue.domain.policy import attempts_in_force
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob, Report
 from django_jobqueue.progress import progress_of
+from django_jobqueue.stats.why_not_running import why_not_one
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text.redaction import mask_json, mask_text, secrets_in
 
@@ -34,6 +35,7 @@ def read(id: UUID | str) -> dict[str, Any]:
         **_identity(job, job_type),
         "max_attempts": _max_attempts(job, job_type, row),
         **_times(job),
+        "why_not_running": _why_not_running(job),
         **{name: row.get(name) for name in (*BOTH, *QUEUED, *ARCHIVED)},
         "data": masking.value(job.data),
         "metadata": masking.value(job.metadata),
@@ -95,6 +97,13 @@ def _max_attempts(
 def _times(job: Job) -> dict[str, datetime | None]:
     names = ("created_at", "run_after", "expires_at", "started_at", "finished_at")
     return {name: getattr(job, name) for name in names}
+
+
+def _why_not_running(job: Job) -> list[str]:
+    if job.is_over:
+        return []
+    row = QueuedJob.objects.using(conf.database).filter(pk=job.id).first()
+    return why_not_one(row) if row else []
 
 
 def _row(job: Job) -> dict[str, Any]:
