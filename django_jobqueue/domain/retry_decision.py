@@ -201,7 +201,7 @@ def _why_not_again(
         if policy.retry_for and not isinstance(error, policy.retry_for):
             return "this exception is not in retry_for"
     if max_attempts is not None and attempt >= max_attempts:
-        return f"attempt {attempt} of {max_attempts}"
+        return "no attempt is left"
     return None
 
 
