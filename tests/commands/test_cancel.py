@@ -104,7 +104,8 @@ def test_the_others_are_cancelled_when_one_id_cannot_be() -> None:
         jobqueue("cancel", str(over), str(missing), f"job_{job.id}")
     lines = str(refused.value).splitlines()
     assert (
-        lines[0] == f"Job {over} is over already (succeeded); it cannot be cancelled."
+        lines[0]
+        == f"Job {over} has finished already (succeeded); it cannot be cancelled."
     )
     assert lines[1].startswith(
         f"There is no job {missing}, neither queued nor archived."

@@ -468,3 +468,20 @@ def test_a_new_queue_that_nobody_names_gets_a_remark() -> None:
         "'default'?\n"
     )
     assert f"{id} was replayed as " in said.out
+
+
+def test_a_worker_that_does_the_others_is_no_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_archived(700)
+
+    def let_another_go_on(id: UUID) -> Iterator[Any]:
+        yield next(bulk_steps.work_here(id))
+        assert operations.bulk.resume(id)
+        list(bulk_steps.work_here(id))
+
+    monkeypatch.setattr(by_filter, "work_here", let_another_go_on)
+    said = jobqueue("replay", "--status", "failed", "--yes")
+    assert said.err == "A worker did the others.\n"
+    assert said.out == "500 jobs were replayed.\n"
+    assert QueuedJob.objects.exclude(replay_of=None).count() == 700

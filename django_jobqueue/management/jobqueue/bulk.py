@@ -1,5 +1,4 @@
-"""What replay and cancel share: jobs named by id or chosen by a filter, a look before,
-and a question when they are many."""
+"""The arguments that replay and cancel share, and the question before many jobs."""
 
 from __future__ import annotations
 
@@ -25,11 +24,11 @@ SHOWN_PROBLEMS: Final = 10
 
 def add_arguments(parser: CommandParser) -> None:
     """Add the ids, --dry-run and --yes."""
-    parser.add_argument("ids", metavar="ID", nargs="*", help=f"Single jobs: {HELP}.")
+    parser.add_argument("ids", metavar="ID", nargs="*", help=f"Jobs, each by {HELP}.")
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="Change nothing; say how many jobs it would be, and show some.",
+        help="Change nothing; print how many jobs would be changed, and some of them.",
     )
     add_yes(parser)
 
@@ -42,7 +41,7 @@ def add_yes(parser: CommandParser) -> None:
         "--no-input",
         "--noinput",
         action="store_true",
-        help=f"Do not ask when it is more than {MANY} jobs.",
+        help=f"Do not ask before more than {MANY} jobs are changed.",
     )
 
 

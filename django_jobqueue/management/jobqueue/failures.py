@@ -72,7 +72,10 @@ finished_at, error_message, traceback}), which may be null."""
             help="List groups in this state (default: open, regressed ones included).",
         )
         parser.add_argument(
-            "--limit", type=positive, metavar="N", help="List so many (default: 20)."
+            "--limit",
+            type=positive,
+            metavar="N",
+            help="List at most N groups (default: 20).",
         )
         parser.add_argument("--in-release", help="The release that has the fix.")
         parser.add_argument(

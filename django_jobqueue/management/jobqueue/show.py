@@ -57,7 +57,7 @@ and what is unknown is null:
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the id, and --format."""
-        parser.add_argument("id", metavar="ID", help=f"The job: {HELP}.")
+        parser.add_argument("id", metavar="ID", help=f"The job, by {HELP}.")
         add_format(parser)
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
