@@ -98,9 +98,11 @@ class Parameters:
         Raises InvalidArguments.
         """
         if len(args) > len(self.positional):
+            most = len(self.positional)
+            arguments = "argument" if most == 1 else "arguments"
             raise InvalidArguments(
-                f"{self.function}() takes at most {len(self.positional)} positional "
-                f"arguments, not {len(args)}."
+                f"{self.function}() takes at most {most} positional {arguments}, not "
+                f"{len(args)}."
             )
         data = {**dict(zip(self.positional, args, strict=False)), **kwargs}
         if len(data) < len(args) + len(kwargs):

@@ -100,3 +100,14 @@ def _frames(error: BaseException) -> list[dict[str, Any]]:
         }
         for frame, line in kept
     ]
+
+
+def forget_traceback(error: BaseException) -> None:
+    """Take the traceback from an exception that is dealt with. If a handler raises the
+    same instance again, Python would put the new frames before the old ones."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        BaseException.with_traceback(link, None)
+        link = link.__cause__ or link.__context__

@@ -82,6 +82,11 @@ class Report:
         self._size = 0  # bytes of the kept ones
         self._count = 0  # lines ever
 
+    def __repr__(self) -> str:
+        done, total = self._done
+        # Not the note and the lines, which may have secrets.
+        return f"<Report: done={done}, total={total}, lines={self._count}>"
+
     def progress(
         self, done: float | None, total: float | None, note: str | None
     ) -> None:

@@ -222,9 +222,9 @@ def _why_not_again(
     if rule is not None and not rule.is_retried:
         return f"{rule.name} is not retried"
     if max_attempts is not None and attempt >= max_attempts:
-        return f"attempt {attempt} of {max_attempts}"
+        return "no attempt is left"
     if rule is not None and rule.max_attempts and attempt >= rule.max_attempts:
-        return f"attempt {attempt} of {rule.max_attempts} for {rule.name}"
+        return f"no attempt is left for {rule.name}"
     return None
 
 

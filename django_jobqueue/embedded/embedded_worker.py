@@ -215,7 +215,8 @@ class Idleness:
             return "the worker still finds jobs that it could claim"
         shown = [f"{a.job.id} ({a.job.job_type})" for a in held[:SHOWN]]
         more = ", …" if len(held) > SHOWN else ""
-        return f"the worker still has {len(held)} jobs: {', '.join(shown)}{more}"
+        count = "1 job" if len(held) == 1 else f"{len(held)} jobs"
+        return f"the worker still has {count}: {', '.join(shown)}{more}"
 
 
 def worker(

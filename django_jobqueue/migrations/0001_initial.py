@@ -542,7 +542,7 @@ class Migration(PostgreSQLMigration):
                     "last_seen",
                     models.DateTimeField(
                         db_default=django_jobqueue.models.functions.ClockTimestamp(),
-                        help_text="Accurate to a few seconds: workers write it with the roll-ups.",
+                        help_text="When a worker last recorded such a failure; accurate to some ten seconds.",
                         verbose_name="last seen",
                     ),
                 ),

@@ -36,7 +36,9 @@ class FailureGroup(models.Model):
     last_seen = UTCDateTimeField(
         _("last seen"),
         db_default=ClockTimestamp(),
-        help_text=_("Accurate to a few seconds: workers write it with the roll-ups."),
+        help_text=_(
+            "When a worker last recorded such a failure; accurate to some ten seconds."
+        ),
     )
     resolved_at = UTCDateTimeField(_("resolved at"), null=True, blank=True)
     resolved_in = models.CharField(

@@ -13,6 +13,7 @@ from django_jobqueue.operations.checks import (
     must_exist,
     names_of,
 )
+from django_jobqueue.store import find as store_find
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
 
@@ -59,14 +60,14 @@ def resume(
     using: str | None = None,
     by: str = "",
 ) -> list[str]:
-    """Let these job types, or ``queues``, be claimed again. Raises UnknownJobType,
-    InvalidArguments."""
+    """Let these job types, or ``queues``, be claimed again; returns the names of those
+    that were paused. Raises UnknownJobType, InvalidArguments."""
     names, db = names_of(names), DjangoDatabase(using)
 
     def resume_all() -> list[str]:
         changed = job_types.resume(db, names, queues=queues)
-        if not queues:
-            must_exist(db, names, changed)
+        if not queues and (others := set(names) - set(changed)):
+            must_exist(db, others, store_find.known_names(db))
         return changed
 
     changed = db.in_transaction(resume_all)

@@ -106,7 +106,7 @@ WITH changed AS (
   UPDATE jobqueue_jobtype
      SET paused = false, paused_at = NULL, paused_by = '', paused_reason = '',
          resume_at = NULL
-   WHERE name = ANY (%(names)s::text[])
+   WHERE name = ANY (%(names)s::text[]) AND paused
   RETURNING name)
 SELECT name, pg_notify('jobqueue', '{News.JOB_TYPES.prefix}') FROM changed
 """
@@ -129,7 +129,7 @@ WITH changed AS (
   UPDATE jobqueue_queue
      SET paused = false, paused_at = NULL, paused_by = '', paused_reason = '',
          resume_at = NULL
-   WHERE name = ANY (%(names)s::text[])
+   WHERE name = ANY (%(names)s::text[]) AND paused
   RETURNING name)
 SELECT name, pg_notify('jobqueue', '{News.JOB_TYPES.prefix}') FROM changed
 """
@@ -205,7 +205,8 @@ def pause(
 
 
 def resume(db: Database, names: Sequence[str], *, queues: bool = False) -> list[str]:
-    """Resume the claiming of these job types, or queues; return those that exist."""
+    """Resume the claiming of these job types, or queues; return those whose row had a
+    pause, even one that was over."""
     rows = db.fetch(RESUME_QUEUE if queues else RESUME, {"names": list(names)})
     return [row[0] for row in rows]
 

@@ -77,7 +77,7 @@ def perform(
 def _check_attempt(attempt: int, allowed: int | None) -> None:
     if allowed is not None and attempt > allowed:
         raise InvalidArguments(
-            f"The job has {allowed} attempts, so there is no attempt {attempt}; say "
+            f"max_attempts is {allowed}, so there is no attempt {attempt}; say "
             f"max_attempts={attempt}."
         )
 

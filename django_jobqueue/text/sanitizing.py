@@ -1,11 +1,19 @@
-"""Texts from handlers, made fit to be stored: without secrets, without what PostgreSQL
-refuses, in a bounded number of bytes."""
+"""Makes texts from handlers fit to be stored and shown: without secrets, without what
+PostgreSQL refuses, in a bounded number of bytes, with hidden characters escaped."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from django_jobqueue.text.redaction import mask_end, mask_start
+
+# Characters that move the cursor, hide, or turn the text around them: terminal codes,
+# NUL, zero-width and bidirectional controls.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069"
+    "\ufeff\ufff9-\ufffb]"
+)
 
 
 def text_of(value: object) -> str:
@@ -35,3 +43,8 @@ def clean(text: str, limit: int, secrets: Collection[str] = ()) -> str:
     half = max((limit - len(note)) // 2, 0)
     kept = start[:half] + note + end[len(end) - half :]
     return kept.decode("utf-8", "ignore")
+
+
+def visible(text: str) -> str:
+    """The same text with hidden characters written as escapes."""
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Final
 
 MOST: Final = 3
+LIKE_END: Final = 0.7  # of difflib; "sendreceipt" and "send_invoice" have 0.61
 NO_WORDS: Final[Mapping[str, str]] = {}
 
 
@@ -30,10 +31,14 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
 
 def near_names(name: str, known: Iterable[str]) -> list[str]:
     """Names most like this one, the nearest first, out of names with dots: those that
-    end with it, then those that are like it as a whole, then those whose end is."""
+    end with it, then those that are like it as a whole, then those whose end is.
+
+    Names of one app share their beginning, so their ends must be alike, too.
+    """
     names = sorted(known)
     found = [full for full in names if full.endswith(f".{name}")]
-    found += get_close_matches(name, names, MOST)
+    alike = get_close_matches(name, names, MOST)
+    found += [full for full in alike if _have_like_ends(name, full)]
     if "." not in name:
         ends: dict[str, list[str]] = {}
         for full in names:
@@ -41,3 +46,10 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
         for end in get_close_matches(name, ends, MOST):
             found += ends[end]
     return list(dict.fromkeys(found))[:MOST]
+
+
+def _have_like_ends(name: str, full: str) -> bool:
+    """Whether the parts after the last dots are alike, or one is the start of the
+    other's."""
+    meant, end = name.rpartition(".")[2], full.rpartition(".")[2]
+    return end.startswith(meant) or bool(get_close_matches(meant, [end], 1, LIKE_END))

@@ -25,3 +25,10 @@ def aware(when: datetime) -> datetime:
 def local(when: datetime) -> datetime:
     """The same time in the current time zone."""
     return timezone.localtime(aware(when))
+
+
+def exact(at: datetime) -> str:
+    """Date, time and zone. Django's own format leaves out the zone in the hour that
+    comes twice, where it matters most."""
+    shown = local(at)
+    return f"{shown:%Y-%m-%d %H:%M:%S} {shown:%Z}"

@@ -73,13 +73,12 @@ def report(run: Run, found: Sequence[Check]) -> str:
 
 def table(rows: Iterable[Figures], found: Iterable[Check]) -> str:
     """What became of the jobs of each type, and of what must hold."""
-    line = "{:<28}{:>9}{:>10}{:>7}{:>8}{:>10}".format
+    line = "{:<34}{:>9}{:>10}{:>7}{:>8}{:>10}".format
     lines = [line("job type", "enqueued", "succeeded", "failed", "retries", "p50 run")]
     for row in rows:
         run = "" if row.run_ms is None else f"{row.run_ms:g} ms"
-        name = row.job_type.removeprefix("testproject.")
         counts = (row.enqueued, row.succeeded, row.failed, row.retries)
-        lines.append(line(name, *counts, run))
+        lines.append(line(row.job_type, *counts, run))
     lines.append("")
     for check in found:
         answer = "yes" if check.holds else "NO"

@@ -104,7 +104,8 @@ def test_the_others_are_cancelled_when_one_id_cannot_be() -> None:
         jobqueue("cancel", str(over), str(missing), f"job_{job.id}")
     lines = str(refused.value).splitlines()
     assert (
-        lines[0] == f"Job {over} is over already (succeeded); it cannot be cancelled."
+        lines[0]
+        == f"Job {over} has finished already (succeeded); it cannot be cancelled."
     )
     assert lines[1].startswith(
         f"There is no job {missing}, neither queued nor archived."
@@ -197,7 +198,7 @@ def test_jobs_enqueued_meanwhile_are_left_alone() -> None:
             [str(uuid4()), "--queue", "mail"],
             "Name jobs by id or choose them by --queue, --type or --status, not both.",
         ),
-        (["7"], "'7' is no job id; it must be a UUID."),
+        (["7"], "'7' is no job id: give it, or its first 6 or more digits."),
         (["--status", "failed"], "argument --status: invalid choice: 'failed'"),
         (["--type", "tests.sample.ad"], "There is no job type 'tests.sample.ad'. Did"),
     ],

@@ -200,3 +200,14 @@ def test_the_jobs_of_a_group_are_replayed() -> None:
     assert said.out == "2 jobs were replayed.\n"
     assert {job.replay_of for job in queued()} == set(chosen)
     assert ArchivedJob.objects.count() == 5
+
+
+def test_to_reopen_an_open_group_says_that_it_was_open() -> None:
+    group(ONE, state="resolved")
+    group(OTHER)
+    said = jobqueue("failures", "reopen", str(ONE), str(OTHER))
+    assert said.out == "1 failure group was reopened.\n"
+    assert said.err == f"Failure group {OTHER} was open already.\n"
+    said = jobqueue("failures", "reopen", str(ONE))
+    assert said.out == ""
+    assert said.err == f"Failure group {ONE} was open already.\n"

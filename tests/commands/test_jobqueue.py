@@ -9,7 +9,11 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
 
-from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS, Command
+from django_jobqueue.management.commands.jobqueue import (
+    ENDED_BY_PIPE,
+    SUBCOMMANDS,
+    Command,
+)
 from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
@@ -55,6 +59,7 @@ def test_without_a_subcommand_it_says_which_there_are() -> None:
         (["enqueue", "x", "--countdown", "5"], "'--countdown'. Write --run-after 10m."),
         (["enqueue", "x", "--countdown=5"], "'--countdown'. Write --run-after 10m."),
         (["enqueue", "x", "a=1", "--failed"], "'--failed'."),
+        (["cancel", "--error", "x"], "'--error'. It is an option of replay."),
         (["replay", "--failed"], "'--failed'. Write --status failed."),
         (["replay", "--job-type", "x"], "'--job-type'. Did you mean '--type'?"),
         (["cancel", "--xyzzy"], "'--xyzzy'."),
@@ -162,3 +167,15 @@ def test_a_mistake_on_the_command_line_ends_with_an_exit_code(manage: Manage) ->
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (1, "")
     assert "CommandError: --older-than: 'old' is no duration." in err
+
+
+@pytest.mark.parametrize("subcommand", ["status", "types"])
+def test_a_reader_that_goes_away_ends_the_command_quietly(
+    manage: Manage, subcommand: str
+) -> None:
+    process = manage("jobqueue", subcommand)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(60) == ENDED_BY_PIPE

@@ -171,3 +171,22 @@ def test_what_makes_no_sense_is_refused_with_a_reason(
     arguments: list[str], message: str
 ) -> None:
     assert message in refusal(*arguments)
+
+
+@pytest.mark.parametrize("queues", [False, True], ids=["job type", "queue"])
+def test_a_pause_and_a_resume_say_what_they_found(queues: bool) -> None:
+    one = "queue" if queues else "job type"
+    names = ["mail"] if queues else ["tests.sample.add"]
+    flags = ["--queue"] if queues else []
+    said = jobqueue("resume", *names, *flags)
+    assert (said.out, said.err) == ("", f"The {one} {names[0]!r} was not paused.\n")
+
+    jobqueue("pause", *names, *flags, "--for", "1h")
+    said = jobqueue("pause", *names, *flags)
+    assert said.out.startswith(f"{one.capitalize()}s paused until they are resumed: ")
+    assert f"Paused already; reason and end are replaced: {names[0]}.\n" in said.err
+
+    said = jobqueue("resume", *names, *flags)
+    assert (said.out, said.err) == (f"{one.capitalize()}s resumed: {names[0]}.\n", "")
+    said = jobqueue("resume", *names, *flags)
+    assert (said.out, said.err) == ("", f"The {one} {names[0]!r} was not paused.\n")

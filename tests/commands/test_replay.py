@@ -439,7 +439,7 @@ def test_a_job_type_s_own_row_is_enough() -> None:
             [str(uuid4()), "--limit", "3"],
             "--limit goes with a filter, not with ids.",
         ),
-        (["7"], "'7' is no job id; it must be a UUID."),
+        (["7"], "'7' is no job id: give it, or its first 6 or more digits."),
         (["--status", "fialed"], "argument --status: invalid choice: 'fialed'"),
         (["--status", "failed", "--limit", "0"], "must be a whole number of at least"),
         (["--status", "failed", "--limit", "x"], "of at least 1, not 'x'"),
@@ -468,3 +468,20 @@ def test_a_new_queue_that_nobody_names_gets_a_remark() -> None:
         "'default'?\n"
     )
     assert f"{id} was replayed as " in said.out
+
+
+def test_a_worker_that_does_the_others_is_no_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make_archived(700)
+
+    def let_another_go_on(id: UUID) -> Iterator[Any]:
+        yield next(bulk_steps.work_here(id))
+        assert operations.bulk.resume(id)
+        list(bulk_steps.work_here(id))
+
+    monkeypatch.setattr(by_filter, "work_here", let_another_go_on)
+    said = jobqueue("replay", "--status", "failed", "--yes")
+    assert said.err == "A worker did the others.\n"
+    assert said.out == "500 jobs were replayed.\n"
+    assert QueuedJob.objects.exclude(replay_of=None).count() == 700

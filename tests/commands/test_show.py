@@ -103,7 +103,7 @@ def test_the_keys_are_the_same_in_every_state(worker: HandDriven, state: str) ->
     found = jobqueue("show", str(make(worker).id), "--format", "json").json
     words = set(re.findall(r"\w+", Show.epilog))
     assert set(found) <= words
-    assert len(found) == 40
+    assert len(found) == 41
 
 
 def test_what_was_said_and_what_came_of_it_is_shown(worker: HandDriven) -> None:
@@ -232,10 +232,48 @@ def test_replays_know_each_other(worker: HandDriven) -> None:
     ("id", "message"),
     [
         ("019aa2f0-0000-7000-8000-000000000001", "There is no job "),
-        ("7", "'7' is no job id; it must be a UUID."),
+        ("7", "'7' is no job id: give it, or its first 6 or more digits."),
     ],
 )
 def test_what_is_no_job_is_refused(id: str, message: str) -> None:
     with pytest.raises(CommandError) as refused:
         jobqueue("show", id)
     assert str(refused.value).startswith(message)
+
+
+def test_a_waiting_job_is_shown_with_the_reasons(worker: HandDriven) -> None:
+    made = jobs.add.enqueue(1)
+    operations.pause("tests.sample.add", by="anna")
+    text = facts(jobqueue("show", str(made.id)).out)
+    as_json = jobqueue("show", str(made.id), "--format", "json").json
+    assert text["Why not running"] == "anna paused its job type"
+    assert as_json["why_not_running"] == ["anna paused its job type"]
+    operations.resume("tests.sample.add")
+    worker.work()
+    assert "Why not running" not in jobqueue("show", str(made.id)).out
+
+
+@pytest.mark.parametrize("make", [waiting, over], ids=["queued", "archived"])
+def test_a_job_is_found_by_a_shortened_id(worker: HandDriven, make: Make) -> None:
+    id = make(worker).id
+    jobs.add.enqueue(1)
+    for text in (str(id)[:33], id.hex[:30].upper(), f"{id.hex[:8]}…{id.hex[-6:]}"):
+        assert facts(jobqueue("show", text).out)["Job"] == str(id)
+
+
+@pytest.mark.parametrize("arguments", [["show"], ["cancel"], ["replay"]])
+def test_an_id_that_names_no_single_job_is_refused(
+    worker: HandDriven, arguments: list[str]
+) -> None:
+    first, second = (jobs.add.enqueue(1).id for _ in range(2))
+    refused = {
+        "xyz": "'xyz' is no job id: give it, or its first 6 or more digits.",
+        "fffffff": "There is no job whose id begins with 'fffffff'.",
+        first.hex[:6]: f"Several jobs have an id that begins with {first.hex[:6]!r}, "
+        f"such as {first} and {second}.",
+    }
+    for text, message in refused.items():
+        with pytest.raises(CommandError) as error:
+            jobqueue(*arguments, text)
+        assert str(error.value) == message
+    assert QueuedJob.objects.count() == 2

@@ -92,7 +92,7 @@ def test_too_many_arguments_are_refused_with_both_numbers() -> None:
         "charge() takes at most 2 positional arguments, not 3."
     )
     assert why_not(send, 1, "anna") == (
-        "send() takes at most 1 positional arguments, not 2."
+        "send() takes at most 1 positional argument, not 2."
     )
 
 

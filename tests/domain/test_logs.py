@@ -89,12 +89,12 @@ def test_the_last_failure_is_one_error_with_the_rule_and_the_traceback(
     records: list[logging.LogRecord],
 ) -> None:
     error = raised(ValueError("no stock"))
-    made = told(error, Verb.FAIL, reason="attempt 5 of 5")
+    made = told(error, Verb.FAIL, reason="no attempt is left")
     (record,) = records
     assert record.levelno == logging.ERROR
     assert record.getMessage() == (
-        f"Job {made.id} ({PLAIN}) attempt 2/5 failed for good (attempt 5 of 5) after "
-        "0.250 s: ValueError: no stock"
+        f"Job {made.id} ({PLAIN}) attempt 2/5 failed for good (no attempt is left) "
+        "after 0.250 s: ValueError: no stock"
     )
     assert record.exc_info is not None
     assert record.exc_info[1] is error

@@ -18,6 +18,7 @@ from django_jobqueue.domain.registry import (
     default_name,
     registry,
 )
+from django_jobqueue.text.suggestions import near_names
 from tests.sample import jobs
 
 
@@ -178,3 +179,21 @@ def test_the_jobs_of_every_app_are_discovered() -> None:
         found = registry.get(f"tests.sample.{name}")
         assert found is not None
         assert found.path == f"tests.sample.jobs:{name}"
+
+
+@pytest.mark.parametrize(
+    ("meant", "near"),
+    [
+        ("accounts.refund", []),  # alike in the app alone
+        ("accounts.chagre", ["accounts.charge"]),
+        ("shop.sendreceipt", ["shop.send_receipt"]),
+        ("shop.send_r", ["shop.send_receipt"]),
+        ("receipt", ["shop.send_receipt"]),
+        ("charge", ["accounts.charge"]),
+    ],
+)
+def test_the_end_of_a_suggested_name_is_alike_and_not_only_its_app(
+    meant: str, near: list[str]
+) -> None:
+    known = ["accounts.charge", "shop.send_receipt", "shop.send_invoice"]
+    assert near_names(meant, known) == near

@@ -175,3 +175,10 @@ def test_of_a_last_line_that_is_long_the_tail_keeps_it() -> None:
     made = context()
     made.log("y" * 1_000_000)
     assert "cut here" in made.report.tail()
+
+
+def test_a_report_shows_how_far_it_is_and_no_texts() -> None:
+    report = Report()
+    report.progress(3, 10, "a secret")
+    report.log("another", "info")
+    assert repr(report) == "<Report: done=3, total=10, lines=1>"

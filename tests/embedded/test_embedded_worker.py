@@ -89,7 +89,7 @@ def test_a_wait_that_lasts_too_long_says_for_what(
     with pytest.raises(TimeoutError) as waited:
         worker.wait_idle(0.1)
     assert str(waited.value) == (
-        f"After 0.1 s the worker still has 1 jobs: {job.id} (tests.sample.stay)."
+        f"After 0.1 s the worker still has 1 job: {job.id} (tests.sample.stay)."
     )
     gate.set()
     worker.wait_idle()

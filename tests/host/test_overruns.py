@@ -116,11 +116,13 @@ def test_the_last_attempt_has_failed(
     (failed,) = told()
     assert (failed.name, failed.arguments["outcome"].reason) == (
         "job_failed",
-        "attempt 2 of 2",
+        "no attempt is left",
     )
     (line,) = lines(caplog)
     assert line.levelno == logging.ERROR
-    assert "attempt 2 failed for good (attempt 2 of 2) after 3." in line.getMessage()
+    assert (
+        "attempt 2 failed for good (no attempt is left) after 3." in line.getMessage()
+    )
 
 
 @pytest.mark.parametrize(

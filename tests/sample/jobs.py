@@ -132,6 +132,24 @@ def fail(message: str = "no") -> None:
     raise ValueError(message)
 
 
+THE_SAME = ValueError("the same instance")
+
+
+@job(max_attempts=3, backoff="immediate")
+def fail_with_the_same() -> None:
+    """Raise one instance in each attempt, and another exception because of it."""
+    try:
+        raise THE_SAME
+    except ValueError as error:
+        raise RuntimeError("each time a new one") from error
+
+
+@job(max_attempts=3, backoff="immediate")
+async def afail_with_the_same() -> None:
+    """The same without a thread, and without another exception."""
+    raise THE_SAME
+
+
 @job(backoff=3_600)
 def fail_often(journal: str) -> None:
     """Note it, and fail."""

@@ -194,7 +194,7 @@ def test_the_table_says_no_where_something_is_wrong() -> None:
     lines = table([row], [Check("ledger balances", False, "2 of 3; not HG-3")])
 
     assert [line.split() for line in lines.splitlines()[1:]] == [
-        ["shop.send_invoice", "3", "2", "1", "4", "2.5", "ms"],
+        ["testproject.shop.send_invoice", "3", "2", "1", "4", "2.5", "ms"],
         [],
         ["ledger", "balances", "NO", "2", "of", "3;", "not", "HG-3"],
     ]

@@ -41,7 +41,7 @@ def succeeded(result: str | None = None) -> Outcome:
     return Outcome(verb=Verb.SUCCEED, result=result)
 
 
-def failed(what: Failure | None = None, reason: str = "attempt 5 of 5") -> Outcome:
+def failed(what: Failure | None = None, reason: str = "no attempt is left") -> Outcome:
     """The last attempt failed."""
     return Outcome(
         verb=Verb.FAIL,

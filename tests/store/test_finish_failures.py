@@ -49,11 +49,11 @@ def test_a_failure_is_recorded_with_the_attempt_that_it_ended(
     id = make()
     what = failure("no such order 7")
     before = timezone.now()
-    attempt(own, holder, failed(what, reason="attempt 1 of 1"))
+    attempt(own, holder, failed(what, reason="no attempt is left"))
 
     (held,) = Failure.objects.all()
     assert (held.job_id, held.job_type, held.number) == (id, ADD, 1)
-    assert (held.end, held.reason) == ("failed", "attempt 1 of 1")
+    assert (held.end, held.reason) == ("failed", "no attempt is left")
     assert (held.worker, held.release) == ("host:1", "r1")
     assert (held.error_class, held.error_message) == ("ValueError", "no such order 7")
     assert (held.traceback, held.frames) == (what.traceback, what.frames)

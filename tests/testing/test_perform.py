@@ -57,7 +57,7 @@ def test_the_four_words(word: str, verb: Verb) -> None:
 def test_the_last_attempt_fails() -> None:
     assert perform(jobs.fail, attempt=3).verb is Verb.FAIL
     assert perform(jobs.fail, attempt=3, max_attempts=4).verb is Verb.RETRY
-    assert perform(jobs.fail, attempt=1, max_attempts=1).reason == "attempt 1 of 1"
+    assert perform(jobs.fail, attempt=1, max_attempts=1).reason == "no attempt is left"
 
 
 def test_the_context_is_that_of_the_attempt() -> None:

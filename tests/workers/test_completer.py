@@ -98,7 +98,7 @@ def test_a_failure_is_recorded_with_everything(worker: HandDriven) -> None:
     assert first.worker == worker.worker.name
     assert first.release == "tests"
     assert first.reason == ""
-    assert third.reason == "attempt 3 of 3"
+    assert third.reason == "no attempt is left"
     group = FailureGroup.objects.get()
     assert {first.fingerprint, third.fingerprint} == {group.fingerprint}
     assert (group.template, group.frame) == ("no order <n>", "tests.sample.jobs:fail")

@@ -24,7 +24,7 @@ from django_jobqueue.admin.jobs.edit_data import EditData
 from django_jobqueue.admin.jobs.free_key import FreeKey
 from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
 from django_jobqueue.admin.jobs.job_page import JobPage
-from django_jobqueue.admin.jobs.queued_page import page_of
+from django_jobqueue.admin.jobs.queued_page import page_of, reasons_text
 from django_jobqueue.admin.jobs.release import ReleaseJobs
 from django_jobqueue.admin.jobs.reschedule import (
     AllowAttempts,
@@ -33,7 +33,6 @@ from django_jobqueue.admin.jobs.reschedule import (
 )
 from django_jobqueue.admin.jobs.reveal import Reveal
 from django_jobqueue.admin.jobs.stack_dump import stack_dump_button
-from django_jobqueue.admin.jobs.why_not_running import why, why_not
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.filters import (
     ErrorFilter,
@@ -57,6 +56,7 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.search.selection import RUNNING, Selection, Table
+from django_jobqueue.stats.why_not_running import why_not
 from django_jobqueue.text import numbers, timezones
 
 PUT_OFF = (AttemptEnd.SNOOZED, AttemptEnd.RELEASED)
@@ -163,7 +163,7 @@ class QueuedJobAdmin(JobAdmin):
         """Job types, queues, workers, last errors and progress: a query each."""
         types, queues = catalogue.job_types(request), catalogue.queues(request)
         workers = _workers({row.worker_id for row in rows if row.worker_id})
-        reasons = why_not(request, rows, workers.values())
+        reasons = why_not(rows, types=types, queues=queues, workers=workers.values())
         errors = _last_errors([row.pk for row in rows if row.attempts or row.crashes])
         told = progress_bars.told_by(rows)
         sees_workers = may_view(request, Worker)
@@ -208,7 +208,7 @@ class QueuedJobAdmin(JobAdmin):
     @column(description=_("why not running?"))
     def reasons(self, job: Any) -> Any:
         """The reasons why it is not running."""
-        return why(job)
+        return reasons_text(job)
 
     @column(description=_("attempts"))
     def tries(self, job: Any) -> Any:

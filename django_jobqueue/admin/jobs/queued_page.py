@@ -15,7 +15,6 @@ from django_jobqueue.admin.jobs.job_attempts import Attempt
 from django_jobqueue.admin.jobs.job_page import JobPage, Reader
 from django_jobqueue.admin.jobs.job_reports import Told
 from django_jobqueue.admin.jobs.timeline import Step, timeline
-from django_jobqueue.admin.jobs.why_not_running import why
 from django_jobqueue.admin.parts import display, tags
 from django_jobqueue.admin.parts.policies import own_rows
 from django_jobqueue.domain.states import QueuedStatus
@@ -45,7 +44,7 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Id"), display.whole_id(job.pk)),
         (_("Job type"), type_link(request, job)),
         (_("Queue"), display.visible(job.queue)),
-        (_("Why not running?"), why(job)),
+        (_("Why not running?"), reasons_text(job)),
         (_("Priority"), job.priority),
         (_("Attempts"), tries_of(job, job.row_context.job_type)),
         *own_rows(job),
@@ -88,3 +87,9 @@ def _running(job: Any, told: Told | None) -> Attempt | None:
         traceback=place.traceback if place else None,
         told=told,
     )
+
+
+def reasons_text(job: Any) -> Any:
+    """Why a job is not running, one reason below the other."""
+    reasons = job.row_context.why
+    return display.lines(reasons) if reasons else display.NOTHING

@@ -11,9 +11,9 @@ from django.http import HttpRequest
 from django_jobqueue.admin.parts.policies import effective_max_attempts
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import JobType, Queue
+from django_jobqueue.stats.pauses import is_paused as is_paused
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import lanes
-from django_jobqueue.text import timezones
 
 _TYPES = "_jobqueue_job_types"
 _QUEUES = "_jobqueue_queues"
@@ -55,13 +55,6 @@ def queue_names(request: HttpRequest) -> list[str]:
 def queue_names_in_use(request: HttpRequest) -> list[str]:
     """The same, and those that queued jobs wait in: a loose scan of an index."""
     return sorted({*lanes.queues(DjangoDatabase()), *queue_names(request)})
-
-
-def is_paused(row: JobType | Queue | None) -> bool:
-    """Whether a pause of this job type or queue is in force."""
-    if row is None or not row.paused:
-        return False
-    return row.resume_at is None or row.resume_at > timezones.now()
 
 
 def max_attempts(job: Any, job_type: JobType | None) -> int | None:

@@ -18,20 +18,10 @@ from django_jobqueue.text import timezones
 from django_jobqueue.text.numbers import NOTHING as NOTHING
 from django_jobqueue.text.numbers import number, span
 from django_jobqueue.text.redaction import mask_text
+from django_jobqueue.text.sanitizing import visible as visible
+from django_jobqueue.text.timezones import exact as exact
 
 CELL: Final = 120  # characters of a message in a list
-
-# Characters that move the cursor, hide, or turn the text around them: terminal codes,
-# NUL, zero-width and bidirectional controls.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069"
-    "\ufeff\ufff9-\ufffb]"
-)
-
-
-def visible(text: str) -> str:
-    """The same text with hidden characters written as escapes."""
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def names(found: Iterable[object]) -> str:
@@ -124,13 +114,6 @@ def full_moment(at: datetime | None) -> SafeString | str:
         exact(at),
         ago(at),
     )
-
-
-def exact(at: datetime) -> str:
-    """Date, time and zone. Django's own format leaves out the zone in the hour that
-    comes twice, where it matters most."""
-    local = timezones.local(at)
-    return f"{local:%Y-%m-%d %H:%M:%S} {local:%Z}"
 
 
 def ago(at: datetime) -> str:

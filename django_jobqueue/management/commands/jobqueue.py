@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from contextlib import suppress
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -36,6 +39,8 @@ from django_jobqueue.management.jobqueue.subcommand import (
 from django_jobqueue.management.jobqueue.types import Types
 from django_jobqueue.management.jobqueue.workers import Workers
 from django_jobqueue.store.errors import NEEDS_MIGRATE
+
+ENDED_BY_PIPE: Final = 141  # as shells report a program that SIGPIPE ended
 
 SUBCOMMANDS: Final[dict[str, Subcommand]] = {
     subcommand.name: subcommand
@@ -89,9 +94,22 @@ class Command(BaseCommand):
                 formatter_class=HelpFormatter,
             )
             own.rest = subcommand.rest
+            own.siblings = found.choices
             subcommand.add_arguments(own)
             _add_general_arguments(own)
         found.choices = Names(found.choices)
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        """Do it, and end quietly where nobody reads the output any more: ``| head``."""
+        try:
+            output = super().execute(*args, **options)
+            self.stdout.flush()
+        except BrokenPipeError:
+            # Python itself writes the rest at its end.
+            with suppress(OSError, ValueError, AttributeError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(ENDED_BY_PIPE)
+        return output
 
     def handle(self, *, subcommand: str, **options: Any) -> None:
         """Do what was asked for. Raises CommandError."""

@@ -1,5 +1,4 @@
-"""What replay and cancel share: jobs named by id or chosen by a filter, a look before,
-and a question when they are many."""
+"""The arguments that replay and cancel share, and the question before many jobs."""
 
 from __future__ import annotations
 
@@ -10,10 +9,10 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
-from django_jobqueue.domain.ids import as_id
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.job_ids import HELP, job_id
 from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
@@ -25,11 +24,11 @@ SHOWN_PROBLEMS: Final = 10
 
 def add_arguments(parser: CommandParser) -> None:
     """Add the ids, --dry-run and --yes."""
-    parser.add_argument("ids", metavar="ID", nargs="*", help="Ids of single jobs.")
+    parser.add_argument("ids", metavar="ID", nargs="*", help=f"Jobs, each by {HELP}.")
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="Change nothing; say how many jobs it would be, and show some.",
+        help="Change nothing; print how many jobs would be changed, and some of them.",
     )
     add_yes(parser)
 
@@ -42,7 +41,7 @@ def add_yes(parser: CommandParser) -> None:
         "--no-input",
         "--noinput",
         action="store_true",
-        help=f"Do not ask when it is more than {MANY} jobs.",
+        help=f"Do not ask before more than {MANY} jobs are changed.",
     )
 
 
@@ -57,7 +56,7 @@ def ids_or_filter(
         raise CommandError(f"Name jobs by id or choose them by {listed}, not both.")
     if not options["ids"] and not filters:
         raise CommandError(f"Name jobs by id, or choose them by {listed}.")
-    return list(dict.fromkeys(map(as_id, options["ids"]))), filters
+    return list(dict.fromkeys(map(job_id, options["ids"]))), filters
 
 
 def check_job_type(name: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Jobs that a filter chooses: a bulk operation that this process drafts and works off.
+"""Jobs that a filter chooses: a bulk operation that this process drafts and runs.
 
 It is the same operation as the admin's, with its row, its history and its rules.
 """
@@ -28,7 +28,7 @@ VERBS: Final = {
 
 
 class ByFilter:
-    """A bulk operation: drafted and counted; confirmed; worked off. A draft that is not
+    """A bulk operation: drafted and counted; confirmed; run. A draft that is not
     started leaves nothing behind."""
 
     def __init__(
@@ -81,6 +81,9 @@ class ByFilter:
             raise
         if not self._is_over:
             state = BulkState(operations.bulk.get(self.draft.id).state).value
+            if state == BulkState.DONE:  # somebody resumed it beside this command
+                self._console.warn("A worker did the others.")
+                return
             raise CommandError(
                 f"Bulk operation {self.draft.id} is {state} by now. {self._summary()}"
             )

@@ -43,8 +43,8 @@ asked to stop, and archived as cancelled when they do.
   jobqueue cancel 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11 --reason "wrong order"
   jobqueue cancel --type shop.send_receipt --status queued --dry-run
 
-By filter, it is a bulk operation, as in the admin, that this command works
-off: it takes the jobs that are there when it starts, chunk by chunk, each a
+By filter, it is a bulk operation, as in the admin, that this command
+runs: it takes the jobs that are there when it starts, chunk by chunk, each a
 transaction of its own. A cancelled job can be replayed."""
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -136,5 +136,5 @@ def _why_not(id: UUID) -> str:
     except JobNotFound as missing:
         return str(missing)
     if job.is_over:
-        return f"Job {id} is over already ({job.status}); it cannot be cancelled."
+        return f"Job {id} has finished already ({job.status}); it cannot be cancelled."
     return f"Job {id} was {job.status} too late to be cancelled; try again."

@@ -40,11 +40,11 @@ class Failures(SubcommandWithVerbs):
     description = """\
 List the groups of failures that are the same failure, the latest first, or
 
-  show     one of them: where it is, whom it meets, and its newest traceback
-  resolve  it is fixed: the next failure opens the group again, as regressed;
-           with --in-release, failures of the other releases that run now do not
+  show     one of them: where it occurs, how often, and its newest traceback
+  resolve  it is fixed: the next failure reopens the group as regressed; with
+           --in-release, failures of the other releases that run now do not
   ignore   it is known: failures are counted, and nobody is told
-  reopen   neither, any more
+  reopen   it is open again: neither resolved nor ignored
 
 A group is named by its fingerprint, or by the beginning of it that the list
 shows.
@@ -72,7 +72,10 @@ finished_at, error_message, traceback}), which may be null."""
             help="List groups in this state (default: open, regressed ones included).",
         )
         parser.add_argument(
-            "--limit", type=positive, metavar="N", help="List so many (default: 20)."
+            "--limit",
+            type=positive,
+            metavar="N",
+            help="List at most N groups (default: 20).",
         )
         parser.add_argument("--in-release", help="The release that has the fix.")
         parser.add_argument(
@@ -121,7 +124,11 @@ def _decide(
         console.print(as_json(failure_groups.as_objects(list(found))))
         return
     were = "was" if len(changed) == 1 else "were"
-    console.say(f"{counted(len(changed), 'failure group')} {were} {DONE[verb]}.")
+    if changed:
+        console.say(f"{counted(len(changed), 'failure group')} {were} {DONE[verb]}.")
+    for key in keys:
+        if key not in changed:
+            console.warn(f"Failure group {key} was open already.")
 
 
 def _until(options: dict[str, Any]) -> datetime | None:

@@ -8,12 +8,15 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue import operations
+from django_jobqueue.conf import conf
 from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.times import DURATIONS, duration, local, moment
+from django_jobqueue.models import JobType, Queue
 from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.pauses import is_paused
 
 
 class Pause(Subcommand):
@@ -53,6 +56,7 @@ next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
         until = _end(options)
         if options["queue"]:
             warn_of_unknown(console, names)
+        before = _paused(names, queues=options["queue"])
         paused = operations.pause(
             names,
             queues=options["queue"],
@@ -63,6 +67,16 @@ next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
         what = "Queues" if options["queue"] else "Job types"
         end = "until they are resumed" if until is None else f"until {local(until)}"
         console.say(f"{what} paused {end}: {', '.join(sorted(paused))}.")
+        if before:
+            listed = ", ".join(before)
+            console.warn(f"Paused already; reason and end are replaced: {listed}.")
+
+
+def _paused(names: list[str], *, queues: bool) -> list[str]:
+    """Which of these are paused now."""
+    model: Any = Queue if queues else JobType
+    rows = model.objects.using(conf.database).filter(pk__in=names).order_by("pk")
+    return [row.name for row in rows if is_paused(row)]
 
 
 def _end(options: dict[str, Any]) -> datetime | None:

@@ -64,14 +64,14 @@ own. Ctrl-C ends it between two of them."""
         parser.add_argument(
             "--dry-run",
             action="store_true",
-            help="Delete nothing; say how many jobs it would be.",
+            help="Delete nothing; print how many jobs would be deleted.",
         )
         bulk.add_yes(parser)
         parser.add_argument(
             "--batch-pause",
             metavar="SECONDS",
             default="0",
-            help="Rest after each batch that deleted something (default: 0).",
+            help="Pause so long after each batch that deleted something (default: 0).",
         )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:

@@ -65,7 +65,7 @@ attempts, that remembers the old one; the archive is not changed.
 
 By id, it prints which job became which. By filter, it takes the failed jobs
 that match (see --status), the oldest first: a bulk operation, as in the admin,
-that this command works off chunk by chunk, each a transaction of its own.
+that this command runs chunk by chunk, each a transaction of its own.
 
 Jobs that were replayed before are left out (see --again), and so are those of
 at-most-once types (see --at-most-once). So it can be interrupted, and started
@@ -120,7 +120,9 @@ def _add_filter(group: Group) -> None:
         metavar="GROUP",
         help="Jobs of this failure group: its fingerprint, or the beginning of it.",
     )
-    group.add_argument("--limit", type=positive, metavar="N", help="At most so many.")
+    group.add_argument(
+        "--limit", type=positive, metavar="N", help="Replay at most N jobs."
+    )
 
 
 def _add_skips(group: Group) -> None:
@@ -151,7 +153,7 @@ def _add_how(group: Group) -> None:
         choices=[str(name) for name in EXPIRIES],
         default=ReplayExpiry.SAME.value,
         help="same gives the same time to live from when it is due; keep copies the "
-        "moment, so that an expired job expires again; never (default: same).",
+        "old time, so that an expired job expires again; never (default: same).",
     )
     group.add_argument(
         "--run-after",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
@@ -10,6 +10,8 @@ from django_jobqueue import operations
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.pause import add_names, names_of
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
+
+_WORDS: Final = {True: ("Queues", "queue"), False: ("Job types", "job type")}
 
 
 class Resume(Subcommand):
@@ -32,9 +34,9 @@ Resume job types, or with --queue queues: their jobs are claimed again at once.
         """Resume all of them or none."""
         names = names_of(options)
         resumed = operations.resume(names, queues=options["queue"], by=by())
-        what = "Queues" if options["queue"] else "Job types"
+        many, one = _WORDS[options["queue"]]
         if resumed:
-            console.say(f"{what} resumed: {', '.join(sorted(resumed))}.")
+            console.say(f"{many} resumed: {', '.join(sorted(resumed))}.")
         for name in names:
             if name not in resumed:
-                console.warn(f"The queue {name!r} was not paused.")
+                console.warn(f"The {one} {name!r} was not paused.")

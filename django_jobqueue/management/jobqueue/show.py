@@ -20,6 +20,7 @@ from django_jobqueue.management.jobqueue.detail_page import (
     print_facts,
     print_text,
 )
+from django_jobqueue.management.jobqueue.job_ids import HELP, job_id
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
 from django_jobqueue.management.jobqueue.verbs import add_format
 from django_jobqueue.text import numbers
@@ -31,12 +32,13 @@ class Show(Subcommand):
     name = "show"
     summary = "Show one job: its state, data, attempts and lines."
     description = """\
-Show one job, queued or archived: when, where and how it ran, its data, metadata
-and result, how far it is, every attempt that did not succeed with its error,
-the last traceback, and the lines that it logged. Secrets are masked.
+Show one job, queued or archived: why it waits, or when, where and how it ran,
+its data, metadata and result, how far it is, every attempt that did not succeed
+with its error, the last traceback, and the lines that it logged. Secrets are
+masked.
 
   jobqueue show 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11
-  jobqueue show 019a9f5e-7c3b-7d4e-8a51-0c6f2f7f6a11 --format json"""
+  jobqueue show 019a9f5e7c3b --format json"""
     epilog = """\
 --format json prints one object. Durations are in seconds, times in ISO 8601,
 and what is unknown is null:
@@ -50,7 +52,8 @@ and what is unknown is null:
   wait_ms, run_ms, release, data, metadata, result, error_class, error_message,
   fingerprint, replay_of, replays (ids of jobs that repeat it), follows (the id
   of the job that enqueued it by its end), followers (by option: names, or
-  objects with options), followed_by (ids of the followers that it enqueued)
+  objects with options), followed_by (ids of the followers that it enqueued),
+  why_not_running (list of texts; empty if the job runs or has finished)
 
   progress    {done, total, percent, note, updated_at}
   failures    list of {attempt, end, reason, started_at, finished_at, worker,
@@ -59,12 +62,12 @@ and what is unknown is null:
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the id, and --format."""
-        parser.add_argument("id", metavar="ID", help="The id of the job.")
+        parser.add_argument("id", metavar="ID", help=f"The job, by {HELP}.")
         add_format(parser)
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
-        """Show it. Raises JobNotFound, InvalidArguments."""
-        job = shown_job.read(options["id"])
+        """Show it. Raises CommandError, JobNotFound."""
+        job = shown_job.read(job_id(options["id"]))
         if options["format"] == "json":
             console.print(as_json(job))
             return
@@ -85,6 +88,7 @@ def _facts(job: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Job type", job["job_type"]
     yield "Handler", job["handler"]
     yield "Status", _status(job)
+    yield "Why not running", "; ".join(job["why_not_running"])
     yield "Attempts", _attempts(job)
     yield "Crashes", str(job["crashes"] or "")
     yield "Error", _error(job)

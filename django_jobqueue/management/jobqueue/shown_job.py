@@ -14,6 +14,7 @@ from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob, Report
 from django_jobqueue.models.follower_search import followers_of
 from django_jobqueue.progress import progress_of
+from django_jobqueue.stats.why_not_running import why_not_one
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text.redaction import mask_json, mask_text, secrets_in
 
@@ -37,6 +38,7 @@ def read(id: UUID | str) -> dict[str, Any]:
         "timeout": None if job.timeout is None else job.timeout.total_seconds(),
         "backoff": job.backoff,
         **_times(job),
+        "why_not_running": _why_not_running(job),
         **{name: row.get(name) for name in (*BOTH, *QUEUED, *ARCHIVED)},
         "followers": masking.value(row.get("followers")),
         "followed_by": [one.pk for one in _followers(job)],
@@ -100,6 +102,13 @@ def _max_attempts(
 def _times(job: Job) -> dict[str, datetime | None]:
     names = ("created_at", "run_after", "expires_at", "started_at", "finished_at")
     return {name: getattr(job, name) for name in names}
+
+
+def _why_not_running(job: Job) -> list[str]:
+    if job.is_over:
+        return []
+    row = QueuedJob.objects.using(conf.database).filter(pk=job.id).first()
+    return why_not_one(row) if row else []
 
 
 def _row(job: Job) -> dict[str, Any]:

@@ -86,7 +86,7 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
             nargs="?",
             const="2",
             metavar="SECONDS",
-            help="Look again every so many seconds (default: 2), until Ctrl-C.",
+            help="Refresh every so many seconds (default: 2), until Ctrl-C.",
         )
 
     def run(self, console: Console, options: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import argparse
 import getpass
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, ClassVar, Final
 
@@ -42,6 +42,7 @@ class Parser(CommandParser):
     """Reads the arguments of one subcommand, options and the rest in any order."""
 
     rest: str = ""  # the destination of positional arguments that follow an option
+    siblings: Mapping[str, Parser] = {}  # the parsers of all subcommands, by name
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
@@ -65,7 +66,17 @@ class Parser(CommandParser):
         else:  # without their dashes, which make all of them alike
             near = get_close_matches(flag.lstrip("-"), known, 1)
             hint = f" Did you mean {known[near[0]]!r}?" if near else ""
+            hint = hint or self._of_others(flag)
         return f"There is no option {flag!r}.{hint}"
+
+    def _of_others(self, flag: str) -> str:
+        """Which other subcommands have this option, as a sentence, or nothing."""
+        others = [
+            name
+            for name, parser in self.siblings.items()
+            if flag in parser._option_string_actions
+        ]
+        return f" It is an option of {' and '.join(others)}." if others else ""
 
 
 class Names(dict[str, Any]):

@@ -47,13 +47,13 @@ class Types(SubcommandWithVerbs):
     verbs = ("list", "show")
     wanted = "TYPE"
     description = """\
-List the job types that the database knows, or show one: what the code says,
-what operators override, what holds, and what waits and runs.
+List the job types that the database knows, or show one: what the code
+declares, what operators override, and how many jobs wait and run.
 
   jobqueue types
   jobqueue types show shop.send_receipt
 
-Attempts and limit (of jobs that run at once) are those that hold now, with a *
+Attempts and limit (of jobs that run at once) are those in force, with a *
 where an operator overrides the code. Overrides are made by jobqueue override."""
     epilog = """\
 --format json prints a list, and for "show" one object, of {name, handler,

@@ -29,7 +29,7 @@ class SubcommandWithVerbs(Subcommand):
             metavar=f"VERB [{self.wanted}]",
             nargs="*",
             help=f"{', '.join(self.verbs[:-1])} or {self.verbs[-1]} "
-            f"(default: {self.verbs[0]}), and what it is about.",
+            f"(default: {self.verbs[0]}), then names.",
         )
         add_format(parser)
 

@@ -50,7 +50,7 @@ List the workers that are alive, or ask workers to do something:
   resume   claim again
   stop     finish what runs, and end; runworkers goes on with one process less
   restart  finish what runs, and end; a successor starts at once
-  stacks   write down where their jobs and threads are, which is then shown
+  stacks   print the stacks of their jobs and threads
 
 A worker is named by its id or by its name (host:pid), as the list shows them;
 or workers are chosen by --host, --release or --all.

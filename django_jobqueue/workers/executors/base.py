@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.failures import forget_traceback
 from django_jobqueue.domain.retry_decision import StopReason
 from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes import forking
@@ -143,6 +144,8 @@ class Executor:
     def _finished(self, attempt: Attempt, finished: Finished) -> None:
         """Its slot is free; its outcome is known already."""
         self._running.discard(attempt)
+        if attempt.error is not None:
+            forget_traceback(attempt.error)
         self.runtimes.ran(attempt.job.job_type, finished.ran)
         if len(self._buffer) <= self.low and self.wants_more:
             self._wanting()

@@ -1,26 +1,27 @@
-"""Why a queued job is not running: what a claim asks of a job, asked of the jobs of a
-page, in a fixed number of queries."""
+"""Why queued jobs are not running: the conditions of a claim, checked for all jobs of a
+page in a fixed number of queries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count
-from django.http import HttpRequest
+from django.db.models import Count, Q
 from django.utils.translation import gettext, ngettext
 
-from django_jobqueue.admin.parts import catalogue, display
-from django_jobqueue.admin.parts.policies import effective_concurrency
+from django_jobqueue.conf import conf
+from django_jobqueue.domain.policy import limit_in_force
 from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
+from django_jobqueue.stats.pauses import is_paused
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading.lane_position import Place, count_ahead
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.text import numbers as formatting
 from django_jobqueue.text import timezones
+from django_jobqueue.text.sanitizing import visible
 
 MOST_AHEAD: Final = 100  # counted no further
 
@@ -28,13 +29,19 @@ Reasons = list[str]
 
 
 def why_not(
-    request: HttpRequest, rows: Sequence[Any], workers: Iterable[Worker]
+    rows: Sequence[Any],
+    *,
+    types: Mapping[str, JobType],
+    queues: Mapping[str, Queue],
+    workers: Iterable[Worker],
 ) -> dict[UUID, Reasons]:
-    """The reasons why each of these jobs is not running; none if it runs.
+    """The reasons why each of these queued jobs is not running, or is not stopping;
+    empty where there is none.
 
-    ``workers`` are the living ones, and those of the running jobs.
+    ``types`` and ``queues`` are all rows by their names; ``workers`` are the living
+    ones, and those of the running jobs.
     """
-    found = _Reasons(request, rows, workers)
+    found = _Reasons(rows, types, queues, workers)
     reasons = {row.pk: list(found.of(row)) for row in rows}
     free = [row for row in rows if not reasons[row.pk] and not _runs(row)]
     before = _ahead(free)
@@ -43,28 +50,41 @@ def why_not(
     return reasons
 
 
-def why(job: Any) -> Any:
-    """The reasons of a job that its list has dressed, one below the other."""
-    return (
-        display.lines(job.row_context.why) if job.row_context.why else display.NOTHING
+def why_not_one(job: QueuedJob) -> Reasons:
+    """The reasons why this queued job is not running; reads what it needs."""
+    alias = conf.database
+    types = JobType.objects.using(alias).filter(pk=job.job_type_id)
+    queues = Queue.objects.using(alias).filter(pk=job.queue)
+    workers = Worker.objects.using(alias).filter(
+        Q(state__in=ALIVE) | Q(pk=job.worker_id)
     )
+    return why_not(
+        [job],
+        types={row.name: row for row in types},
+        queues={row.name: row for row in queues},
+        workers=workers,
+    )[job.pk]
 
 
 class _Reasons:
     """The job types, queues and workers around some jobs."""
 
     def __init__(
-        self, request: HttpRequest, rows: Sequence[Any], workers: Iterable[Worker]
+        self,
+        rows: Sequence[Any],
+        types: Mapping[str, JobType],
+        queues: Mapping[str, Queue],
+        workers: Iterable[Worker],
     ) -> None:
         self.now = timezones.now()
-        self.types = catalogue.job_types(request)
-        self.queues = catalogue.queues(request)
+        self.types = types
+        self.queues = queues
         self.workers = {worker.pk: worker for worker in workers}
         self.living = [w for w in self.workers.values() if _lives(w, self.now)]
         self.limits = {
             name: limit
             for name in {row.job_type_id for row in rows} & self.types.keys()
-            if (limit := effective_concurrency(self.types[name])) is not None
+            if (limit := _limit(self.types[name])) is not None
         }
         self.running = _running(self.limits)
 
@@ -174,9 +194,13 @@ def _queue_paused(who: str, until: str) -> str:
 def _of_pause(
     row: JobType | Queue | None, words: Callable[[str, str], str]
 ) -> Iterator[str]:
-    if row is not None and catalogue.is_paused(row):
-        until = display.exact(row.resume_at) if row.resume_at else ""
-        yield words(display.visible(row.paused_by or ""), until)
+    if row is not None and is_paused(row):
+        until = timezones.exact(row.resume_at) if row.resume_at else ""
+        yield words(visible(row.paused_by or ""), until)
+
+
+def _limit(job_type: JobType) -> int | None:
+    return limit_in_force(job_type.concurrency, job_type.concurrency_override)
 
 
 def _runs(job: Any) -> bool:
@@ -203,7 +227,8 @@ def _running(names: Iterable[str]) -> dict[str, int]:
     """How many jobs of these types run."""
     if not names:
         return {}
-    found = QueuedJob.objects.filter(status=QueuedStatus.RUNNING, job_type__in=names)
+    jobs = QueuedJob.objects.using(conf.database)
+    found = jobs.filter(status=QueuedStatus.RUNNING, job_type__in=names)
     counted = found.order_by().values_list("job_type").annotate(Count("pk"))
     return {str(name): count for name, count in counted}
 

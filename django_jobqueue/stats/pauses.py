@@ -1,0 +1,13 @@
+"""Whether a job type or queue is paused now."""
+
+from __future__ import annotations
+
+from django_jobqueue.models import JobType, Queue
+from django_jobqueue.text import timezones
+
+
+def is_paused(row: JobType | Queue | None) -> bool:
+    """Whether a pause of this job type or queue is in force."""
+    if row is None or not row.paused:
+        return False
+    return row.resume_at is None or row.resume_at > timezones.now()
