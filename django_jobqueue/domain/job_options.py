@@ -3,6 +3,8 @@ how operators override it.
 
 ``@job``, ``using()``, ``enqueue()`` by name, the backend for Django's tasks, the rows
 of job types, ``operations.override``, the admin and ``jobqueue override`` read it.
+Type checkers need the names again, in ``enqueueing/options.py`` and
+``backends/job_task.py``.
 """
 
 from __future__ import annotations

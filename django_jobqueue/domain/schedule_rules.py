@@ -74,7 +74,7 @@ class Every:
     @property
     def text(self) -> str:
         """As it stands in the row of its schedule."""
-        text = f"every {self.interval.total_seconds():g}"
+        text = f"every {self.interval // SECOND}"
         if self.since != EPOCH:
             text += f" since {self.since.timestamp():.0f}"
         return text

@@ -13,6 +13,7 @@ from django_jobqueue.domain.job_options import COLUMNS, OVERRIDES
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.unique_keys import UniqueRule
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.notify import News
 from django_jobqueue.store.rows import Overrides
 
 # The columns that hold the declaration, and their types.
@@ -85,30 +86,30 @@ WITH held AS MATERIALIZED (
     FROM held
    WHERE type.name = held.name
   RETURNING {_OVERRIDE_COLUMNS.format("held")}, {_OVERRIDE_COLUMNS.format("type")})
-SELECT changed.*, pg_notify('jobqueue', 't:') FROM changed
+SELECT changed.*, pg_notify('jobqueue', '{News.JOB_TYPES.prefix}') FROM changed
 """
 
-PAUSE: Final = """
+PAUSE: Final = f"""
 WITH changed AS (
   UPDATE jobqueue_jobtype
      SET paused = true, paused_at = clock_timestamp(), paused_by = %(by)s,
          paused_reason = %(reason)s, resume_at = %(resume_at)s
    WHERE name = ANY (%(names)s::text[])
   RETURNING name)
-SELECT name, pg_notify('jobqueue', 't:') FROM changed
+SELECT name, pg_notify('jobqueue', '{News.JOB_TYPES.prefix}') FROM changed
 """
 
-RESUME: Final = """
+RESUME: Final = f"""
 WITH changed AS (
   UPDATE jobqueue_jobtype
      SET paused = false, paused_at = NULL, paused_by = '', paused_reason = '',
          resume_at = NULL
    WHERE name = ANY (%(names)s::text[])
   RETURNING name)
-SELECT name, pg_notify('jobqueue', 't:') FROM changed
+SELECT name, pg_notify('jobqueue', '{News.JOB_TYPES.prefix}') FROM changed
 """
 
-PAUSE_QUEUE: Final = """
+PAUSE_QUEUE: Final = f"""
 WITH changed AS (
   INSERT INTO jobqueue_queue AS held (
          name, paused, paused_at, paused_by, paused_reason, resume_at)
@@ -118,17 +119,17 @@ WITH changed AS (
      SET paused = true, paused_at = excluded.paused_at, paused_by = excluded.paused_by,
          paused_reason = excluded.paused_reason, resume_at = excluded.resume_at
   RETURNING name)
-SELECT name, pg_notify('jobqueue', 't:') FROM changed
+SELECT name, pg_notify('jobqueue', '{News.JOB_TYPES.prefix}') FROM changed
 """
 
-RESUME_QUEUE: Final = """
+RESUME_QUEUE: Final = f"""
 WITH changed AS (
   UPDATE jobqueue_queue
      SET paused = false, paused_at = NULL, paused_by = '', paused_reason = '',
          resume_at = NULL
    WHERE name = ANY (%(names)s::text[])
   RETURNING name)
-SELECT name, pg_notify('jobqueue', 't:') FROM changed
+SELECT name, pg_notify('jobqueue', '{News.JOB_TYPES.prefix}') FROM changed
 """
 
 

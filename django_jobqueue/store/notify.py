@@ -1,4 +1,4 @@
-"""Sends and reads notifications: one channel, with payloads ``<letter>:<rest>``.
+"""Sends and reads notifications: one channel, with payloads ``<letter>:<subject>``.
 
 A notification only shortens a wait. Nothing depends on it: polling is the net. Idle
 workers learn of new jobs from the INSERT where it is a transaction by itself, else at
@@ -14,6 +14,24 @@ from typing import Any, Final
 from django.db import connections
 
 from django_jobqueue.store.connection import Database, DjangoDatabase
+
+
+class News(Enum):
+    """The subject of a notification; the rest of its payload names which."""
+
+    JOBS = "q"  # new jobs in this queue
+    BEHIND = "b"  # jobs of this queue that a claim may have passed already
+    JOB_TYPES = "t"  # a policy, a pause
+    CANCEL = "c"  # this job is to be cancelled
+    CONTROL = "w"  # this worker is asked to do something
+    OVER = "o"  # this job, which somebody waits for, is over
+    HELLO = "h"  # a listener tries whether it hears
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the payload, also in SQL: ``q:``."""
+        return f"{self.value}:"
+
 
 CHANNEL: Final = "jobqueue"
 
@@ -35,7 +53,8 @@ IDLE: Final = """
 # nobody is idle, else the key of the turns, for those who know already.
 KEY: Final = "hashtextextended('jobqueue ' || queue, 0)"
 NOTIFY_IDLE: Final = f"""
-       (SELECT CASE WHEN {{turn}} AND pg_notify('jobqueue', 'q:' || queue) IS NULL
+       (SELECT CASE WHEN {{turn}}
+                     AND pg_notify('jobqueue', '{News.JOBS.prefix}' || queue) IS NULL
                     THEN 0 ELSE {KEY} END
          WHERE {IDLE})
 """
@@ -47,18 +66,6 @@ TURN: Final = """
        (pg_try_advisory_xact_lock({first}) OR pg_try_advisory_xact_lock({second}))
 """
 OUR_TURN: Final = TURN.format(first=KEY, second=f"~{KEY}")
-
-
-class News(Enum):
-    """The subject of a notification; the rest of its payload names which."""
-
-    JOBS = "q"  # new jobs in this queue
-    BEHIND = "b"  # jobs of this queue that a claim may have passed already
-    JOB_TYPES = "t"  # a policy, a pause
-    CANCEL = "c"  # this job is to be cancelled
-    CONTROL = "w"  # this worker is asked to do something
-    OVER = "o"  # this job, which somebody waits for, is over
-    HELLO = "h"  # a listener tries whether it hears
 
 
 def notify(db: Database, news: News, about: object = "") -> None:
@@ -75,14 +82,14 @@ def usage(db: Database) -> float:
 
 def payload(news: News, about: object = "") -> str:
     """The text of a notification."""
-    return f"{news.value}:{about}"
+    return f"{news.prefix}{about}"
 
 
 def parse(text: str) -> tuple[News, str] | None:
     """The subject of a notification; None for a payload that is not ours."""
-    letter, _, rest = text.partition(":")
+    letter, _, about = text.partition(":")
     try:
-        return News(letter), rest
+        return News(letter), about
     except ValueError:
         return None
 
@@ -94,7 +101,7 @@ ISOLATION: Final = "current_setting('transaction_isolation')"
 SEES_THE_PAST: Final = ("repeatable read", "serializable")
 
 
-def is_quarantined(db: DjangoDatabase) -> bool:
+def in_autocommit(db: DjangoDatabase) -> bool:
     """Whether a statement that is run now is a transaction by itself."""
     return connections[db.alias].get_autocommit()
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import Database, OwnConnection
+from django_jobqueue.store.notify import News
 
 MOMENT: Final = 0.1  # seconds that a renewal waits for a worker's locked row
 
@@ -135,24 +136,24 @@ SELECT id FROM jobqueue_worker
  WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
 """
 
-ASK: Final = """
+ASK: Final = f"""
 UPDATE jobqueue_worker
    SET desired = %(desired)s,
-       request = coalesce(request, '{}') - 'heard_at'
+       request = coalesce(request, '{{}}') - 'heard_at'
                  || jsonb_build_object('asked_at', clock_timestamp())
  WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
-RETURNING id, pg_notify('jobqueue', 'w:' || id)
+RETURNING id, pg_notify('jobqueue', '{News.CONTROL.prefix}' || id)
 """
 
 # An inquiry's number is greater than those before.
-ASK_WHERE: Final = """
+ASK_WHERE: Final = f"""
 UPDATE jobqueue_worker
-   SET request = coalesce(request, '{}')
+   SET request = coalesce(request, '{{}}')
                  || jsonb_build_object(
                       'inquiry', (extract(epoch FROM clock_timestamp()) * 1e6)::bigint,
                       'inquired_at', clock_timestamp())
  WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
-RETURNING id, pg_notify('jobqueue', 'w:' || id)
+RETURNING id, pg_notify('jobqueue', '{News.CONTROL.prefix}' || id)
 """
 
 ANSWER: Final = """

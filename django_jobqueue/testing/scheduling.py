@@ -24,26 +24,29 @@ from django_jobqueue.text.suggestions import near_names
 
 
 @sync_only()
-def fire_schedules() -> list[Job]:
-    """Fire the schedules that are due, as a host does; return the jobs that were
-    enqueued.
+def fire_schedules(*only: str | Declared) -> list[Job]:
+    """Fire the schedules that are due, or ``only`` these, as a host does; return the
+    jobs that were enqueued. A handler stands for the schedule of its name.
 
     The first call plans the schedules from now on, so call it before time passes::
 
         with clock(datetime(2026, 3, 28, tzinfo=UTC)) as time:
-            fire_schedules()
+            fire_schedules("nightly")
             time.move(days=1)
-            (job,) = fire_schedules()
+            (job,) = fire_schedules("nightly")
 
-    Raises what a host logs, such as InvalidArguments for options that no job can have.
+    Raises UnknownSchedule, and what a host logs, such as InvalidArguments for options
+    that no job can have.
     """
     if conf.mode != "queue":
         return []
-    db = DjangoDatabase()
+    db, names = DjangoDatabase(), [str(name_of(each)) for each in only]
+    for name in names:
+        _declared(name)
     job_types.declare(db, registry)
     declare_schedules.declare(db, schedules, [each.name for each in registry])
     made: list[UUID] = []
-    done: set[str] = set()
+    done = set(schedules.names) - set(names) if names else set()
     while due := fire_store.due(db, schedules.names, done):
         made += fire(db, due)
         # A plan is never due at once, and what was fired has gone on.

@@ -56,9 +56,10 @@ def test_good_settings_are_not_talked_about() -> None:
 )
 def test_w013_a_dict_of_settings_under_another_name(name: str) -> None:
     with override_settings(**{name: {"MODE": "immediate"}}):
-        (message,) = run_checks(tags=["jobqueue"])
+        messages = run_checks(tags=["jobqueue"])
+    assert [message.id for message in messages] == ["jobqueue.W013"], messages
+    (message,) = messages
     assert isinstance(message, Warning)
-    assert message.id == "jobqueue.W013"
     assert message.msg == (
         f"The setting {name} looks like those of the job queue, which reads JOBQUEUE "
         "alone."

@@ -110,6 +110,7 @@ class Hosts:
 def test_each_moment_is_fired_once_whatever_happens_to_the_hosts(
     let_time_pass: Callable[[], None],
 ) -> None:
+    Schedule.objects.all().delete()  # the shop's
     jobs.add.enqueue(0)
     QueuedJob.objects.all().delete()
     for expression, zone in RULES:

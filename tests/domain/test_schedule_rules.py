@@ -233,3 +233,15 @@ def test_text_that_is_no_rule_is_refused(text: str) -> None:
 def test_firings_end_where_they_are_told_to() -> None:
     found = list(firings(every(days=1), EPOCH, EPOCH + timedelta(days=2)))
     assert found == [EPOCH + timedelta(days=1), EPOCH + timedelta(days=2)]
+
+
+@given(
+    seconds=st.integers(1, 10**10),
+    since=st.none() | st.datetimes(datetime(1900, 1, 1), datetime(2500, 1, 1)),
+)
+def test_a_distance_of_any_length_is_read_as_it_was_written(
+    seconds: int, since: datetime | None
+) -> None:
+    began = None if since is None else since.replace(tzinfo=UTC)
+    rule = every(seconds=seconds, since=began)
+    assert parse(rule.text, "UTC") == rule

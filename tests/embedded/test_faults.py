@@ -51,10 +51,10 @@ def test_a_worker_without_room_for_one_of_its_threads_is_started_again(
 
     monkeypatch.setattr(threading.Thread, "start", without_room)
     worker = start(threads=1)
+    eventually(lambda: len(failed) == 2)
     job = jobs.add.enqueue(1, b=2)
     eventually(lambda: archived(id=job.id))
     worker.stop()
-    assert len(failed) == 2
     assert {row.state for row in Worker.objects.all()} == {"stopped"}
     assert {row.end for row in Worker.objects.all()} <= {"ended", "it could not start"}
     assert not any(thread.name == name for thread in threading.enumerate())

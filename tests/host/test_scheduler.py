@@ -27,6 +27,14 @@ from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+RARELY = every(days=1_000)  # no other moment than those that a test makes
+
+
+@pytest.fixture(autouse=True)
+def _nobody_elses(monkeypatch: pytest.MonkeyPatch, transactional_db: None) -> None:
+    """The shop of these tests has schedules of its own."""
+    monkeypatch.setattr(schedules, "_by_name", {})
+    Schedule.objects.all().delete()
 
 
 @pytest.fixture
@@ -74,7 +82,7 @@ def test_a_schedule_is_planned_when_it_is_declared(
 
 
 def test_it_fires_once(own: OwnConnection, scheduler: Scheduler) -> None:
-    jobs.add.at(every(hours=1), name="hourly")(a=1, b=2)
+    jobs.add.at(RARELY, name="hourly")(a=1, b=2)
     declare(own)
     scheduler.tick()
     moment = be_due()
@@ -94,7 +102,7 @@ def test_it_fires_once(own: OwnConnection, scheduler: Scheduler) -> None:
 def test_two_schedules_of_a_type_fire_by_themselves(
     own: OwnConnection, scheduler: Scheduler
 ) -> None:
-    jobs.add.at(every(hours=1), name="hourly")(a=1)
+    jobs.add.at(RARELY, name="hourly")(a=1)
     jobs.add.at(every(days=1), name="daily")(a=2)
     declare(own)
     scheduler.tick()
@@ -116,7 +124,7 @@ def test_its_jobs_have_the_options_before_it_and_those_of_their_type(
         metadata={"team": "ops"},
         enqueued_by="the clock",
     )
-    chosen.at(every(hours=1), name="hourly")(1)
+    chosen.at(RARELY, name="hourly")(1)
     declare(own)
     scheduler.tick()
     moment = be_due()
@@ -131,7 +139,7 @@ def test_its_jobs_have_the_options_before_it_and_those_of_their_type(
 def test_operators_priority_and_the_types_queue_hold_for_it(
     own: OwnConnection, scheduler: Scheduler
 ) -> None:
-    jobs.add.at(every(hours=1))(1)
+    jobs.add.at(RARELY)(1)
     declare(own)
     operations.override(jobs.add, priority=42)
     scheduler.tick()
@@ -144,7 +152,7 @@ def test_operators_priority_and_the_types_queue_hold_for_it(
 def test_a_paused_one_does_not_fire_and_missed_nothing_when_it_is_resumed(
     own: OwnConnection, scheduler: Scheduler
 ) -> None:
-    jobs.add.at(every(hours=1), name="hourly", missed="all")(1)
+    jobs.add.at(RARELY, name="hourly", missed="all")(1)
     declare(own)
     scheduler.tick()
     operations.schedules.pause("hourly", reason="stock-taking", by="eve")
@@ -198,8 +206,8 @@ def rounded(moment: datetime) -> datetime:
 def test_a_firing_is_skipped_while_a_job_of_the_schedule_is_not_finished(
     own: OwnConnection, scheduler: Scheduler, worker: HandDriven
 ) -> None:
-    jobs.add.at(every(hours=1), name="hourly", overlap="skip")(1)
-    jobs.add.at(every(hours=1), name="other", overlap="skip")(1)
+    jobs.add.at(RARELY, name="hourly", overlap="skip")(1)
+    jobs.add.at(RARELY, name="other", overlap="skip")(1)
     declare(own)
     scheduler.tick()
     for ago in (2 * MINUTE, MINUTE):
@@ -222,7 +230,7 @@ def test_a_unique_type_is_unique_for_its_schedules_too(
     own: OwnConnection, scheduler: Scheduler
 ) -> None:
     jobs.add_alone.enqueue(3)
-    jobs.add_alone.at(every(hours=1))(3)
+    jobs.add_alone.at(RARELY)(3)
     declare(own)
     scheduler.tick()
     be_due()
@@ -234,7 +242,7 @@ def test_a_unique_type_is_unique_for_its_schedules_too(
 def test_the_same_moment_never_fires_twice_whatever_its_row_says(
     own: OwnConnection, scheduler: Scheduler
 ) -> None:
-    jobs.add.at(every(hours=1), name="hourly")(1)
+    jobs.add.at(RARELY, name="hourly")(1)
     declare(own)
     scheduler.tick()
     moment = be_due()
@@ -248,7 +256,7 @@ def test_the_same_moment_never_fires_twice_whatever_its_row_says(
 def test_who_slept_between_its_look_and_its_firing_fires_nothing(
     own: OwnConnection, scheduler: Scheduler
 ) -> None:
-    jobs.add.at(every(hours=1), name="hourly")(1)
+    jobs.add.at(RARELY, name="hourly")(1)
     declare(own)
     scheduler.tick()
     moment = be_due()
@@ -290,7 +298,7 @@ def test_a_rule_that_cannot_be_read_does_not_hold_up_the_others(
     own: OwnConnection, scheduler: Scheduler, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("bad", "good"):
-        jobs.add.at(every(hours=1), name=name)(1)
+        jobs.add.at(RARELY, name=name)(1)
     declare(own)
     scheduler.tick()
     be_due()
@@ -307,7 +315,7 @@ def test_what_the_code_declares_no_more_is_gone_and_comes_back(
     own: OwnConnection, scheduler: Scheduler
 ) -> None:
     for name in ("stays", "goes"):
-        jobs.add.at(every(hours=1), name=name)(1)
+        jobs.add.at(RARELY, name=name)(1)
     declare(own)
     scheduler.tick()
     going = schedules.get("goes")
@@ -331,7 +339,7 @@ def test_what_the_code_declares_no_more_is_gone_and_comes_back(
 def test_a_host_does_not_fire_what_only_the_code_of_others_declares(
     own: OwnConnection, scheduler: Scheduler
 ) -> None:
-    jobs.add.at(every(hours=1), name="theirs")(1)
+    jobs.add.at(RARELY, name="theirs")(1)
     declare(own)
     scheduler.tick()
     be_due()
@@ -343,7 +351,7 @@ def test_a_host_does_not_fire_what_only_the_code_of_others_declares(
 def test_a_start_changes_nothing_that_operators_said(
     own: OwnConnection, scheduler: Scheduler
 ) -> None:
-    jobs.add.at(every(hours=1), name="hourly")(1)
+    jobs.add.at(RARELY, name="hourly")(1)
     declare(own)
     operations.schedules.override("hourly", rule="every 2 hours", data={"a": 5})
     operations.schedules.pause("hourly")
@@ -358,7 +366,7 @@ def test_a_start_changes_nothing_that_operators_said(
 
 
 def test_a_start_without_a_change_writes_nothing(own: OwnConnection) -> None:
-    jobs.add.at(every(hours=1), name="hourly", jitter=30, starts=timezone.now())(1)
+    jobs.add.at(RARELY, name="hourly", jitter=30, starts=timezone.now())(1)
     declare(own)
     before = Schedule.objects.values().get()
     declare(own)

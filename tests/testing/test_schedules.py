@@ -41,10 +41,10 @@ def test_time_passes_and_schedules_fire_in_a_test() -> None:
 
     note.at(cron("30 2 * * *", tz="Europe/Berlin"), name="nightly")()
     with testing.clock(BEFORE) as time:
-        assert testing.fire_schedules() == []
+        assert testing.fire_schedules("nightly") == []
         time.move(days=1)
-        (made,) = testing.fire_schedules()
-        assert testing.fire_schedules() == []
+        (made,) = testing.fire_schedules("nightly")
+        assert testing.fire_schedules("nightly") == []
         testing.drain()
     assert made.job_type == "schedules.note"
     assert seen == [("nightly", datetime(2026, 3, 29, 1, 0, tzinfo=UTC))]
@@ -56,9 +56,9 @@ def test_a_task_of_django_fires_too() -> None:
     made = greet.at(every(hours=1), name="greetings")("Eve", loud=True)
     assert made.job_type == tasks.greet.module_path
     with testing.clock(BEFORE) as time:
-        testing.fire_schedules()
+        testing.fire_schedules("greetings")
         time.move(hours=1)
-        (fired,) = testing.fire_schedules()
+        (fired,) = testing.fire_schedules("greetings")
         (ran,) = testing.drain()
     assert fired.priority == 5
     assert ran.job.result == "Hello, EVE!"

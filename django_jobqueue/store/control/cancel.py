@@ -14,6 +14,7 @@ from django_jobqueue.store.columns import (
     UNLESS_ARCHIVED,
 )
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.notify import News
 
 # In the order of their ids, as outcomes are written: two that lock the same rows do not
 # deadlock. The first reason for cancelling a running job stands.
@@ -46,7 +47,7 @@ WITH held AS MATERIALIZED (
 )
 SELECT id, true, NULL::text FROM gone
 UNION ALL
-SELECT id, false, pg_notify('jobqueue', 'c:' || id)::text FROM asked
+SELECT id, false, pg_notify('jobqueue', '{News.CANCEL.prefix}' || id)::text FROM asked
 """
 
 # Which of a worker's running jobs are to be cancelled: the net under the notification.

@@ -8,9 +8,10 @@ from typing import Final
 from uuid import UUID
 
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.notify import News
 
 # A job that is running, or being claimed this moment, is left alone.
-RESCHEDULE: Final = """
+RESCHEDULE: Final = f"""
 WITH held AS MATERIALIZED (
   SELECT id FROM jobqueue_queuedjob
    WHERE id = ANY (%(ids)s::uuid[]) AND status = 'queued'
@@ -23,7 +24,7 @@ UPDATE jobqueue_queuedjob AS job
        queue = coalesce(%(queue)s, job.queue)
   FROM held
  WHERE job.id = held.id
-RETURNING job.id, pg_notify('jobqueue', 'b:' || job.queue)
+RETURNING job.id, pg_notify('jobqueue', '{News.BEHIND.prefix}' || job.queue)
 """
 
 

@@ -14,8 +14,9 @@ from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.store import arrays
 from django_jobqueue.store.columns import MOVED, MOVED_OF_JOB, UNLESS_ARCHIVED
 from django_jobqueue.store.connection import Database
-from django_jobqueue.store.notify import IDLE
+from django_jobqueue.store.notify import IDLE, News
 from django_jobqueue.store.prepared import PreparedStatement
+from django_jobqueue.store.regressions import REGRESSED
 
 KEPT_FAILURES: Final = 20  # of each job, besides its first
 GROUPS_PER_PLACE: Final = 50  # messages of one class in one frame
@@ -57,6 +58,10 @@ WITH outcome AS MATERIALIZED (
 )
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM gone)
 """)
+
+_REGRESSED: Final = REGRESSED.format(
+    failures="accepted", fingerprint="mark", release="%(release)s::text"
+)
 
 # Everything but success. The rows are locked first: a job that was to be retried but
 # that an operator cancels this very moment is archived as cancelled. Who is idle is
@@ -126,8 +131,11 @@ WITH outcome AS MATERIALIZED (
    WHERE job.id = ANY (%(ids)s::uuid[])
      AND job.id = accepted.id AND accepted.archive_as IS NULL
   RETURNING CASE WHEN {IDLE}
-                 THEN pg_notify('jobqueue', CASE WHEN accepted.wait IS NULL THEN 'b:'
-                                                 ELSE 'q:' END || job.queue)::text END
+                 THEN pg_notify('jobqueue',
+                                CASE WHEN accepted.wait IS NULL
+                                     THEN '{News.BEHIND.prefix}'
+                                     ELSE '{News.JOBS.prefix}' END || job.queue)::text
+             END
 ), failure AS (
   INSERT INTO jobqueue_failure (
          job_id, job_type, number, "end", reason, started_at, finished_at, worker,
@@ -161,15 +169,7 @@ WITH outcome AS MATERIALIZED (
     FROM accepted
    WHERE mark IS NOT NULL
       ON CONFLICT (fingerprint) DO NOTHING
-), regressed AS (
-  UPDATE jobqueue_failuregroup AS held
-     SET state = 'open', regressed_at = statement_timestamp(),
-         last_seen = statement_timestamp()
-    FROM accepted
-   WHERE held.fingerprint = ANY (ARRAY (SELECT mark FROM accepted))
-     AND held.fingerprint = accepted.mark AND held.state = 'resolved'
-     AND NOT held.excused @> to_jsonb(%(release)s::text)
-)
+), {_REGRESSED}
 SELECT id FROM outcome WHERE id NOT IN (SELECT id FROM accepted)
 """
 

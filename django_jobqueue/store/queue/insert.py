@@ -24,7 +24,7 @@ from django_jobqueue.store.notify import (
     News,
     announced,
     announces,
-    is_quarantined,
+    in_autocommit,
     payload,
 )
 from django_jobqueue.store.rows import Job, tags_of
@@ -171,7 +171,7 @@ class Known:
 
     queue: str
     priority: int
-    quarantined: str  # the statement, where it is a transaction by itself
+    autocommit: str  # the statement, where it is a transaction by itself
     first: str  # the same for the first such job of a longer transaction
     further: str  # and for the others
     since: float  # time.monotonic(), which a test may have set forward
@@ -206,7 +206,7 @@ def insert(
     job = _job(new, id, data, row)
     *_, expires_at, _created_at, on_complete, _notified = row
     unusual = expires_at or on_complete or not new.is_plain
-    if not unusual and is_quarantined(db):
+    if not unusual and in_autocommit(db):
         # What is read in a transaction may be undone; else it holds for a moment.
         _remember(key, _known_from(new.job_type, *row))
     return job
@@ -265,7 +265,7 @@ def _insert(
     statement = statement.format(
         conflict=conflict,
         announce=str(is_first).lower(),
-        notified=NOTIFIED if is_quarantined(db) else ISOLATION,
+        notified=NOTIFIED if in_autocommit(db) else ISOLATION,
     )
     rows = db.fetch(statement, {**new.params(), "id": id, "data": text})
     if rows and is_first:
@@ -293,14 +293,14 @@ def _known_from(job_type: str, queue: str, priority: int, *row: Any) -> Known:
         for name, value in values.items()
     }
     plain = INSERT_KNOWN.replace("{notify}", "")
-    key, quarantined = row[-1], plain
+    key, autocommit = row[-1], plain
     if key is not None:  # somebody is idle
-        quarantined = INSERT_KNOWN.replace("{notify}", NOTIFY_KNOWN)
+        autocommit = INSERT_KNOWN.replace("{notify}", NOTIFY_KNOWN)
         literals["turn"] = TURN.format(first=key, second=~key)
     return Known(
         queue,
         priority,
-        quarantined=quarantined.format(**literals, announce="false"),
+        autocommit=autocommit.format(**literals, announce="false"),
         first=plain.format(**literals, announce="true"),
         further=plain.format(**literals, announce="false"),
         since=time.monotonic(),
@@ -311,15 +311,15 @@ def _insert_known(
     db: DjangoDatabase, known: Known, kind: tuple[Any, ...], id: UUID, text: str
 ) -> datetime | None:
     """Enqueue without a look at the job type; None if its row is gone by now."""
-    quarantined = is_quarantined(db)
-    first = not quarantined and announces(db, kind)
+    autocommit = in_autocommit(db)
+    first = not autocommit and announces(db, kind)
     statement = (
-        known.quarantined if quarantined else known.first if first else known.further
+        known.autocommit if autocommit else known.first if first else known.further
     )
     try:
         row = db.fetch_row(statement, {"id": id.hex, "data": text})
     except IntegrityError:
-        if not quarantined:
+        if not autocommit:
             raise
         return None
     if first:

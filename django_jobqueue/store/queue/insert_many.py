@@ -10,7 +10,7 @@ from django.db import connections
 
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.missing_tables import explaining
-from django_jobqueue.store.notify import NOTIFIED, announced, announces, is_quarantined
+from django_jobqueue.store.notify import NOTIFIED, announced, announces, in_autocommit
 from django_jobqueue.store.queue.insert import FOLLOWER_IS_THERE, ON_COMPLETE, NewJob
 
 # The one look at the job type before many jobs are inserted.
@@ -67,7 +67,7 @@ def insert_many(
             copy.write("".join(lines))
     if is_first:
         announced(db, new.lane)
-    elif is_quarantined(db):
+    elif in_autocommit(db):
         db.run(NOTIFY_MANY, {"queue": found[0]})
     return True
 

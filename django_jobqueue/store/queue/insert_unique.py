@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.find import find
+from django_jobqueue.store.notify import News
 from django_jobqueue.store.queue.insert import (
     Inserted,
     NewJob,
@@ -24,8 +25,9 @@ SELECT job.unique_key, job.id
   FROM jobqueue_queuedjob AS job
  WHERE job.unique_key = ANY (%(keys)s::uuid[])
 """
-HOLDERS_KEPT: Final = """
-SELECT job.unique_key, job.id, pg_notify('jobqueue', 'b:' || job.queue)
+HOLDERS_KEPT: Final = f"""
+SELECT job.unique_key, job.id,
+       pg_notify('jobqueue', '{News.BEHIND.prefix}' || job.queue)
   FROM jobqueue_queuedjob AS job
  WHERE job.unique_key = ANY (%(keys)s::uuid[])
  ORDER BY job.unique_key

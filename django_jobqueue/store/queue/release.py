@@ -14,6 +14,7 @@ from django_jobqueue.store.columns import (
     UNLESS_ARCHIVED,
 )
 from django_jobqueue.store.connection import Database
+from django_jobqueue.store.notify import News
 
 # A job that was cancelled since its claim is archived: nobody else may start it.
 _BACK: Final = f"""
@@ -38,7 +39,7 @@ _BACK: Final = f"""
          attempts = job.attempts - 1
     FROM held
    WHERE job.id = held.id AND NOT held.unwanted
-  RETURNING pg_notify('jobqueue', 'b:' || job.queue) AS sent
+  RETURNING pg_notify('jobqueue', '{News.BEHIND.prefix}' || job.queue) AS sent
 )
 SELECT held.id, (SELECT count(sent) FROM back) FROM held
 """

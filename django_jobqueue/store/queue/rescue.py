@@ -20,6 +20,8 @@ from django_jobqueue.store.columns import (
 )
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.failure_rollup import FailureCount
+from django_jobqueue.store.notify import News
+from django_jobqueue.store.regressions import REGRESSED
 from django_jobqueue.store.rollup import Count
 
 BATCH: Final = 500
@@ -39,6 +41,10 @@ _OF_WORKERS: Final = "job.worker_id = ANY (%(workers)s::bigint[])"
 _LOST: Final = """job.id = ANY (%(ids)s::uuid[])
      AND NOT coalesce(worker.state IN ('running', 'draining')
                       AND worker.lease_until >= statement_timestamp(), false)"""
+
+_REGRESSED: Final = REGRESSED.format(
+    failures="held", fingerprint="fingerprint", release="held.release"
+)
 
 # A crash spends no attempt, and is counted. A release is no failure: it belongs to no
 # failure group. Archived as failed: at-most-once jobs, since nobody knows how far they
@@ -114,15 +120,8 @@ WITH held AS MATERIALIZED (
     FROM held
    WHERE fingerprint IS NOT NULL
       ON CONFLICT (fingerprint) DO NOTHING
-), regressed AS (
-  UPDATE jobqueue_failuregroup AS grouped
-     SET state = 'open', regressed_at = statement_timestamp(),
-         last_seen = statement_timestamp()
-    FROM held
-   WHERE grouped.fingerprint = held.fingerprint AND grouped.state = 'resolved'
-     AND NOT grouped.excused @> to_jsonb(held.release)
-), notified AS (
-  SELECT count(pg_notify('jobqueue', 'b:' || queue)) AS sent
+), {_REGRESSED}, notified AS (
+  SELECT count(pg_notify('jobqueue', '{News.BEHIND.prefix}' || queue)) AS sent
     FROM (SELECT DISTINCT queue FROM held WHERE status IS NULL) AS queues
 )
 SELECT held.id, held.job_type, coalesce(held.status, 'queued'), held.queue,

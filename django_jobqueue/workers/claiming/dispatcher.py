@@ -199,7 +199,7 @@ class Dispatcher(Loop):
 
     def _claim(self, *, has_scanned: bool = False) -> int:
         """Claim for each executor; return how many jobs there were. Where more than one
-        statement could find some, a glance says first which are worth it."""
+        statement could find some, a probe says first which lanes have jobs."""
         began, self._hungry = time.monotonic(), False
         taken, self._full = 0, []
         wanting = [executor for executor in self.executors if executor.wants_more]
