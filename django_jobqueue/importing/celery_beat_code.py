@@ -57,6 +57,11 @@ def _entry(key: ast.expr, entry: ast.Dict) -> BeatEntry:
     if isinstance(options, ast.Dict) and options.keys:
         using = ".using(…)"
     advice = [f"Write {handler}{using}.at({rule}, name={name!r})({_arguments(parts)})."]
+    if rule.startswith("cron"):
+        advice.append(
+            "It fires in the time zone TIME_ZONE; Celery's is its setting timezone, by "
+            "default UTC."
+        )
     if using:
         advice.append(f"Its options {ast.unparse(options or key)} go into using().")
     return BeatEntry(key, task, tuple(advice))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import tokenize
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ BEAT_SETTINGS: Final = {
 # fits here.
 ADVICE: Final = {
     **OPTIONS,
+    "acks_late": "True is the default; False is @job(delivery='at_most_once')",
     "args": "Give the arguments to enqueue itself",
     "add_to_parent": "Leave it out: there is no tree of jobs",
     "compression": "Leave it out: PostgreSQL compresses large data",
@@ -108,7 +110,10 @@ def _files(path: Path) -> Iterator[Path]:
 def _parsed(path: Path) -> ast.Module | Exception:
     try:
         with tokenize.open(path) as file:  # in the encoding that it declares
-            return ast.parse(file.read())
+            source = file.read()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about that code
+            return ast.parse(source, path.name)
     except (SyntaxError, ValueError, OSError, RecursionError) as error:
         return error
 

@@ -14,7 +14,7 @@ from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
     "status, show, types, workers, failures, enqueue, replay, cancel, pause, resume, "
-    "override, prune, roles"
+    "override, prune, import, roles"
 )
 
 

@@ -23,8 +23,10 @@ from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.table import Column, Row
 from django_jobqueue.management.jobqueue.times import local
+from django_jobqueue.text.suggestions import did_you_mean
 
 CELERY: Final = "celery"
+KNOWN: Final = (*SOURCES, CELERY)
 # Options that only the tables, or only the code, have.
 OF_TABLES: Final = ("map", "as_code", "yes", "dry_run", "disable_there")
 OF_CODE: Final = ("scan", "format")
@@ -34,7 +36,7 @@ class Import(Subcommand):
     """Imports schedules from tables, or reports what code has to change."""
 
     name = "import"
-    summary = "Import schedules of django-celery-beat or Django-Q2; scan Celery code."
+    summary = "Import schedules of other queues; scan Celery code."
     description = """\
 Make schedules here of those that another job queue has in this database, or say
 what to write instead of Celery's calls:
@@ -56,7 +58,7 @@ is, so the command can be repeated. The others need not be installed.
     def add_arguments(self, parser: CommandParser) -> None:
         """Add where to read, and what to do."""
         parser.add_argument(
-            "source", metavar="SOURCE", choices=[*SOURCES, CELERY], help="See above."
+            "source", metavar="SOURCE", help=f"One of {', '.join(KNOWN)}; see above."
         )
         parser.add_argument(
             "--map",
@@ -98,6 +100,11 @@ is, so the command can be repeated. The others need not be installed.
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Import, show what it would be, or scan. Raises CommandError."""
         source = options["source"]
+        if source not in KNOWN:
+            raise CommandError(
+                f"There is no source {source!r}.{did_you_mean(source, KNOWN)} The "
+                f"sources are {', '.join(KNOWN)}."
+            )
         others = OF_TABLES if source == CELERY else OF_CODE
         for name in others:
             if options[name]:
@@ -155,11 +162,11 @@ def _import(console: Console, name: str, options: dict[str, Any]) -> None:
 def _job_types(given: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given:
-        task, equals, job_type = text.partition("=")
-        if not (task and equals and job_type):
+        theirs, equals, job_type = text.partition("=")
+        if not (theirs and equals and job_type):
             raise CommandError(f"--map: write TASK=TYPE, not {text!r}.")
-        if found.setdefault(task, job_type) != job_type:
-            raise CommandError(f"--map: {task} is given twice.")
+        if found.setdefault(theirs, job_type) != job_type:
+            raise CommandError(f"--map: {theirs} is given twice.")
     return found
 
 
