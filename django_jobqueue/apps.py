@@ -19,9 +19,6 @@ from django.utils.translation import gettext_lazy as _
 if TYPE_CHECKING:
     from django_jobqueue.enqueueing.immediate_jobs import MemoryRecord
 
-# The tags of our checks, and whether they run with --deploy alone.
-CHECKS: Final = (("jobqueue", False), ("jobqueue", True), (Tags.database, False))
-
 
 class JobQueueConfig(AppConfig):
     """Finds handlers, declares their job types after migrate, registers the checks."""
@@ -38,8 +35,8 @@ class JobQueueConfig(AppConfig):
         from django_jobqueue.domain.registry import autodiscover
         from django_jobqueue.enqueueing.immediate_jobs import memory
 
-        for tag, deploy in CHECKS:
-            register(partial(_check, tag, deploy), tag, deploy=deploy)
+        for tag, deploy, check in CHECKS:
+            register(check, tag, deploy=deploy)
         logs.connect()
         memory.run = _run
         autodiscover(*_modules_of_the_framework())
@@ -51,6 +48,15 @@ def _check(tag: str, deploy: bool, **kwargs: Any) -> list[CheckMessage]:
     from django_jobqueue.checks import followers, lazy_loading, schedules  # noqa: F401
 
     return lazy_loading.run(tag, deploy, **kwargs)
+
+
+# The tags of our checks, and whether they run with --deploy alone. The same objects
+# whenever ready() runs, which an override of INSTALLED_APPS has it do again, or each
+# message would be there twice.
+CHECKS: Final = tuple(
+    (tag, deploy, partial(_check, tag, deploy))
+    for tag, deploy in (("jobqueue", False), ("jobqueue", True), (Tags.database, False))
+)
 
 
 def _run(record: MemoryRecord) -> None:

@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import connections
 from django.db.backends.postgresql import psycopg_any
-from django.test import override_settings
+from django.test import modify_settings, override_settings
 
 import django_jobqueue
 from django_jobqueue import job, middleware
@@ -65,6 +65,13 @@ def test_w013_a_dict_of_settings_under_another_name(name: str) -> None:
         "alone."
     )
     assert message.hint == f"Rename {name} to JOBQUEUE."
+
+
+def test_apps_that_are_loaded_once_more_double_no_message() -> None:
+    with modify_settings(INSTALLED_APPS={"remove": "rangefilter"}):
+        pass
+    with override_settings(JOB_QUEUE={"MODE": "immediate"}):
+        assert len(run_checks(tags=["jobqueue"])) == 1
 
 
 @pytest.mark.parametrize(
