@@ -99,7 +99,7 @@ def _at(item: PlannedImport, handlers: Mapping[str, str]) -> str:
 
 
 def _enqueue(item: PlannedImport, handlers: Mapping[str, str]) -> str:
-    options = {"run_after": item.run_at, "id": str(item.id), **item.theirs.options}
+    options = {**item.job_options, "id": str(item.id)}
     call = f".using({_keywords(options)}).enqueue({_keywords(item.data)})"
     return handlers[item.job_type] + call
 

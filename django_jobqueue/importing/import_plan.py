@@ -24,6 +24,7 @@ from django_jobqueue.importing.foreign_schedule import (
     NotImportable,
     make_unique,
 )
+from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.schedules import foreign_tables
@@ -94,6 +95,14 @@ class PlannedImport:
     def job_type(self) -> str:
         """Of its jobs; empty if there is none."""
         return self.declaration.name if self.declaration else ""
+
+    @property
+    def job_options(self) -> dict[str, Any]:
+        """Of a single job."""
+        options = {"run_after": self.run_at, "id": self.id, **self.theirs.options}
+        if self.theirs.ends is not None:
+            options["expires_at"] = self.theirs.ends
+        return options
 
     @property
     def values(self) -> dict[str, Any]:
@@ -251,7 +260,7 @@ def _decide_job(
     if item.run_at is None or item.run_at <= now:
         raise NotImportable("Its moment is over.")
     item.data = _bound(item)
-    Options().but(one.options).new_job(item.job_type, item.declaration)
+    Options().but(item.job_options).new_job(item.job_type, item.declaration)
     item.becomes = Becomes.JOB
 
 
@@ -274,13 +283,11 @@ def _check(item: PlannedImport) -> ScheduleDeclaration:
 
 
 def _enqueue(item: PlannedImport, using: str | None, by: str) -> None:
-    assert item.run_at is not None
-    by_name.enqueue(
+    job = by_name.enqueue(
         item.job_type,
         item.data,
-        id=item.id,
-        run_after=item.run_at,
         enqueued_by=by or None,
         using=using,
-        **item.theirs.options,
+        **item.job_options,
     )
+    tell("enqueue", by, 1, {"id": str(job.id), "job_type": job.job_type})

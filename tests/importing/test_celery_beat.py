@@ -206,6 +206,22 @@ def test_a_one_off_task_becomes_one_job_at_its_next_moment(tables: Tables) -> No
     assert QueuedJob.objects.count() == 1
 
 
+def test_a_job_expires_when_its_task_does(tables: Tables, operated: list[Any]) -> None:
+    tables.clocked(NOON, expires=NOON + timedelta(hours=1))
+    tables.crontab(one_off=True, start_time=NOON, expires=NOON + timedelta(hours=1))
+    assert "nightly is refused: Its moment is over." in imported("--yes").out
+    (job,) = QueuedJob.objects.all()
+    assert job.expires_at == NOON + timedelta(hours=1)
+    assert [one["verb"] for one in operated] == ["enqueue"]
+
+
+def test_no_control_character_of_theirs_reaches_the_terminal(tables: Tables) -> None:
+    tables.crontab("a\x1b[2Jb", task="x.\x1b[2Jy")
+    out = imported().out
+    assert "\x1b" not in out
+    assert "a[2Jb is refused: No handler is called '\\x1b[2Jy'" in out
+
+
 def test_a_disabled_task_becomes_a_paused_schedule(tables: Tables) -> None:
     tables.crontab(enabled=False)
     assert "paused schedule" in imported("--yes").out

@@ -19,6 +19,7 @@ from django_jobqueue.importing.import_plan import (
     carry_out,
     plan,
 )
+from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.table import Column, Row
@@ -129,9 +130,9 @@ def _scan(console: Console, path: str | None, form: str | None) -> None:
         return
     for one in findings:
         name = f" {one.name}" if one.name else ""
-        console.print(f"{one.path}:{one.line}: {one.found}{name}")
+        console.print(one_line(f"{one.path}:{one.line}: {one.found}{name}"))
         for sentence in one.advice:
-            console.print(f"    {sentence}")
+            console.print(one_line(f"    {sentence}"))
     files = len({one.path for one in findings})
     console.say(
         f"{counted(len(findings), 'place')} in {counted(files, 'file')}."
@@ -185,9 +186,9 @@ def _list(console: Console, planned: list[PlannedImport]) -> None:
     console.table(columns, rows)
     for item in planned:
         if item.reason:
-            console.print(f"{item.name} is refused: {item.reason}")
+            console.print(one_line(f"{item.name} is refused: {item.reason}"))
         for note in item.theirs.notes:
-            console.print(f"{item.name}: {note}")
+            console.print(one_line(f"{item.name}: {note}"))
 
 
 def _when(item: PlannedImport) -> str:
