@@ -148,6 +148,12 @@ def override(
     tell("override schedule", by, 1, {"schedule": name, "changed": sorted(values)})
 
 
+def check(name: str, job_type: str, *, rule: str, **values: Any) -> ScheduleDeclaration:
+    """The schedule that ``create`` would make of this; nothing is written. Raises
+    InvalidArguments."""
+    return _checked(name, job_type, {"rule": rule, **values})
+
+
 @sync_only()
 def create(
     name: str,

@@ -99,6 +99,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("fetch", "store/bounded_connection.py"): "rows, as the driver calls it",
     ("payload", "store/notify.py"): "of a NOTIFY, as PostgreSQL calls it",
     ("task", "execution/attempt.py"): "asyncio's",
+    ("task", "importing/"): "Celery's and Django-Q2's",
     ("task", "workers/executors/coroutines.py"): "asyncio's",
     (
         "stuck",

@@ -18,7 +18,7 @@ from tests.commands.conftest import Manage, jobqueue
 
 NAMES = (
     "status, show, types, workers, schedules, schedule, failures, enqueue, replay, "
-    "cancel, pause, resume, override, prune, roles"
+    "cancel, pause, resume, override, prune, import, roles"
 )
 
 

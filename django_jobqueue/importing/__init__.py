@@ -1,0 +1,1 @@
+"""Brings schedules and calls of other job queues here."""

@@ -1,0 +1,223 @@
+"""``jobqueue import``: bring schedules and calls of other job queues here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from django.core.management.base import CommandError, CommandParser
+
+from django_jobqueue.domain.schedule_rules import Cron
+from django_jobqueue.importing.as_code import as_code
+from django_jobqueue.importing.celery_scan import scan
+from django_jobqueue.importing.import_plan import (
+    NEW,
+    SOURCES,
+    Becomes,
+    PlannedImport,
+    carry_out,
+    plan,
+)
+from django_jobqueue.logs import one_line
+from django_jobqueue.management.jobqueue.console import Console, counted
+from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
+from django_jobqueue.management.jobqueue.table import Column, Row
+from django_jobqueue.management.jobqueue.times import local
+from django_jobqueue.text.suggestions import did_you_mean
+
+CELERY: Final = "celery"
+KNOWN: Final = (*SOURCES, CELERY)
+# Options that only the tables, or only the code, have.
+OF_TABLES: Final = ("map", "as_code", "yes", "dry_run", "disable_there")
+OF_CODE: Final = ("scan", "format")
+
+
+class Import(Subcommand):
+    """Imports schedules from tables, or reports what code has to change."""
+
+    name = "import"
+    summary = "Import schedules of other queues; scan Celery code."
+    description = """\
+Make schedules here of those that another job queue has in this database, or say
+what to write instead of Celery's calls:
+
+  celery-beat          the tables of django-celery-beat
+  django-q2            the table of Django-Q2's schedules
+  celery --scan PATH   Python code, which is read and never imported
+
+Without --yes it only shows what it would do. What is here already stays as it
+is, so the command can be repeated. The others need not be installed.
+
+  jobqueue import celery-beat --map shop.tasks.nightly=shop.nightly_report
+  jobqueue import celery-beat --yes --disable-there
+  jobqueue import django-q2 --as code
+  jobqueue import celery --scan src"""
+    epilog = """\
+--format json prints a list of {path, line, found, name, advice}."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add where to read, and what to do."""
+        parser.add_argument(
+            "source", metavar="SOURCE", help=f"One of {', '.join(KNOWN)}; see above."
+        )
+        parser.add_argument(
+            "--map",
+            action="append",
+            default=[],
+            metavar="TASK=TYPE",
+            help="The job type for their task of this name; can be repeated. Default: "
+            "the job type of the same name, or the only one whose function has it.",
+        )
+        parser.add_argument(
+            "--as",
+            dest="as_code",
+            choices=["code"],
+            help="Print Python for jobs.py instead of a table; write nothing.",
+        )
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="Change nothing; say what would be done. The default without --yes.",
+        )
+        parser.add_argument(
+            "--yes",
+            "-y",
+            "--no-input",
+            "--noinput",
+            action="store_true",
+            help="Write the schedules, all or none.",
+        )
+        parser.add_argument(
+            "--disable-there",
+            action="store_true",
+            help="Turn off theirs that are here, in the same transaction.",
+        )
+        parser.add_argument(
+            "--scan", metavar="PATH", help="A Python file, or a folder of them."
+        )
+        parser.add_argument("--format", choices=["text", "json"], help="Default: text.")
+
+    def run(self, console: Console, options: dict[str, Any]) -> None:
+        """Import, show what it would be, or scan. Raises CommandError."""
+        source = options["source"]
+        if source not in KNOWN:
+            raise CommandError(
+                f"There is no source {source!r}.{did_you_mean(source, KNOWN)} The "
+                f"sources are {', '.join(KNOWN)}."
+            )
+        others = OF_TABLES if source == CELERY else OF_CODE
+        for name in others:
+            if options[name]:
+                flag = "--as" if name == "as_code" else f"--{name.replace('_', '-')}"
+                raise CommandError(f"{flag} is not for {source}.")
+        if source == CELERY:
+            _scan(console, options["scan"], options["format"])
+        else:
+            _import(console, source, options)
+
+
+def _scan(console: Console, path: str | None, form: str | None) -> None:
+    if path is None:
+        raise CommandError(
+            "Name the code: --scan PATH. Schedules in tables are those of celery-beat."
+        )
+    if not Path(path).exists():
+        raise CommandError(f"--scan: there is no file or folder {path!r}.")
+    findings = scan(Path(path))
+    if form == "json":
+        console.print(json.dumps([one.as_json() for one in findings], indent=2))
+        return
+    for one in findings:
+        name = f" {one.name}" if one.name else ""
+        console.print(one_line(f"{one.path}:{one.line}: {one.found}{name}"))
+        for sentence in one.advice:
+            console.print(one_line(f"    {sentence}"))
+    files = len({one.path for one in findings})
+    console.say(
+        f"{counted(len(findings), 'place')} in {counted(files, 'file')}."
+        if findings
+        else "No Celery was found."
+    )
+
+
+def _import(console: Console, name: str, options: dict[str, Any]) -> None:
+    source = SOURCES[name]
+    planned = plan(source, _job_types(options["map"]))
+    if options["as_code"]:
+        console.print(as_code(planned))
+        return
+    if planned:
+        _list(console, planned)
+    writes = options["yes"] and not options["dry_run"]
+    disabled = 0
+    if writes:
+        disables = options["disable_there"]
+        disabled = carry_out(planned, source, disables=disables, by=by())
+    elif options["disable_there"]:
+        there = [i for i in planned if i.becomes is not Becomes.REFUSED]
+        disabled = sum(item.theirs.enabled for item in there)
+    console.say(_summary(planned, disabled, source.label, writes=writes))
+
+
+def _job_types(given: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given:
+        theirs, equals, job_type = text.partition("=")
+        if not (theirs and equals and job_type):
+            raise CommandError(f"--map: write TASK=TYPE, not {text!r}.")
+        if found.setdefault(theirs, job_type) != job_type:
+            raise CommandError(f"--map: {theirs} is given twice.")
+    return found
+
+
+def _list(console: Console, planned: list[PlannedImport]) -> None:
+    columns = [
+        Column("Schedule", breaks=True),
+        Column("Their task", breaks=True),
+        Column("Job type", breaks=True),
+        Column("When", breaks=True),
+        Column("Becomes"),
+    ]
+    rows = [
+        Row([i.name, i.theirs.task, i.job_type, _when(i), str(i.becomes)])
+        for i in planned
+    ]
+    console.table(columns, rows)
+    for item in planned:
+        if item.reason:
+            console.print(one_line(f"{item.name} is refused: {item.reason}"))
+        for note in item.theirs.notes:
+            console.print(one_line(f"{item.name}: {note}"))
+
+
+def _when(item: PlannedImport) -> str:
+    one = item.theirs
+    if moment := item.run_at or one.run_at:
+        return f"once, {local(moment)}"
+    if one.rule is None:
+        return ""
+    text = one.rule.text.removeprefix("cron ")
+    return f"{text} ({one.time_zone})" if isinstance(one.rule, Cron) else text
+
+
+def _summary(
+    planned: list[PlannedImport], disabled: int, label: str, *, writes: bool
+) -> str:
+    """What was done, or would be."""
+    new = [item for item in planned if item.becomes in NEW]
+    jobs = sum(item.becomes is Becomes.JOB for item in new)
+    done = [counted(len(new) - jobs, "schedule")] if len(new) > jobs else []
+    done += [counted(jobs, "job")] if jobs else []
+    made = " and ".join(done)
+    verb = "were" if writes else "would be"
+    if made == "1 schedule" or made == "1 job":
+        verb = "was" if writes else "would be"
+    text = f"{made} {verb} made." if made else "There is nothing to import."
+    if disabled:
+        verb = verb if made else ("were" if writes else "would be")
+        text += f" {disabled} {'was' if writes and disabled == 1 else verb} turned off"
+        text += f" in {label}."
+    if not writes and (made or disabled):
+        text += " Nothing was changed; say --yes."
+    return text

@@ -1,0 +1,243 @@
+"""``jobqueue import celery --scan``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from django_jobqueue.domain.schedule_rules import parse
+from django_jobqueue.importing.celery_scan import ADVICE, Finding, scan
+from tests.commands.conftest import Said, jobqueue
+
+
+def found_in(tmp_path: Path, code: str) -> list[Finding]:
+    """What there is in this module."""
+    file = tmp_path / "tasks.py"
+    file.write_text(code)
+    return scan(file)
+
+
+def scanned(path: Path, *arguments: str) -> Said:
+    """``jobqueue import celery --scan …``."""
+    return jobqueue("import", "celery", "--scan", str(path), *arguments)
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("from celery import shared_task\n@shared_task\ndef a(): ...", "@shared_task"),
+        ("from celery import shared_task as t\n@t()\ndef a(): ...", "@t"),
+        ("import celery\n@celery.shared_task\ndef a(): ...", "@celery.shared_task"),
+        ("from x import app\n@app.task\nasync def a(): ...", "@app.task"),
+        ("@celery_app.task\ndef a(): ...", "@celery_app.task"),
+        ("a.delay(1)", ".delay()"),
+        ("x.tasks.a.apply_async((1,))", ".apply_async()"),
+        ("a.delay_on_commit(1)", ".delay_on_commit()"),
+        ("app.send_task('x.a')", ".send_task()"),
+        ("from celery import chain\nchain(1)", "chain()"),
+        ("from celery import group as g\ng(1)", "g()"),
+        ("from celery import chord\nchord(1)(2)", "chord()"),
+        ("import celery\ncelery.chord(1)", "celery.chord()"),
+        ("def a(self):\n    raise self.retry()", "self.retry()"),
+        ("def a(self):\n    self.update_state()", "self.update_state()"),
+        ("from celery import Task\nclass A(Task): ...", "Task"),
+        ("sender.add_periodic_task(10, a.s())", ".add_periodic_task()"),
+        ("CELERY_BEAT_SCHEDULE = {'x': {'schedule': 3}}", "beat_schedule"),
+        ("app.conf.beat_schedule = {'x': {'schedule': 3}}", "beat_schedule"),
+        ("app.conf.update(beat_schedule={'x': {'schedule': 3}})", "beat_schedule"),
+    ],
+)  # fmt: skip
+def test_what_celery_has_is_found_with_its_line(
+    tmp_path: Path, code: str, found: str
+) -> None:
+    (one,) = found_in(tmp_path, f"# the first line\n{code}")
+    assert one.found == found
+    line = (tmp_path / "tasks.py").read_text().splitlines()[one.line - 1]
+    word = re.findall(r"\w+", found)[-1]
+    assert word.lower() in line.lower()
+    assert one.advice
+    assert all(text.endswith(".") for text in one.advice)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from itertools import chain\nchain(1)",
+        "frame.apply(print)",
+        "set.map(print)",
+        "a | b",
+        "x = {'schedule': 3}",
+        "class Task: ...\nclass A(Task): ...",
+        "@queue.task\ndef a(): ...",
+    ],
+)
+def test_what_is_only_like_celery_is_left_out(tmp_path: Path, code: str) -> None:
+    assert found_in(tmp_path, code) == []
+
+
+def test_methods_are_those_of_the_tasks_of_all_files(tmp_path: Path) -> None:
+    (tmp_path / "tasks.py").write_text(
+        "from celery import shared_task\n@shared_task\ndef send(): ..."
+    )
+    (tmp_path / "views.py").write_text(
+        "from tasks import send\nother.s(1)\nsend.starmap([])\n(send.s(1) | send.si())"
+    )
+    found = [one.found for one in scan(tmp_path) if one.path.endswith("views.py")]
+    assert sorted(found) == [".s()", ".si()", ".starmap()", "|"]
+
+
+def test_each_option_says_what_to_write(tmp_path: Path) -> None:
+    options = ", ".join(f"{name}=1" for name in ADVICE)
+    (one,) = found_in(tmp_path, f"a.apply_async({options}, own=1, **more)")
+    said = dict(text.split(": ", 1) for text in one.advice if ": " in text)
+    assert set(ADVICE) <= said.keys()
+    assert said["countdown"] == "Write using(run_after=timedelta(seconds=…))."
+    assert said["exchange"] == "Leave it out: there is no broker."
+    assert "means nothing here" in said["own"]
+    assert "Look through the options in ** by hand." in one.advice
+
+
+def test_the_arguments_of_delay_are_no_options(tmp_path: Path) -> None:
+    (one,) = found_in(tmp_path, "send.delay(7, queue='x')")
+    assert one.advice == ("Write send.enqueue(…).",)
+
+
+def test_parameters_without_a_name_are_explained(tmp_path: Path) -> None:
+    code = "from celery import shared_task\n@shared_task\ndef a(x, /): ..."
+    (one,) = found_in(tmp_path, code)
+    assert "give each parameter one" in one.advice[-1]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rule"),
+    [
+        ("30.0", "every(seconds=30.0)"),
+        ("timedelta(minutes=5)", "every(minutes=5)"),
+        ("timedelta(weeks=1)", "every(seconds=timedelta(weeks=1).total_seconds())"),
+        ("crontab()", "cron('* * * * *')"),
+        ("crontab(0, 2)", "cron('0 2 * * *')"),
+        ("crontab(minute=[0, 30], hour='*/2')", "cron('0,30 */2 * * *')"),
+        ("crontab(0, 2, 'mon')", "cron('0 2 * * MON')"),
+        ("schedules.crontab(0, day_of_month=1)", "cron('0 * 1 * *')"),
+        ("schedule(10)", "every(seconds=10)"),
+    ],
+)
+def test_an_entry_of_the_beat_becomes_a_schedule(
+    tmp_path: Path, schedule: str, rule: str
+) -> None:
+    entry = f"'task': 'x.send', 'schedule': {schedule}, 'args': (1,)"
+    entry = f"{{{entry}, 'kwargs': {{'b': 2}}}}"
+    (one,) = found_in(tmp_path, f"beat_schedule = {{'each night': {entry}}}")
+    assert one.name == "x.send"
+    assert one.advice[0] == f"Write send.at({rule}, name='each-night')(1, b=2)."
+    call = ast.parse(one.advice[0].removeprefix("Write ").removesuffix("."))
+    for node in ast.walk(call):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "cron":
+            assert parse(ast.literal_eval(node.args[0]), "UTC")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "reason"),
+    [
+        ("solar('sunset', 1, 2)", "follows the sun"),
+        ("crontab(day_of_month=1, day_of_week=1)", "both match"),
+        ("crontab(minute=M)", "by hand: minute is M"),
+        ("crontab(hour=25)", "cannot read the hour"),
+    ],
+)
+def test_an_entry_that_no_rule_says_is_explained(
+    tmp_path: Path, schedule: str, reason: str
+) -> None:
+    code = f"beat_schedule = {{'x': {{'task': 'x.send', 'schedule': {schedule}}}}}"
+    (one,) = found_in(tmp_path, code)
+    assert reason in one.advice[0]
+
+
+def test_entries_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    code = "beat_schedule = {**more, 'x': entry(), 'y': {'task': 'x.y'}}\n"
+    code += "CELERY_BEAT_SCHEDULE = schedules()"
+    found = found_in(tmp_path, code)
+    assert [one.found for one in found] == ["beat_schedule"] * 4
+
+
+def test_nothing_is_imported_or_run(tmp_path: Path) -> None:
+    file = tmp_path / "made"
+    code = f"open({str(file)!r}, 'w')\na.delay(1)"
+    assert len(found_in(tmp_path, code)) == 1
+    assert not file.exists()
+
+
+def test_files_that_are_no_python_are_named_and_the_others_read(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("a.delay(")
+    (tmp_path / "bytes.py").write_bytes(b"a = '\xff'")
+    (tmp_path / "escape.py").write_text("a = '\\d'\na.delay()")
+    found = {Path(one.path).name: one.found for one in scan(tmp_path)}
+    assert found == {
+        "bad.py": "unreadable",
+        "bytes.py": "unreadable",
+        "escape.py": ".delay()",
+    }
+
+
+def test_installed_packages_and_hidden_folders_are_left_out(tmp_path: Path) -> None:
+    for folder in (".git", "node_modules", "env", "src"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.py").write_text("a.delay()")
+    (tmp_path / "env" / "pyvenv.cfg").touch()
+    assert [Path(one.path).parent.name for one in scan(tmp_path)] == ["src"]
+
+
+def test_the_command_lists_places_and_counts_them(tmp_path: Path) -> None:
+    (tmp_path / "views.py").write_text("\nsend.delay(1)\n")
+    assert scanned(tmp_path).out == (
+        f"{tmp_path}/views.py:2: .delay() send\n"
+        "    Write send.enqueue(…).\n"
+        "1 place in 1 file.\n"
+    )
+
+
+def test_the_command_writes_json(tmp_path: Path) -> None:
+    (tmp_path / "views.py").write_text("send.delay(1)")
+    assert scanned(tmp_path, "--format", "json").json == [
+        {
+            "path": f"{tmp_path}/views.py",
+            "line": 1,
+            "found": ".delay()",
+            "name": "send",
+            "advice": ["Write send.enqueue(…)."],
+        }
+    ]
+
+
+def test_code_without_celery_says_so(tmp_path: Path) -> None:
+    assert scanned(tmp_path).out == "No Celery was found.\n"
+    assert scanned(tmp_path, "--format", "json").json == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([], "--scan PATH"),
+        (["--scan", "nowhere"], "there is no file or folder 'nowhere'"),
+        (["--scan", ".", "--yes"], "--yes is not for celery"),
+        (["--scan", ".", "--as", "code"], "--as is not for celery"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(
+    arguments: list[str], reason: str
+) -> None:
+    with pytest.raises(CommandError, match=reason):
+        jobqueue("import", "celery", *arguments)
+
+
+def test_another_source_is_answered_with_all(db: None) -> None:
+    with pytest.raises(CommandError) as refused:
+        jobqueue("import", "django-q")
+    assert str(refused.value) == (
+        "There is no source 'django-q'. Did you mean 'django-q2'? The sources are "
+        "celery-beat, django-q2, celery."
+    )
