@@ -12,7 +12,7 @@ from django_jobqueue.domain.states import BulkState
 from django_jobqueue.domain.throttle import Throttle
 from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.bulk.chunk import Chunk
-from django_jobqueue.store.bulk.count import count_chunk
+from django_jobqueue.store.bulk.count_jobs import count_chunk
 from django_jobqueue.store.connection import DjangoDatabase
 
 AT_ONCE: Final = 0.4  # seconds that whoever drafts an operation waits for

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import ALIVE
 from django_jobqueue.models import JobType, Worker
-from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import stats
 from django_jobqueue.store.reading.stats import Depth, Pause, WorkerRow

@@ -20,11 +20,11 @@ from django_jobqueue.models import BulkOperation, FailureGroup, JobType
 from django_jobqueue.stats import current_state as present
 from django_jobqueue.stats import schedules
 from django_jobqueue.stats.cached import CachedValue
-from django_jobqueue.stats.clock import database_now
 from django_jobqueue.stats.current_state import Present
+from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.notices import claimers
 from django_jobqueue.stats.schedules import ScheduleNow
-from django_jobqueue.stats.window import HOUR, Window
+from django_jobqueue.stats.time_window import HOUR, Window
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import history
 from django_jobqueue.store.reading.history import Finished, Span

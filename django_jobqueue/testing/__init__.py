@@ -7,9 +7,9 @@ from django_jobqueue.testing.clocks import Clock, clock
 from django_jobqueue.testing.draining import EndlessDrain, adrain, drain
 from django_jobqueue.testing.faults import crash, lose_lease
 from django_jobqueue.testing.inline import Ran
+from django_jobqueue.testing.mixins import JobQueueTestMixin, JobQueueVerbs, WorkerMixin
 from django_jobqueue.testing.performing import Performed, aperform, perform
 from django_jobqueue.testing.scheduling import fire_schedules, firings
-from django_jobqueue.testing.verbs import JobQueueTestMixin, JobQueueVerbs, WorkerMixin
 
 __all__ = [
     "CapturedJobs",

@@ -8,14 +8,14 @@ from typing import Any, Final, Unpack, overload
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.store.rows import Job
 from django_jobqueue.testing.commits import waiting
-from django_jobqueue.testing.visible_jobs import known_name_of, seen
-from django_jobqueue.testing.wanted import (
+from django_jobqueue.testing.expected_job import (
     OTHER_TYPE,
     About,
     Wanted,
     check_about,
     shown,
 )
+from django_jobqueue.testing.visible_jobs import known_name_of, seen
 
 LISTED: Final = 10
 

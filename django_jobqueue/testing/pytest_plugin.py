@@ -16,7 +16,7 @@ import django_jobqueue
 from django_jobqueue.conf import Conf
 from django_jobqueue.embedded import EmbeddedWorker
 from django_jobqueue.enqueueing.immediate_jobs import memory
-from django_jobqueue.testing.verbs import JobQueueVerbs
+from django_jobqueue.testing.mixins import JobQueueVerbs
 from django_jobqueue.text.suggestions import no_argument
 
 MARKS = (

@@ -17,7 +17,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from django_jobqueue.domain.ids import new_ids
-from django_jobqueue.management.jobqueue import drawing
+from django_jobqueue.management.jobqueue import rich_output
 from django_jobqueue.models import ArchivedJob
 from tests.conftest import worker_environment
 
@@ -28,7 +28,7 @@ def any_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
-needs_rich = pytest.mark.skipif(not drawing.IS_INSTALLED, reason="draws with rich")
+needs_rich = pytest.mark.skipif(not rich_output.IS_INSTALLED, reason="draws with rich")
 
 
 @pytest.fixture(params=[True, False], ids=["rich", "plain"])
@@ -38,7 +38,7 @@ def installed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if there:
         pytest.importorskip("rich")
     else:
-        monkeypatch.setattr(drawing, "IS_INSTALLED", False)
+        monkeypatch.setattr(rich_output, "IS_INSTALLED", False)
     return there
 
 

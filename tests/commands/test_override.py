@@ -10,7 +10,7 @@ import pytest
 from django.core.management.base import CommandError
 
 from django_jobqueue.domain.job_options import OVERRIDES
-from django_jobqueue.management.jobqueue.times import DURATIONS
+from django_jobqueue.management.jobqueue.time_formats import DURATIONS
 from django_jobqueue.models import JobType
 from tests.commands.conftest import jobqueue
 

@@ -13,7 +13,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone, translation
 
 from django_jobqueue import operations
-from django_jobqueue.management.jobqueue import drawing, status
+from django_jobqueue.management.jobqueue import rich_output, status
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from django_jobqueue.stats.notices import depth_text
 from django_jobqueue.store import rollup
@@ -347,7 +347,7 @@ def test_on_a_terminal_the_picture_takes_the_whole_screen_and_leaves_it(
 def test_without_rich_a_terminal_gets_one_picture_below_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(drawing, "IS_INSTALLED", False)
+    monkeypatch.setattr(rich_output, "IS_INSTALLED", False)
     monkeypatch.setattr(status, "rest", _interrupt_second())
     out = jobqueue("status", "--watch", "0.5", stdout=Terminal()).out
     assert out.count("Job queue in database 'default'") == 2

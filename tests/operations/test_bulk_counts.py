@@ -25,7 +25,7 @@ from django_jobqueue.models import (
 from django_jobqueue.operations import bulk, bulk_counting, bulk_steps
 from django_jobqueue.search.selection import Selection, Table, Term
 from django_jobqueue.store.bulk import operation_rows as bulk_operations
-from django_jobqueue.store.bulk.counts import Counted
+from django_jobqueue.store.bulk.draft_counts import Counted
 from django_jobqueue.store.bulk.skips import planned
 from django_jobqueue.store.connection import DjangoDatabase
 from tests.commands.conftest import jobqueue

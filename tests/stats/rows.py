@@ -19,7 +19,7 @@ from django_jobqueue.models import (
 )
 from django_jobqueue.stats import attention, overview
 from django_jobqueue.stats.attention import Concern
-from django_jobqueue.stats.window import HOUR
+from django_jobqueue.stats.time_window import HOUR
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.schedules import fire
 

@@ -20,7 +20,7 @@ from django_jobqueue.admin.parts.selection_words import in_words
 from django_jobqueue.domain.states import ArchivedStatus, BulkKind, QueuedStatus
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.search.selection import Selection, Table
-from django_jobqueue.store.bulk.counts import Counted
+from django_jobqueue.store.bulk.draft_counts import Counted
 from django_jobqueue.store.bulk.operation_rows import Operation, Options
 from django_jobqueue.store.bulk.skips import planned
 from django_jobqueue.text import numbers

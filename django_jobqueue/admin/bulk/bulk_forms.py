@@ -20,7 +20,7 @@ from django_jobqueue.admin.parts.form_fields import (
 )
 from django_jobqueue.conf import GREATEST
 from django_jobqueue.domain.states import BulkKind, ReplayExpiry, SkipReplayed
-from django_jobqueue.store.bulk.counts import Counted
+from django_jobqueue.store.bulk.draft_counts import Counted
 from django_jobqueue.store.bulk.operation_rows import Operation, Options
 from django_jobqueue.text import numbers
 

@@ -22,8 +22,8 @@ from django_jobqueue.admin.tabs import address_of
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.stats.current_state import is_alive
-from django_jobqueue.stats.lines import Depths, Line, by_queue, by_type
 from django_jobqueue.stats.overview import Overview
+from django_jobqueue.stats.totals import Depths, Line, by_queue, by_type
 from django_jobqueue.store.reading import stats
 from django_jobqueue.text import numbers
 

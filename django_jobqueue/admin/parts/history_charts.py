@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django_jobqueue.admin.parts import charts
 from django_jobqueue.admin.parts.charts import Chart, Decades
 from django_jobqueue.stats.overview import Overview
-from django_jobqueue.stats.window import HOUR, WEEK, Window
+from django_jobqueue.stats.time_window import HOUR, WEEK, Window
 from django_jobqueue.store.reading.history import Span
 from django_jobqueue.text import numbers, timezones
 

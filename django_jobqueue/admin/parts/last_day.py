@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.parts import display
-from django_jobqueue.stats.lines import Line
+from django_jobqueue.stats.totals import Line
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import history
 from django_jobqueue.store.reading.stats import Recent

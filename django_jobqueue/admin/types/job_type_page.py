@@ -27,8 +27,8 @@ from django_jobqueue.models import (
     QueuedJob,
     Schedule,
 )
-from django_jobqueue.stats.lines import Line
 from django_jobqueue.stats.schedules import zone_of
+from django_jobqueue.stats.totals import Line
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import windows
 from django_jobqueue.store.reading.stats import Depth

@@ -27,7 +27,7 @@ from django_jobqueue.admin.types.job_type_page import (
 )
 from django_jobqueue.admin.types.pause import Pause, Resume
 from django_jobqueue.models import JobType
-from django_jobqueue.stats.lines import Line
+from django_jobqueue.stats.totals import Line
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 

@@ -34,7 +34,7 @@ from django_jobqueue.admin.types.pause import (
 )
 from django_jobqueue.admin.workers.fleet import fleet, worker_links, workers_cell
 from django_jobqueue.models import ArchivedJob, JobType, Queue, QueuedJob
-from django_jobqueue.stats.lines import Line
+from django_jobqueue.stats.totals import Line
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 

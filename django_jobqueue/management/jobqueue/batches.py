@@ -14,7 +14,7 @@ from typing import Final
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
-from django_jobqueue.management.jobqueue import drawing
+from django_jobqueue.management.jobqueue import rich_output
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.text import numbers
 
@@ -68,7 +68,7 @@ def progress(
     if console.rich is None or not console.verbosity:
         yield lambda number: None
         return
-    bar = drawing.bar(console.rich)
+    bar = rich_output.bar(console.rich)
     line = bar.add_task(title, total=total, counts="")
 
     def advance(number: int) -> None:

@@ -13,7 +13,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.exceptions import UnknownJobType
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.job_ids import HELP, job_id
-from django_jobqueue.management.jobqueue.table import Column, Row
+from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase
 

@@ -17,7 +17,7 @@ from django_jobqueue.management.jobqueue.by_filter import ByFilter
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.table import Column
+from django_jobqueue.management.jobqueue.text_tables import Column
 from django_jobqueue.models import QueuedJob
 from django_jobqueue.search.selection import Selection, Table, Term
 

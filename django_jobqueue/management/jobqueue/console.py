@@ -10,8 +10,8 @@ from typing import Any
 from django.core.management.base import OutputWrapper
 from django.core.management.color import Style
 
-from django_jobqueue.management.jobqueue import drawing
-from django_jobqueue.management.jobqueue.table import (
+from django_jobqueue.management.jobqueue import rich_output
+from django_jobqueue.management.jobqueue.text_tables import (
     Column,
     Part,
     Row,
@@ -57,22 +57,22 @@ class Console:
         characters, or where rich is not installed."""
         encoding = getattr(self.stdout, "encoding", None) or "utf-8"
         is_able = self.is_terminal and encoding.lower().startswith("utf")
-        if not is_able or not drawing.IS_INSTALLED:
+        if not is_able or not rich_output.IS_INSTALLED:
             return None
         has_colour: bool = self.style.ERROR("") != ""
-        return drawing.console(self.stdout, has_colour=has_colour)
+        return rich_output.console(self.stdout, has_colour=has_colour)
 
     def table(self, columns: Sequence[Column], rows: Sequence[Row]) -> None:
         """Print a table."""
         if self.rich is not None:
-            self.rich.print(drawing.table(columns, rows))
+            self.rich.print(rich_output.table(columns, rows))
         else:
             self.print("\n".join(plain_table(columns, rows)))
 
     def show(self, parts: Sequence[Part]) -> None:
         """Print several of them, with their titles."""
         if self.rich is not None:
-            self.rich.print(drawing.group(parts))
+            self.rich.print(rich_output.group(parts))
         else:
             self.print("\n".join(plain(parts)))
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from django_jobqueue.domain.followers import described
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.times import local
+from django_jobqueue.management.jobqueue.time_formats import local
 
 GAP: Final = "  "
 

@@ -22,9 +22,9 @@ from django_jobqueue.management.jobqueue.data import UNKNOWN, data_of
 from django_jobqueue.management.jobqueue.enqueue_lines import EnqueueingLines
 from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.times import TIMES, local, moment
+from django_jobqueue.management.jobqueue.time_formats import TIMES, local, moment
 from django_jobqueue.operations import get_job
-from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.rows import Job
 from django_jobqueue.text import timezones
 from django_jobqueue.text.option_forms import as_flags

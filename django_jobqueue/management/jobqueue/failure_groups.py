@@ -20,9 +20,9 @@ from django_jobqueue.management.jobqueue.detail_page import (
 from django_jobqueue.management.jobqueue.detail_page import (
     listed as in_one_line,
 )
-from django_jobqueue.management.jobqueue.table import Column, Row
+from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.models import Failure, FailureGroup
-from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.group_states import state_now
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import failure_stats

@@ -14,10 +14,13 @@ from django_jobqueue.management.jobqueue import failure_groups
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import by, positive
-from django_jobqueue.management.jobqueue.times import TIMES, moment
-from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs, no_words
+from django_jobqueue.management.jobqueue.subcommand_verbs import (
+    SubcommandWithVerbs,
+    no_words,
+)
+from django_jobqueue.management.jobqueue.time_formats import TIMES, moment
 from django_jobqueue.models import FailureGroup
-from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.group_states import STATES
 
 ALL: Final = "all"

@@ -22,8 +22,8 @@ from django_jobqueue.importing.import_plan import (
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.table import Column, Row
-from django_jobqueue.management.jobqueue.times import local
+from django_jobqueue.management.jobqueue.text_tables import Column, Row
+from django_jobqueue.management.jobqueue.time_formats import local
 from django_jobqueue.text.suggestions import did_you_mean
 
 CELERY: Final = "celery"

@@ -14,8 +14,8 @@ from django_jobqueue.domain.job_options import OVERRIDES
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.times import DURATIONS, duration
-from django_jobqueue.management.jobqueue.verbs import add_format
+from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
+from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
 from django_jobqueue.store.job_types import Change
 from django_jobqueue.text import numbers
 

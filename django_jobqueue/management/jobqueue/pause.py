@@ -13,9 +13,14 @@ from django_jobqueue.domain.policy import queue_problem
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.times import DURATIONS, duration, local, moment
+from django_jobqueue.management.jobqueue.time_formats import (
+    DURATIONS,
+    duration,
+    local,
+    moment,
+)
 from django_jobqueue.models import JobType, Queue
-from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.stats.pauses import is_paused
 
 

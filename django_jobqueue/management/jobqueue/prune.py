@@ -18,8 +18,8 @@ from django_jobqueue.management.jobqueue import bulk
 from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
-from django_jobqueue.management.jobqueue.table import Column, Row
-from django_jobqueue.management.jobqueue.times import DURATIONS, duration
+from django_jobqueue.management.jobqueue.text_tables import Column, Row
+from django_jobqueue.management.jobqueue.time_formats import DURATIONS, duration
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.store import find
 from django_jobqueue.store.connection import DjangoDatabase

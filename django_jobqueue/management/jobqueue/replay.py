@@ -30,12 +30,12 @@ from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.failure_groups import key_of
 from django_jobqueue.management.jobqueue.queues import warn_of_unknown
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by, positive
-from django_jobqueue.management.jobqueue.table import Column
-from django_jobqueue.management.jobqueue.times import TIMES, moment
+from django_jobqueue.management.jobqueue.text_tables import Column
+from django_jobqueue.management.jobqueue.time_formats import TIMES, moment
 from django_jobqueue.models import ArchivedJob
 from django_jobqueue.operations.checks import EXPIRIES, checked_options
 from django_jobqueue.search.selection import Selection, Table, Term
-from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.bulk.skips import left_out, skip_reason
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.text import numbers

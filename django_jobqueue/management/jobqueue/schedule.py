@@ -32,7 +32,7 @@ from django_jobqueue.management.jobqueue.schedules import (
     read,
 )
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by, positive
-from django_jobqueue.management.jobqueue.verbs import add_format
+from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
 from django_jobqueue.models import Firing, Schedule
 from django_jobqueue.operations import schedules as operations
 from django_jobqueue.stats.schedules import ScheduleNow

@@ -13,8 +13,8 @@ from django.core.management.base import CommandParser
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
-from django_jobqueue.management.jobqueue.table import Column, Row
-from django_jobqueue.management.jobqueue.verbs import add_format
+from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
+from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.stats import current_state, schedules
 from django_jobqueue.stats.notices import claimers
 from django_jobqueue.stats.schedules import (

@@ -22,7 +22,7 @@ from django_jobqueue.management.jobqueue.detail_page import (
 )
 from django_jobqueue.management.jobqueue.job_ids import HELP, job_id
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
-from django_jobqueue.management.jobqueue.verbs import add_format
+from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
 from django_jobqueue.text import numbers
 
 

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError, connections
 
 from django_jobqueue.conf import conf
-from django_jobqueue.management.jobqueue import drawing
+from django_jobqueue.management.jobqueue import rich_output
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.status_data import (
     WINDOW,
@@ -20,8 +20,8 @@ from django_jobqueue.management.jobqueue.status_data import (
 )
 from django_jobqueue.management.jobqueue.status_tables import parts
 from django_jobqueue.management.jobqueue.subcommand import Subcommand
-from django_jobqueue.management.jobqueue.table import Paragraph, Part
-from django_jobqueue.management.jobqueue.times import duration
+from django_jobqueue.management.jobqueue.text_tables import Paragraph, Part
+from django_jobqueue.management.jobqueue.time_formats import duration
 from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.stats.notices import notices
 from django_jobqueue.store.reading.stats import CAP, Recent, WorkerRow
@@ -112,9 +112,9 @@ Durations are in seconds, times in ISO 8601, and what is unknown is null:
 def watch(console: Console, every: float, *, as_json: bool) -> None:
     """Show it again and again; an outage of the database is shown, too."""
     if console.rich is not None and not as_json:
-        with drawing.picture(console.rich) as picture:
+        with rich_output.picture(console.rich) as picture:
             while True:
-                picture.update(drawing.group(_parts_or_outage()), refresh=True)
+                picture.update(rich_output.group(_parts_or_outage()), refresh=True)
                 rest(every)
     while True:
         try:

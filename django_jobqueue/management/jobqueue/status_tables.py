@@ -13,14 +13,14 @@ from django_jobqueue.domain.histogram import added, percentile
 from django_jobqueue.domain.states import WorkerState
 from django_jobqueue.logs import one_line
 from django_jobqueue.management.jobqueue.status_data import Figures
-from django_jobqueue.management.jobqueue.table import (
+from django_jobqueue.management.jobqueue.text_tables import (
     Column,
     Paragraph,
     Part,
     Row,
     Section,
 )
-from django_jobqueue.management.jobqueue.times import local
+from django_jobqueue.management.jobqueue.time_formats import local
 from django_jobqueue.stats.current_state import is_alive
 from django_jobqueue.stats.notices import depth_text, notices
 from django_jobqueue.store.reading.stats import Recent, WorkerRow

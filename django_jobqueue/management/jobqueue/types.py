@@ -23,10 +23,13 @@ from django_jobqueue.management.jobqueue.detail_page import (
     print_facts,
 )
 from django_jobqueue.management.jobqueue.override import UNLIMITED, override_text
-from django_jobqueue.management.jobqueue.table import Column, Row
-from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs, no_words
+from django_jobqueue.management.jobqueue.subcommand_verbs import (
+    SubcommandWithVerbs,
+    no_words,
+)
+from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.models import JobType
-from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import stats
 from django_jobqueue.text import numbers

@@ -14,9 +14,9 @@ from django_jobqueue.management.jobqueue import worker_stacks
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import by
-from django_jobqueue.management.jobqueue.table import Column, Row
-from django_jobqueue.management.jobqueue.times import duration
-from django_jobqueue.management.jobqueue.verbs import SubcommandWithVerbs
+from django_jobqueue.management.jobqueue.subcommand_verbs import SubcommandWithVerbs
+from django_jobqueue.management.jobqueue.text_tables import Column, Row
+from django_jobqueue.management.jobqueue.time_formats import duration
 from django_jobqueue.models import Worker
 from django_jobqueue.stats import current_state
 from django_jobqueue.stats.current_state import is_alive

@@ -13,7 +13,7 @@ from django_jobqueue.domain.operation_options import Options as Options
 from django_jobqueue.domain.registry import BULK
 from django_jobqueue.domain.states import BulkState
 from django_jobqueue.search.selection import Selection
-from django_jobqueue.store.bulk.counts import Counted
+from django_jobqueue.store.bulk.draft_counts import Counted
 from django_jobqueue.store.connection import Database
 
 JOB_TYPE: Final = BULK  # of the jobs that work operations off

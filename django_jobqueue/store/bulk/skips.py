@@ -12,7 +12,7 @@ from uuid import UUID
 from django_jobqueue.domain.states import BulkKind, QueuedStatus, SkipReplayed
 from django_jobqueue.search.selection import Table
 from django_jobqueue.store.already_replayed import REPLAYS
-from django_jobqueue.store.bulk.counts import Counted, Traits
+from django_jobqueue.store.bulk.draft_counts import Counted, Traits
 from django_jobqueue.store.bulk.operation_rows import Operation, Options
 from django_jobqueue.store.connection import Database
 

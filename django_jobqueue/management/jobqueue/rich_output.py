@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import OutputWrapper
 
 from django_jobqueue.logs import one_line
-from django_jobqueue.management.jobqueue.table import Column, Part, Row, Section
+from django_jobqueue.management.jobqueue.text_tables import Column, Part, Row, Section
 
 try:
     from rich.console import Console, Group

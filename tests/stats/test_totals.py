@@ -9,9 +9,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from django_jobqueue.models import JobType, Queue
-from django_jobqueue.stats import lines, overview
-from django_jobqueue.stats.lines import Line
-from django_jobqueue.stats.window import DAY, HOUR, WEEK, Window
+from django_jobqueue.stats import overview, totals
+from django_jobqueue.stats.time_window import DAY, HOUR, WEEK, Window
+from django_jobqueue.stats.totals import Line
 from tests.stats.rows import ADD, SAY, ago, histogram, queued, rollup, worker
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 def by_type(window: Window = HOUR) -> dict[str, Line]:
     """The line of each job type."""
     overview.forget()
-    return {line.name: line for line in lines.by_type(overview.read(window))}
+    return {line.name: line for line in totals.by_type(overview.read(window))}
 
 
 def test_what_waits_and_runs_is_summed_over_queues() -> None:
@@ -33,7 +33,7 @@ def test_what_waits_and_runs_is_summed_over_queues() -> None:
     assert (depths.ready, depths.later, depths.retrying, depths.running) == (5, 2, 1, 1)
     assert depths.oldest is not None
     assert 540 <= depths.oldest < 600
-    found = {line.name: line for line in lines.by_queue(overview.read(HOUR))}
+    found = {line.name: line for line in totals.by_queue(overview.read(HOUR))}
     assert {name: line.depths.ready for name, line in found.items()} == {
         "default": 2,
         "mail": 3,
@@ -43,7 +43,7 @@ def test_what_waits_and_runs_is_summed_over_queues() -> None:
 def test_a_depth_above_the_cap_is_at_least_the_cap() -> None:
     queued(10_002, run_after=ago(minutes=1))
     queued(5, job_type_id=SAY, run_after=ago(minutes=1))
-    whole = lines.total(overview.read(HOUR)).depths
+    whole = totals.total(overview.read(HOUR)).depths
     assert (whole.ready, whole.at_least) == (10_005, {"ready"})
 
 
@@ -55,7 +55,7 @@ def test_what_finished_is_summed_over_the_window_and_no_more() -> None:
     line = by_type()[ADD]
     assert (line.succeeded, line.failed, line.retried, line.other) == (18, 2, 8, 4)
     assert (line.finished, line.failed_share) == (20, 0.1)
-    assert lines.total(overview.read(HOUR)).finished == 27
+    assert totals.total(overview.read(HOUR)).finished == 27
     assert by_type(DAY)[ADD].succeeded == 118
     assert by_type()[SAY].failed_share == 0.0
 
@@ -88,7 +88,7 @@ def test_every_declared_type_and_every_paused_queue_has_a_line() -> None:
     Queue.objects.create(name="night", paused=True)
     Queue.objects.create(name="open")
     assert by_type()["elsewhere.idle"].is_idle
-    names = [line.name for line in lines.by_queue(overview.read(HOUR))]
+    names = [line.name for line in totals.by_queue(overview.read(HOUR))]
     assert names == ["night"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django_jobqueue.domain.histogram import BUCKETS, added, percentile
 from django_jobqueue.stats.overview import Overview, Past
-from django_jobqueue.stats.window import Window
+from django_jobqueue.stats.time_window import Window
 from django_jobqueue.store.reading.history import Finished
 from django_jobqueue.store.reading.stats import CAP, Depth, Recent
 

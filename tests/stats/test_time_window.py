@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from django_jobqueue.stats.window import DAY, HOUR, WEEK, WINDOWS, Window
+from django_jobqueue.stats.time_window import DAY, HOUR, WEEK, WINDOWS, Window
 
 NOW = datetime(2026, 11, 21, 19, 48, 20, tzinfo=UTC)
 

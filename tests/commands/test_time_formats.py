@@ -8,9 +8,9 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from django_jobqueue.management.jobqueue.times import duration, local, moment
+from django_jobqueue.management.jobqueue.time_formats import duration, local, moment
 from django_jobqueue.models import JobType, Schedule
-from django_jobqueue.stats.clock import database_now
+from django_jobqueue.stats.database_clock import database_now
 from django_jobqueue.text import timezones
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

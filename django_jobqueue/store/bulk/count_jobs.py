@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 
 from django_jobqueue.search.selection import Table
-from django_jobqueue.store.bulk.counts import MOST_EXAMPLES, Counted, Traits
+from django_jobqueue.store.bulk.draft_counts import MOST_EXAMPLES, Counted, Traits
 from django_jobqueue.store.bulk.operation_rows import Operation
 from django_jobqueue.store.bulk.skips import planned, skip_reason, traits_of
 from django_jobqueue.store.bulk.window import pin, window

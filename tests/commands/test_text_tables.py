@@ -10,10 +10,10 @@ import pytest
 from django.core.management.base import OutputWrapper
 from django.core.management.color import make_style, no_style
 
-from django_jobqueue.management.jobqueue import drawing
+from django_jobqueue.management.jobqueue import rich_output
 from django_jobqueue.management.jobqueue.batches import audit_log, progress
 from django_jobqueue.management.jobqueue.console import Console
-from django_jobqueue.management.jobqueue.table import Column, Row, plain_table
+from django_jobqueue.management.jobqueue.text_tables import Column, Row, plain_table
 from tests.commands.conftest import Terminal, needs_rich
 
 COLUMNS = [
@@ -128,7 +128,7 @@ def test_nothing_is_drawn_into_a_file_or_when_it_is_to_be_quiet(
 
 
 def test_without_rich_there_is_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "IS_INSTALLED", False)
+    monkeypatch.setattr(rich_output, "IS_INSTALLED", False)
     stream = Terminal()
     with progress(console(stream), "Pruning", 10) as advance:
         advance(10)
@@ -168,8 +168,8 @@ def test_a_line_of_the_audit_log_gets_the_line_of_the_bar() -> None:
 def test_where_rich_is_not_installed_commands_can_be_imported() -> None:
     code = (
         "import sys; sys.modules['rich.console'] = None\n"
-        "from django_jobqueue.management.jobqueue import drawing\n"
-        "assert not drawing.IS_INSTALLED\n"
+        "from django_jobqueue.management.jobqueue import rich_output\n"
+        "assert not rich_output.IS_INSTALLED\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
