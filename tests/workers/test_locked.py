@@ -268,7 +268,7 @@ def test_jobs_that_expire_wait_for_no_follower(
 
 
 def _look_anew(expirer: Expirer) -> None:
-    expirer._deadlines.looked_at = -1e9
+    expirer._deadlines.read_at = -1e9
     expirer.tick()
 
 
