@@ -231,9 +231,9 @@ def is_abandoned(operation: Operation) -> bool:
     return not operation_rows.is_queued(DjangoDatabase(), operation.job_id)
 
 
-def options_of(kept: Mapping[str, Any]) -> Options:
+def options_of(stored: Mapping[str, Any]) -> Options:
     """The options of an operation, as its row has them."""
-    return Options.from_json(kept)
+    return Options.from_json(stored)
 
 
 def enqueue_job(operation: UUID, job: UUID, **when: Any) -> None:

@@ -397,7 +397,7 @@ def test_a_death_is_told_to_be_looked_after_also_if_the_next_look_fails(
 
     made.report(ProcessDeath(register(own), "host:1", True, KILLED, 1))
     with monkeypatch.context() as patch:
-        patch.setattr(deadlines, "look", fail)
+        patch.setattr(deadlines, "next_for", fail)
         with pytest.raises(StoreUnavailable):
             made.tick()
     assert said == []
