@@ -41,12 +41,12 @@ def why_not(
     ``types`` and ``queues`` are all rows by their names; ``workers`` are the living
     ones, and those of the running jobs.
     """
-    found = _Reasons(rows, types, queues, workers)
-    reasons = {row.pk: list(found.of(row)) for row in rows}
+    finder = _Reasons(rows, types, queues, workers)
+    reasons = {row.pk: list(finder.of(row)) for row in rows}
     free = [row for row in rows if not reasons[row.pk] and not _runs(row)]
     before = _ahead(free)
     for row in free:
-        reasons[row.pk] = list(found.of_turn(row, before.get(row.pk, 0)))
+        reasons[row.pk] = list(finder.of_turn(row, before.get(row.pk, 0)))
     return reasons
 
 
@@ -170,24 +170,24 @@ class _Reasons:
 
 
 def _type_paused(who: str, until: str) -> str:
-    said = {"who": who, "until": until}
+    values = {"who": who, "until": until}
     if who and until:
-        return gettext("%(who)s paused its job type until %(until)s") % said
+        return gettext("%(who)s paused its job type until %(until)s") % values
     if who:
-        return gettext("%(who)s paused its job type") % said
+        return gettext("%(who)s paused its job type") % values
     if until:
-        return gettext("its job type is paused until %(until)s") % said
+        return gettext("its job type is paused until %(until)s") % values
     return gettext("its job type is paused")
 
 
 def _queue_paused(who: str, until: str) -> str:
-    said = {"who": who, "until": until}
+    values = {"who": who, "until": until}
     if who and until:
-        return gettext("%(who)s paused its queue until %(until)s") % said
+        return gettext("%(who)s paused its queue until %(until)s") % values
     if who:
-        return gettext("%(who)s paused its queue") % said
+        return gettext("%(who)s paused its queue") % values
     if until:
-        return gettext("its queue is paused until %(until)s") % said
+        return gettext("its queue is paused until %(until)s") % values
     return gettext("its queue is paused")
 
 
@@ -228,8 +228,8 @@ def _running(names: Iterable[str]) -> dict[str, int]:
     if not names:
         return {}
     jobs = QueuedJob.objects.using(conf.database)
-    found = jobs.filter(status=QueuedStatus.RUNNING, job_type__in=names)
-    counted = found.order_by().values_list("job_type").annotate(Count("pk"))
+    running = jobs.filter(status=QueuedStatus.RUNNING, job_type__in=names)
+    counted = running.order_by().values_list("job_type").annotate(Count("pk"))
     return {str(name): count for name, count in counted}
 
 

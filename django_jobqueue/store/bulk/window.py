@@ -41,7 +41,8 @@ LIMIT: Final = "30000"  # milliseconds of a statement
 ARCHIVED: Final = """
 SELECT seen.finished_at, seen.id,
        seen.is_prune OR seen.job_type <> %(internal)s, seen.is_wanted
-  FROM (SELECT id, finished_at, job_type, %(prune)s AS is_prune, {unindexed} AS is_wanted
+  FROM (SELECT id, finished_at, job_type, %(prune)s AS is_prune,
+               {unindexed} AS is_wanted
           FROM jobqueue_archivedjob
          WHERE finished_at <= %(cutoff)s AND {position} AND {indexed}
          ORDER BY finished_at, id
