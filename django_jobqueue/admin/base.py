@@ -139,13 +139,13 @@ class JobQueueAdmin(ModelAdmin):
 
     def _parameters(self, request: HttpRequest | None) -> set[str]:
         filters: Sequence[Any] = self.get_list_filter(request)  # type: ignore[arg-type]
-        found: set[str] = set()
+        names: set[str] = set()
         for one in filters:
             if isinstance(one, tuple):
-                found.update(parameters_of(str(one[0])))
+                names.update(parameters_of(str(one[0])))
             else:
-                found.add(one.parameter_name)
-        return found
+                names.add(one.parameter_name)
+        return names
 
 
 def may(request: HttpRequest, permission: str) -> bool:

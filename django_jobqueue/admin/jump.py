@@ -38,21 +38,21 @@ def jump(request: HttpRequest) -> HttpResponse:
     or jobs with these words; if there is none, to the first page that the user may see,
     and say so. Raises PermissionDenied."""
     text = request.GET.get("to", "").strip()[:LONGEST].replace("\x00", "")
-    address = _found(request, text)
+    address = _address_of(request, text)
     if address:
         return HttpResponseRedirect(address)
     back = next((tab.url for tab in tabs(request, "")), None)
     if back is None:
         raise PermissionDenied
     if text:
-        said = _(
+        message = _(
             "There is no job, failure group or job type %(text)s that you may see."
         )
-        messages.warning(request, said % {"text": display.visible(text)})
+        messages.warning(request, message % {"text": display.visible(text)})
     return HttpResponseRedirect(back)
 
 
-def _found(request: HttpRequest, text: str) -> str:
+def _address_of(request: HttpRequest, text: str) -> str:
     id = _id(text)
     if id is not None:
         return permalink.address_of_job(request, id) or permalink.address_of_object(
@@ -74,8 +74,8 @@ def _type(
     """The page of the only job type that can be meant; empty if there is none."""
     if not may_view(request, JobType):
         return ""
-    found = find(text, catalogue.job_types(request))
-    return display.url_of("jobtype", found[0]) if len(found) == 1 else ""
+    names = find(text, catalogue.job_types(request))
+    return display.url_of("jobtype", names[0]) if len(names) == 1 else ""
 
 
 def _failures_with(request: HttpRequest, text: str) -> str:

@@ -64,7 +64,7 @@ def jump_address(request: HttpRequest) -> str:
 def _reversed(request: HttpRequest, name: str, **arguments: str) -> str:
     site = getattr(request, "current_app", None)
     try:
-        found: str = reverse(f"admin:{name}", kwargs=arguments, current_app=site)
+        url: str = reverse(f"admin:{name}", kwargs=arguments, current_app=site)
     except NoReverseMatch:
         return ""
-    return found
+    return url

@@ -17,7 +17,7 @@ def test_an_axis_ends_at_a_round_number(most: int, expected: int) -> None:
 
 def test_the_parts_of_a_bar_stand_on_each_other() -> None:
     (bar,) = bars([("now", [("failed", 10), ("other", 0), ("succeeded", 40)])], 100)
-    assert [(part.kind, part.y, part.height) for part in bar.parts] == [
+    assert [(part.style, part.y, part.height) for part in bar.parts] == [
         ("failed", "90", "10"),
         ("succeeded", "50", "40"),
     ]

@@ -152,7 +152,7 @@ def test_every_kind_of_value_arrives_as_json(anna: Client) -> None:
         anything='"text"',
         password=SECRET,
     )
-    page = enqueue(anna, SHIP, **REQUIRED, **said, rest='{"extra": null}')
+    page = enqueue(anna, SHIP, **REQUIRED, **said, others='{"extra": null}')
     assert SECRET not in page.html
     made = QueuedJob.objects.get()
     assert made.data == {
@@ -240,13 +240,13 @@ def test_a_form_that_is_sent_twice_makes_one_job(anna: Client) -> None:
 
 
 def test_data_can_be_written_as_json(anna: Client) -> None:
-    page = enqueue(anna, ADD, raw=True, rest='{"c": 1}')
+    page = enqueue(anna, ADD, raw=True, others='{"c": 1}')
     assert "has no parameter 'c'" in page.text
-    page = enqueue(anna, ADD, raw=True, rest="[1]")
+    page = enqueue(anna, ADD, raw=True, others="[1]")
     assert "The data of a job are an object" in page.text
-    page = enqueue(anna, ADD, raw=True, rest='{"a": [1], "b": "2"}')
+    page = enqueue(anna, ADD, raw=True, others='{"a": [1], "b": "2"}')
     assert "'a' must be int, not list. 'b' must be int, not str." in page.text
-    enqueue(anna, "tests.sample.keep", raw=True, rest='{"a": [1]}')
+    enqueue(anna, "tests.sample.keep", raw=True, others='{"a": [1]}')
     assert QueuedJob.objects.get().data == {"a": [1]}
 
 
@@ -254,7 +254,7 @@ def test_a_type_without_a_handler_here_takes_json(anna: Client) -> None:
     JobType.objects.create(name="elsewhere.ship/_x", queue="default")
     page = get(anna, form_of("elsewhere.ship/_x"))
     assert "This process knows no handler of this job type" in page.text
-    enqueue(anna, "elsewhere.ship/_x", rest=json.dumps({"x": [1, None]}))
+    enqueue(anna, "elsewhere.ship/_x", others=json.dumps({"x": [1, None]}))
     assert QueuedJob.objects.get().data == {"x": [1, None]}
 
 

@@ -44,7 +44,7 @@ def test_a_task_can_be_enqueued_in_the_admin(anna: Client) -> None:
 
 def test_positional_arguments_can_be_given_as_json(anna: Client) -> None:
     text = '{"*": {"args": [1, 2]}, "three": 3}'
-    enqueue(anna, tasks.anything.module_path, raw=True, rest=text)
+    enqueue(anna, tasks.anything.module_path, raw=True, others=text)
     made = QueuedJob.objects.get()
     result = tasks.anything.get_result(str(made.pk))
     assert (result.args, result.kwargs) == ([1, 2], {"three": 3})

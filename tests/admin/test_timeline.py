@@ -100,7 +100,7 @@ def attempts(*starts: timedelta) -> Attempts:
     made = [
         Attempt(
             number=number,
-            kind="failed",
+            style="failed",
             end="failed",
             started_at=NOW + start,
             finished_at=NOW + start + SECOND / 2,
@@ -120,7 +120,7 @@ STARTS: list[tuple[timedelta, ...]] = [(), (SECOND,), (SECOND, 5 * SECOND)]
 def test_time_goes_on_from_the_creation_to_the_end(
     due: timedelta, starts: tuple[timedelta, ...], over: bool
 ) -> None:
-    end = Step("over", NOW + 9 * SECOND, kind="failed") if over else None
+    end = Step("over", NOW + 9 * SECOND, style="failed") if over else None
     found = timeline(Job(due), [], attempts(*starts), end)
     labels = [step.label for step in found]
     assert labels[0] == "created"

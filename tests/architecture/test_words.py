@@ -76,8 +76,7 @@ MANY_MEANINGS = {
     "told": "report, content",
     "trouble": "error, failures",
 }
-# Words that say that somebody has a thing, or looks at it, instead of what it is. The
-# admin still has some of them.
+# Words that say that somebody has a thing, or looks at it, instead of what it is.
 VAGUE = {
     "ahead": "prefetched, before, or name the seconds",
     "found": "row, jobs, match, or name the noun",
@@ -114,7 +113,6 @@ ALLOWED: dict[tuple[str, str], str] = {
 }
 
 NOT_OURS = ("backends/",)  # django.tasks has its own words
-STILL_VAGUE = ("admin/",)
 
 
 def defined(tree: ast.AST) -> Iterator[str]:
@@ -157,7 +155,7 @@ def refused_in(module: Module) -> dict[str, str]:
         **({} if module.is_in(*NOT_OURS) else FORBIDDEN),
         **DIALECT,
         **(MANY_MEANINGS if module.is_in(*ENGINE) else {}),
-        **({} if module.is_in(*STILL_VAGUE) else VAGUE),
+        **VAGUE,
     }
 
 

@@ -58,7 +58,7 @@ class Action:
     is_button: ClassVar[bool] = True  # on the object's page
     is_post_only: ClassVar[bool] = False
     is_for_selection: ClassVar[bool] = False  # the address names no object
-    bulk_kind: ClassVar[str] = ""  # the bulk operation that does it with many jobs
+    bulk_action: ClassVar[str] = ""  # the bulk operation that does it with many jobs
 
     def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
         """Whether the user may do this, with this object if one is given."""

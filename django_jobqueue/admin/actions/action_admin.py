@@ -85,8 +85,8 @@ class ActionAdmin(JobQueueAdmin):
             for one in self.page_actions
             if not self.may_do(request, one)
         }
-        found = super().get_actions(request)
-        return {name: one for name, one in found.items() if name not in forbidden}
+        entries = super().get_actions(request)
+        return {name: one for name, one in entries.items() if name not in forbidden}
 
     def may_do(self, request: HttpRequest, action: Action, row: Any = None) -> bool:
         """Whether the user may see these objects and do this with them."""
@@ -132,8 +132,12 @@ class ActionAdmin(JobQueueAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Tell the template whether all that match can be selected."""
-        kinds = [one.bulk_kind for one in self.page_actions if one.bulk_kind]
-        extra = {"may_bulk": any(may_draft(request, kind) for kind in kinds)}
+        bulk_actions = [one.bulk_action for one in self.page_actions if one.bulk_action]
+        extra = {
+            "may_bulk": any(
+                may_draft(request, bulk_action) for bulk_action in bulk_actions
+            )
+        }
         return super().changelist_view(request, {**extra, **(extra_context or {})})
 
     # The address of an action.
@@ -229,7 +233,7 @@ class ActionAdmin(JobQueueAdmin):
         if self._is_for_workers(request, action, queryset):
             jobs: Any = self.get_changelist_instance(request)
             back = request.get_full_path()
-            return draft(request, action.bulk_kind, jobs.selection, back=back)
+            return draft(request, action.bulk_action, jobs.selection, back=back)
         keys = self.selected_keys(request, queryset)
         if not keys:
             self.message_user(
@@ -275,8 +279,8 @@ class ActionAdmin(JobQueueAdmin):
         """Whether to draft a bulk operation: the user may, selected all that match, and
         these are more than a few. They may be more if only the newest were searched."""
         everything = request.POST.get("select_across") == "1"
-        kind = action.bulk_kind
-        if not (kind and everything and may_draft(request, kind)):
+        bulk_action = action.bulk_action
+        if not (bulk_action and everything and may_draft(request, bulk_action)):
             return False
         is_few = len(queryset.values_list("pk")[: FEW + 1]) <= FEW
         jobs: Any = self.get_changelist_instance(request)

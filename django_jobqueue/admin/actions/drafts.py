@@ -28,14 +28,16 @@ RIGHTS: Final = {
 }
 
 
-def may_draft(request: HttpRequest, kind: str) -> bool:
+def may_draft(request: HttpRequest, bulk_action: str) -> bool:
     """Whether the user may do this with many jobs at once."""
-    return may(request, "start_bulkoperation") and may(request, RIGHTS[BulkKind(kind)])
+    return may(request, "start_bulkoperation") and may(
+        request, RIGHTS[BulkKind(bulk_action)]
+    )
 
 
 def draft(
     request: HttpRequest,
-    kind: str,
+    bulk_action: str,
     selection: Selection,
     *,
     back: str = "",
@@ -44,11 +46,11 @@ def draft(
     """Draft a bulk operation on these jobs, and go to its page, which asks; only for a
     POST.
 
-    ``kind`` is one of ``states.BulkKind``; the options are those of
+    ``bulk_action`` is one of ``states.BulkKind``; the options are those of
     ``operations.bulk.draft``. A selection that is empty because a filter was not
     understood is refused with a message, back at ``back``. Raises PermissionDenied.
     """
-    if request.method != "POST" or not may_draft(request, kind):
+    if request.method != "POST" or not may_draft(request, bulk_action):
         raise PermissionDenied
     if selection.nothing:
         text = gettext(
@@ -57,7 +59,7 @@ def draft(
         return _refused(request, text, back)
     by = request.user.get_username()
     try:
-        made = operations.bulk.draft(kind, selection, by=by, **options)
+        made = operations.bulk.draft(bulk_action, selection, by=by, **options)
     except JobQueueError as error:
         return _refused(request, str(error), back)
     return HttpResponseRedirect(display.url_of("bulkoperation", made.id))

@@ -31,13 +31,16 @@ class OperationAction(Action):
 
     is_post_only = True
     rights = ("start_bulkoperation",)
-    needs_kind: ClassVar[bool] = True  # also the right to do this to single jobs
+    # Whether it also needs the right to do the same to single jobs.
+    needs_single_right: ClassVar[bool] = True
 
     def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
         """Pausing and stopping need fewer rights than starting."""
         if not super().is_allowed(request, row):
             return False
-        return row is None or not self.needs_kind or may_draft(request, row.kind)
+        return (
+            row is None or not self.needs_single_right or may_draft(request, row.kind)
+        )
 
     def do(self, request: HttpRequest, row: BulkOperation) -> str:
         """Do it; returns a message, empty if the state does not allow it."""
@@ -63,7 +66,7 @@ class Pause(OperationAction):
 
     name = "pause"
     label = _("Pause")
-    needs_kind = False
+    needs_single_right = False
 
     def applies_to(self, row: Any) -> bool:
         """Only to an operation that goes on."""
@@ -134,7 +137,7 @@ class Stop(OperationAction):
     name = "stop"
     label = _("Stop")
     danger = True
-    needs_kind = False
+    needs_single_right = False
 
     def applies_to(self, row: Any) -> bool:
         """To one that is not finished, and to a draft."""

@@ -155,18 +155,18 @@ def _frozen(operation: Operation) -> str:
 def _counts(draft: Draft, plan: Plan) -> list[str]:
     """The number of jobs, their statuses and times, and how far they are counted."""
     counted = draft.counted
-    found = [] if counted.over else [_so_far(counted)]
+    texts = [] if counted.over else [_so_far(counted)]
     if counted.over:
-        found.append(_planned(draft.operation.kind, *plan))
+        texts.append(_planned(draft.operation.kind, *plan))
     if counted.number:
-        found.append(_statuses(draft.operation.selection, counted))
+        texts.append(_statuses(draft.operation.selection, counted))
     if counted.oldest is not None and counted.newest is not None:
         ends = {
             "oldest": display.exact(counted.oldest),
             "newest": display.exact(counted.newest),
         }
-        found.append(gettext("From %(oldest)s to %(newest)s.") % ends)
-    return found
+        texts.append(gettext("From %(oldest)s to %(newest)s.") % ends)
+    return texts
 
 
 def _so_far(counted: Counted) -> str:
@@ -197,9 +197,9 @@ _PLANS: Final[dict[BulkKind, Callable[[int], str]]] = {
 }
 
 
-def _planned(kind: str, changes: int, skipped: Counter[str]) -> str:
+def _planned(bulk_action: str, changes: int, skipped: Counter[str]) -> str:
     """ "18,034 will run again, 50 are skipped: 48 replayed already …"."""
-    text = _PLANS[BulkKind(kind)](changes)
+    text = _PLANS[BulkKind(bulk_action)](changes)
     changed = text % {"number": numbers.number(changes)}
     total = skipped.total()
     if not total:
@@ -223,24 +223,24 @@ def _statuses(selection: Selection, counted: Counted) -> str:
 
 
 def _warnings(request: HttpRequest, draft: Draft) -> list[str]:
-    kind, counted = draft.operation.kind, draft.counted
-    found: list[str] = []
-    if kind == BulkKind.REPLAY:
-        found += _about_replays(counted)
-        found += _paused(request, counted)
-    if kind == BulkKind.CANCEL and counted.having(QueuedStatus.RUNNING):
+    bulk_action, counted = draft.operation.kind, draft.counted
+    texts: list[str] = []
+    if bulk_action == BulkKind.REPLAY:
+        texts += _about_replays(counted)
+        texts += _paused(request, counted)
+    if bulk_action == BulkKind.CANCEL and counted.having(QueuedStatus.RUNNING):
         text = gettext("What runs is asked to stop, and what it did stays.")
-        found.append(text)
-    if kind == BulkKind.PRUNE:
-        found.append(
+        texts.append(text)
+    if bulk_action == BulkKind.PRUNE:
+        texts.append(
             gettext(
                 "What is pruned is deleted, with its failures, and does not come back."
             )
         )
-    found += _resolves(request, draft)
+    texts += _resolves(request, draft)
     if counted.over and draft.is_unbounded:
-        found.append(_unbounded(request))
-    return found
+        texts.append(_unbounded(request))
+    return texts
 
 
 _ABOUT_REPLAYS: Final[dict[str, Callable[[int], str]]] = {

@@ -117,22 +117,22 @@ class BulkForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """The number is typed, and only one of two rates is given."""
-        said = super().clean() or {}
-        if said.get("per_minute") and said.get("spread"):
+        cleaned_data = super().clean() or {}
+        if cleaned_data.get("per_minute") and cleaned_data.get("spread"):
             self.add_error("spread", _("Give a rate or a span, not both."))
         if not self.errors and self._draft.counted.over:
-            self._check_number(said)
-        return said
+            self._check_number(cleaned_data)
+        return cleaned_data
 
-    def _check_number(self, said: dict[str, Any]) -> None:
+    def _check_number(self, cleaned_data: dict[str, Any]) -> None:
         """The operator confirms the number that the page showed. Another choice may
         change the number: then it is shown, and asked for again."""
-        options = replace(self._draft.operation.options, **self._options(said))
+        options = replace(self._draft.operation.options, **self._options(cleaned_data))
         self.plan = self._draft.plan_of(options)
         self._ask_number()
         if not self.number:
             raise ValidationError(_("With these choices no job would be changed."))
-        if said.get("shown") != self.number:
+        if cleaned_data.get("shown") != self.number:
             data = self.data.copy()  # type: ignore[attr-defined]
             data["shown"] = str(self.number)
             self.data = data
@@ -144,17 +144,17 @@ class BulkForm(forms.Form):
             number = {"number": numbers.number(self.number)}
             self.add_error("typed" if self.asks_number else None, text % number)
             return
-        digits = "".join(c for c in said.get("typed") or "" if c.isdigit())
+        digits = "".join(c for c in cleaned_data.get("typed") or "" if c.isdigit())
         if self.asks_number and digits != str(self.number):
             text = gettext("Type the number of jobs, to show that you mean it.")
             self.add_error("typed", text)
 
     def rate(self) -> int | None:
         """The maximum number of jobs per minute; None: no limit."""
-        said = self.cleaned_data
-        rate: int | None = said.get("per_minute")
-        if said.get("spread"):
-            rate = max(1, -(-self.number // said["spread"]))
+        cleaned_data = self.cleaned_data
+        rate: int | None = cleaned_data.get("per_minute")
+        if cleaned_data.get("spread"):
+            rate = max(1, -(-self.number // cleaned_data["spread"]))
         return rate
 
     def chosen(self) -> dict[str, Any]:
@@ -162,11 +162,11 @@ class BulkForm(forms.Form):
         return self._options(self.cleaned_data)
 
     def _options(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        said = {name: cleaned[name] for name in self.options}
+        options = {name: cleaned[name] for name in self.options}
         for name in ("expires", "skip_replayed"):  # without an answer as drafted
-            if not said.get(name, True):
-                del said[name]
-        return {name: None if value == "" else value for name, value in said.items()}
+            if not options.get(name, True):
+                del options[name]
+        return {name: None if value == "" else value for name, value in options.items()}
 
 
 class ReplayAllForm(BulkForm):
@@ -226,15 +226,15 @@ class RescheduleAllForm(BulkForm):
 
     def clean(self) -> dict[str, Any]:
         """Something must be chosen."""
-        said = super().clean()
-        if not self.errors and not Options(**self._given(said)).moves:
+        cleaned_data = super().clean()
+        if not self.errors and not Options(**self._given(cleaned_data)).moves:
             raise ValidationError(_("Choose a time, a priority or a queue."))
-        return said
+        return cleaned_data
 
-    def _given(self, said: dict[str, Any]) -> dict[str, Any]:
-        return {name: said.get(name) or None for name in ("run_after", "queue")} | {
-            "priority": said.get("priority")
-        }
+    def _given(self, cleaned_data: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: cleaned_data.get(name) or None for name in ("run_after", "queue")
+        } | {"priority": cleaned_data.get("priority")}
 
 
 class PruneAllForm(BulkForm):

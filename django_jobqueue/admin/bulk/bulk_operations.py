@@ -86,15 +86,15 @@ class BulkOperationAdmin(ActionAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """A draft asks; everything else is shown."""
-        found = self.get_object(request, object_id)
+        operation = self.get_object(request, object_id)
         if (
-            found is not None
-            and found.state == BulkState.DRAFT
+            operation is not None
+            and operation.state == BulkState.DRAFT
             and request.method == "GET"
-            and self.has_view_permission(request, found)
-            and may_draft(request, found.kind)
+            and self.has_view_permission(request, operation)
+            and may_draft(request, operation.kind)
         ):
-            draft = Draft(operations.bulk.get(found.pk))
+            draft = Draft(operations.bulk.get(operation.pk))
             return draft_page(self, request, draft, draft.form(request))
         return super().change_view(request, object_id, form_url, extra_context)
 
@@ -116,8 +116,8 @@ class BulkOperationAdmin(ActionAdmin):
     @column(description=_("operation"))
     def what(self, operation: BulkOperation) -> Any:
         """The kind, and the short id."""
-        kind = operation.get_kind_display()
-        return display.lines([kind, display.id_cell(operation.pk)])
+        label = operation.get_kind_display()
+        return display.lines([label, display.id_cell(operation.pk)])
 
     @column(description=_("state"))
     def state_pill(self, operation: BulkOperation) -> Any:

@@ -51,7 +51,7 @@ OVER: Final = ("succeeded", "failed", "cancelled", "expired")
 class Became:
     """How many of the created jobs are this, and where to see them."""
 
-    kind: str
+    status: str
     label: str
     count: str
     url: str = ""
@@ -88,14 +88,14 @@ class Progress:
 
 def pill_of(operation: BulkOperation) -> Any:
     """The state of an operation."""
-    looks = {
+    styles = {
         BulkState.DRAFT: "later",
         BulkState.QUEUED: "ready",
         BulkState.DONE: "succeeded",
         BulkState.STOPPED: "cancelled",
     }
-    kind = looks.get(BulkState(operation.state), operation.state)
-    return display.pill(kind, operation.get_state_display())
+    style = styles.get(BulkState(operation.state), operation.state)
+    return display.pill(style, operation.get_state_display())
 
 
 def percent_of(operation: BulkOperation) -> int | None:
@@ -246,35 +246,35 @@ def _about(seconds: float) -> str:
 
 def _add_outcome(request: HttpRequest, progress: Progress) -> None:
     id = progress.operation.pk
-    found = outcome(DjangoDatabase(), id)
-    if found is None:  # perhaps some have not started
+    result = outcome(DjangoDatabase(), id)
+    if result is None:  # perhaps some have not started
         progress.unstarted = gettext("some")
         return
-    progress.capped = bool(found.capped)
-    for kind, label in BECAME.items():
-        if kind not in found.counts:
+    progress.capped = bool(result.capped)
+    for status, label in BECAME.items():
+        if status not in result.counts:
             continue
-        count = numbers.number(found.counts[kind])
-        count = f"{count}+" if kind in found.capped else count
-        if kind == UNSTARTED:
+        count = numbers.number(result.counts[status])
+        count = f"{count}+" if status in result.capped else count
+        if status == UNSTARTED:
             progress.unstarted = count
         progress.became.append(
             Became(
-                kind=kind if kind != UNSTARTED else "later",
+                status=status if status != UNSTARTED else "later",
                 label=str(label),
                 count=count,
-                url=_jobs_url(request, str(id), kind),
+                url=_jobs_url(request, str(id), status),
             )
         )
 
 
-def _jobs_url(request: HttpRequest, id: str, kind: str) -> str:
-    model = ArchivedJob if kind in OVER else QueuedJob
+def _jobs_url(request: HttpRequest, id: str, status: str) -> str:
+    model = ArchivedJob if status in OVER else QueuedJob
     if not may_view(request, model):
         return ""
     terms = f"operation:{id}"
-    if kind in OVER:
-        terms += f" status:{kind}"
+    if status in OVER:
+        terms += f" status:{status}"
     list_url = reverse(f"admin:jobqueue_{model._meta.model_name}_changelist")
     return f"{list_url}?{urlencode({'q': terms})}"
 
@@ -284,27 +284,27 @@ def trouble(request: HttpRequest, operation: Any) -> tuple[str, bool]:
     if operation.job_id is None and operation.state != BulkState.DRAFT:
         return _of_command(operation)
     jobs = QueuedJob.objects.only("queue", "run_after")
-    found = jobs.filter(pk=operation.job_id).first() if operation.job_id else None
-    if found is None:
+    job = jobs.filter(pk=operation.job_id).first() if operation.job_id else None
+    if job is None:
         text = gettext("The job that ran this operation is gone. Resume the operation.")
         if operation.state == BulkState.DRAFT:
             text = gettext("The job that counted them is gone: count them here.")
         return text, True
     job_type = catalogue.job_types(request).get(JOB_TYPE)
-    queue = catalogue.queues(request).get(found.queue)
+    queue = catalogue.queues(request).get(job.queue)
     if catalogue.is_paused(job_type) or catalogue.is_paused(queue):
-        names = display.names([JOB_TYPE, found.queue])
+        names = display.names([JOB_TYPE, job.queue])
         text = gettext("Its job type or queue is paused, so it waits: %(names)s.")
         return text % {"names": names}, True
     living = fleet(request)
-    if not set(living.serving(found.queue)) & set(living.knowing(JOB_TYPE)):
-        name = {"queue": display.visible(found.queue)}
+    if not set(living.serving(job.queue)) & set(living.knowing(JOB_TYPE)):
+        name = {"queue": display.visible(job.queue)}
         text = gettext(
             "No living worker serves its queue, %(queue)s. Start one with "
             "manage.py runworkers, or run it here step by step."
         )
         return text % name, True
-    return _waits_until(found.run_after), False
+    return _waits_until(job.run_after), False
 
 
 def _of_command(operation: Any) -> tuple[str, bool]:

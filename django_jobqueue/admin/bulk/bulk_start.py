@@ -123,13 +123,13 @@ def _log(
                 "The failure group was seen again meanwhile, and stays open."
             )
             page.message_user(request, text, messages.WARNING)
-    said = gettext("Started: %(kind)s, %(jobs)s. Which: %(filter)s. %(reason)s") % {
+    entry = gettext("Started: %(kind)s, %(jobs)s. Which: %(filter)s. %(reason)s") % {
         "kind": row.get_kind_display(),
         "jobs": number_text(draft, form.number),
         "filter": selection_text(row, data=False),
         "reason": form.cleaned_data["reason"],
     }
-    page.log_change(request, row, said.strip())
+    page.log_change(request, row, entry.strip())
 
 
 def _too_late(

@@ -119,16 +119,16 @@ class GroupAction(ConfirmedAction):
         """How many groups."""
         return Question(_counted(self.question(len(rows)), len(rows)))
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Decide, and say how many it changed."""
         by = request.user.get_username()
-        changed = set(self.decide([row.pk for row in rows], by, said))
+        changed = set(self.decide([row.pk for row in rows], by, cleaned))
         text = _counted(self.answer(len(changed)), len(changed))
         return Done(
             text if changed else "",
             left_out(len(rows), len(changed)),
             [row for row in rows if row.pk in changed],
-            self.entry(said),
+            self.entry(cleaned),
         )
 
     def question(self, count: int) -> str:
@@ -139,11 +139,11 @@ class GroupAction(ConfirmedAction):
         """The message about this many changed groups."""
         raise NotImplementedError
 
-    def entry(self, said: dict[str, Any]) -> str:
+    def entry(self, cleaned: dict[str, Any]) -> str:
         """For the history of each."""
         raise NotImplementedError
 
-    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+    def decide(self, keys: list[UUID], by: str, cleaned: dict[str, Any]) -> list[UUID]:
         """Do it; returns the keys of the changed groups."""
         raise NotImplementedError
 
@@ -176,17 +176,17 @@ class ResolveGroups(GroupAction):
             count,
         )
 
-    def entry(self, said: dict[str, Any]) -> str:
+    def entry(self, cleaned: dict[str, Any]) -> str:
         """With the release."""
-        if not said["in_release"]:
+        if not cleaned["in_release"]:
             return gettext("Resolved.")
-        shown = {"release": display.visible(said["in_release"])}
+        shown = {"release": display.visible(cleaned["in_release"])}
         return gettext("Resolved in release %(release)s.") % shown
 
-    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+    def decide(self, keys: list[UUID], by: str, cleaned: dict[str, Any]) -> list[UUID]:
         """Resolve the groups that did not regress unseen."""
         return operations.resolve(
-            keys, in_release=said["in_release"], seen=said["seen"], by=by
+            keys, in_release=cleaned["in_release"], seen=cleaned["seen"], by=by
         )
 
 
@@ -216,17 +216,19 @@ class IgnoreGroups(GroupAction):
             count,
         )
 
-    def entry(self, said: dict[str, Any]) -> str:
+    def entry(self, cleaned: dict[str, Any]) -> str:
         """With the moment."""
-        if said["until"] is None:
+        if cleaned["until"] is None:
             return gettext("Ignored.")
         return gettext("Ignored until %(moment)s.") % {
-            "moment": display.exact(said["until"])
+            "moment": display.exact(cleaned["until"])
         }
 
-    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+    def decide(self, keys: list[UUID], by: str, cleaned: dict[str, Any]) -> list[UUID]:
         """Ignore the groups that did not regress unseen."""
-        return operations.ignore(keys, until=said["until"], seen=said["seen"], by=by)
+        return operations.ignore(
+            keys, until=cleaned["until"], seen=cleaned["seen"], by=by
+        )
 
 
 class ReopenGroups(GroupAction):
@@ -254,11 +256,11 @@ class ReopenGroups(GroupAction):
             count,
         )
 
-    def entry(self, said: dict[str, Any]) -> str:
+    def entry(self, cleaned: dict[str, Any]) -> str:
         """That it is open."""
         return gettext("Reopened.")
 
-    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+    def decide(self, keys: list[UUID], by: str, cleaned: dict[str, Any]) -> list[UUID]:
         """Reopen."""
         return operations.reopen(keys, by=by)
 
@@ -287,16 +289,16 @@ class AssignGroups(GroupAction):
             count,
         )
 
-    def entry(self, said: dict[str, Any]) -> str:
+    def entry(self, cleaned: dict[str, Any]) -> str:
         """With the name."""
-        if not said["assignee"]:
+        if not cleaned["assignee"]:
             return gettext("Assigned to nobody.")
-        shown = {"name": display.visible(said["assignee"])}
+        shown = {"name": display.visible(cleaned["assignee"])}
         return gettext("Assigned to %(name)s.") % shown
 
-    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+    def decide(self, keys: list[UUID], by: str, cleaned: dict[str, Any]) -> list[UUID]:
         """Assign."""
-        return operations.assign(keys, said["assignee"], by=by)
+        return operations.assign(keys, cleaned["assignee"], by=by)
 
 
 class NoteGroups(GroupAction):
@@ -323,13 +325,13 @@ class NoteGroups(GroupAction):
             count,
         )
 
-    def entry(self, said: dict[str, Any]) -> str:
+    def entry(self, cleaned: dict[str, Any]) -> str:
         """That there is one."""
         return gettext("Added a note.")
 
-    def decide(self, keys: list[UUID], by: str, said: dict[str, Any]) -> list[UUID]:
+    def decide(self, keys: list[UUID], by: str, cleaned: dict[str, Any]) -> list[UUID]:
         """Note it."""
-        return operations.note(keys, said["text"], by=by)
+        return operations.note(keys, cleaned["text"], by=by)
 
 
 def _counted(text: str, count: int) -> str:
@@ -339,6 +341,6 @@ def _counted(text: str, count: int) -> str:
 def _staff() -> list[str]:
     """Names of users who may log in here."""
     model: Any = get_user_model()
-    found = model._default_manager.filter(is_staff=True, is_active=True)
+    users = model._default_manager.filter(is_staff=True, is_active=True)
     name = model.USERNAME_FIELD
-    return list(found.order_by(name).values_list(name, flat=True)[:MOST_NAMES])
+    return list(users.order_by(name).values_list(name, flat=True)[:MOST_NAMES])

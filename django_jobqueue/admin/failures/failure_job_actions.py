@@ -27,13 +27,13 @@ class GroupJobsAction(Action):
     """A bulk operation on the jobs of one group, or of the selected groups."""
 
     is_post_only = True
-    kind: ClassVar[BulkKind]
+    bulk_action: ClassVar[BulkKind]
     table: ClassVar[Table] = Table.ARCHIVED
     only: ClassVar[tuple[Term, ...]] = ()
 
     def is_allowed(self, request: HttpRequest, row: Any = None) -> bool:
         """Whether the user may draft it."""
-        return super().is_allowed(request, row) and may_draft(request, self.kind)
+        return super().is_allowed(request, row) and may_draft(request, self.bulk_action)
 
     def selection(self, fingerprints: Sequence[UUID]) -> Selection:
         """The jobs of these groups that it is about."""
@@ -48,7 +48,7 @@ class GroupJobsAction(Action):
     ) -> HttpResponse:
         """Draft it, and go to the page that asks whether to start it."""
         return draft(
-            request, self.kind, self.selection([row.pk]), back=page.url_of(row)
+            request, self.bulk_action, self.selection([row.pk]), back=page.url_of(row)
         )
 
     def respond_to_selected(
@@ -56,7 +56,7 @@ class GroupJobsAction(Action):
     ) -> HttpResponse:
         """The same for the groups that are selected in the list."""
         back = request.get_full_path()
-        return draft(request, self.kind, self.selection(keys), back=back)
+        return draft(request, self.bulk_action, self.selection(keys), back=back)
 
 
 class ReplayGroupJobs(GroupJobsAction):
@@ -65,7 +65,7 @@ class ReplayGroupJobs(GroupJobsAction):
     name = "replay-jobs"
     label = _("Replay its failed jobs")
     menu_label = _("Replay failed jobs of selected %(verbose_name_plural)s")
-    kind = BulkKind.REPLAY
+    bulk_action = BulkKind.REPLAY
     only = (FAILED,)
 
 
@@ -75,7 +75,7 @@ class ResolveAndReplay(GroupJobsAction):
     name = "resolve-and-replay"
     label = _("Resolve, and replay its failed jobs")
     rights = (DECIDE,)
-    kind = BulkKind.REPLAY
+    bulk_action = BulkKind.REPLAY
     only = (FAILED,)
 
     def respond(
@@ -92,7 +92,7 @@ class ResolveAndReplay(GroupJobsAction):
             page.message_user(request, text, messages.WARNING)
             return HttpResponseRedirect(back)
         selection = self.selection([row.pk])
-        return draft(request, self.kind, selection, back=back, resolves=row.pk)
+        return draft(request, self.bulk_action, selection, back=back, resolves=row.pk)
 
 
 class CancelGroupJobs(GroupJobsAction):
@@ -101,7 +101,7 @@ class CancelGroupJobs(GroupJobsAction):
     name = "cancel-jobs"
     label = _("Cancel its waiting jobs")
     menu_label = _("Cancel waiting jobs of selected %(verbose_name_plural)s")
-    kind = BulkKind.CANCEL
+    bulk_action = BulkKind.CANCEL
     table = Table.QUEUED
     danger = True
 
@@ -112,5 +112,5 @@ class PruneGroupJobs(GroupJobsAction):
     name = "prune-jobs"
     label = _("Prune its archived jobs")
     menu_label = _("Prune archived jobs of selected %(verbose_name_plural)s")
-    kind = BulkKind.PRUNE
+    bulk_action = BulkKind.PRUNE
     danger = True

@@ -172,11 +172,11 @@ def names_cell(figures: Figures) -> Any:
     )
 
 
-def _names(found: Sequence[str]) -> str:
-    if not found:
+def _names(names: Sequence[str]) -> str:
+    if not names:
         return display.NOTHING
-    shown = display.names(found[:MOST_NAMES])
-    more = len(found) - MOST_NAMES
+    shown = display.names(names[:MOST_NAMES])
+    more = len(names) - MOST_NAMES
     if more <= 0:
         return shown
     return _("%(names)s and %(count)s more") % {

@@ -73,7 +73,7 @@ class GroupPage:
     sample: Sample | None
     messages: Sequence[str]
     trends: Sequence[Trend]
-    looked_at: str
+    examined: str
     is_all: bool  # every failure was looked at
     breakdowns: Sequence[Breakdown]
     archived: Sequence[dict[str, Any]]
@@ -84,14 +84,14 @@ class GroupPage:
 def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
     """Read it."""
     shares = failure_stats.break_down(DjangoDatabase(), group.pk)
-    looked_at = sum(share.failures for share in shares)
+    examined = sum(share.failures for share in shares)
     return GroupPage(
         sample=_sample(group),
         messages=_messages(group),
         trends=trends(group.pk),
-        looked_at=numbers.number(looked_at),
-        is_all=looked_at < MOST_BROKEN_DOWN,
-        breakdowns=_breakdowns(shares, looked_at),
+        examined=numbers.number(examined),
+        is_all=examined < MOST_BROKEN_DOWN,
+        breakdowns=_breakdowns(shares, examined),
         archived=_archived(request, group),
         waiting=_waiting(request, group),
         history=_history(group),
@@ -129,24 +129,24 @@ def _decided(group: FailureGroup) -> Iterator[tuple[Any, Any]]:
 
 
 def _sample(group: FailureGroup) -> Sample | None:
-    found = (
+    failure = (
         Failure.objects.filter(fingerprint=group.pk)
         .defer("log_tail")
         .order_by("-finished_at")
         .first()
     )
-    if found is None:
+    if failure is None:
         return None
     return Sample(
         job=format_html(
             '<a href="{}">{}</a>',
-            permalink(found.job_id),
-            display.short_id(found.job_id),
+            permalink(failure.job_id),
+            display.short_id(failure.job_id),
         ),
-        when=display.full_moment(found.finished_at),
-        error_class=display.shown_text(found.error_class),
-        message=display.shown_text(found.error_message or found.reason),
-        traceback=traceback_of(found),
+        when=display.full_moment(failure.finished_at),
+        error_class=display.shown_text(failure.error_class),
+        message=display.shown_text(failure.error_message or failure.reason),
+        traceback=traceback_of(failure),
     )
 
 
@@ -191,9 +191,9 @@ def _breakdown(
     ranked = counts.most_common()
     lines = [_line(name, count, total) for name, count in ranked[:LINES]]
     mostly = note and ranked and ranked[0][0] and ranked[0][1] >= MOSTLY * total
-    said = {"percent": lines[0].percent, "name": lines[0].name} if mostly else {}
+    values = {"percent": lines[0].percent, "name": lines[0].name} if mostly else {}
     return Breakdown(
-        label, lines, max(0, len(ranked) - LINES), note % said if mostly else ""
+        label, lines, max(0, len(ranked) - LINES), note % values if mostly else ""
     )
 
 
@@ -211,7 +211,7 @@ def _archived(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]
     """The newest jobs that were archived with it."""
     if not may_view(request, ArchivedJob):
         return []
-    found = (
+    jobs = (
         ArchivedJob.objects.filter(fingerprint=group.pk)
         .order_by("-finished_at", "-id")
         .only("id", "job_type", "finished_at", "error_message")[:EXAMPLES]
@@ -223,7 +223,7 @@ def _archived(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]
             "when": display.moment(job.finished_at),
             "message": display.shown_text(job.error_message, display.CELL),
         }
-        for job in found
+        for job in jobs
     ]
 
 
@@ -234,7 +234,7 @@ def _waiting(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]:
     newest = Failure.objects.filter(fingerprint=group.pk).order_by("-finished_at")
     ids = newest.values_list("job_id", flat=True)[:READ_MESSAGES]
     chosen = Selection(Table.QUEUED, (Term("id", tuple(ids)), Term("group", group.pk)))
-    found = matching(QueuedJob.objects.order_by("run_after", "id"), chosen)
+    jobs = matching(QueuedJob.objects.order_by("run_after", "id"), chosen)
     return [
         {
             "job": display.link("queuedjob", job.pk, display.short_id(job.pk)),
@@ -242,15 +242,15 @@ def _waiting(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]:
             "when": display.moment(job.run_after),
             "attempts": numbers.number(job.attempts),
         }
-        for job in found.only("id", "job_type", "run_after", "attempts")[:EXAMPLES]
+        for job in jobs.only("id", "job_type", "run_after", "attempts")[:EXAMPLES]
     ]
 
 
 def _history(group: FailureGroup) -> list[LogEntry]:
     """The log of operators' actions."""
-    kind = ContentType.objects.get_for_model(FailureGroup)
+    content_type = ContentType.objects.get_for_model(FailureGroup)
     return list(
-        LogEntry.objects.filter(object_id=str(group.pk), content_type=kind)
+        LogEntry.objects.filter(object_id=str(group.pk), content_type=content_type)
         .select_related("user")
         .order_by("-action_time")[:ENTRIES]
     )

@@ -60,8 +60,10 @@ def counts() -> dict[str, int]:
     """How many groups are in each state, among the newest ones."""
     some = FailureGroup.objects.order_by("-last_seen", "-fingerprint")
     sums = {name: Count("pk", filter=condition) for name, condition in STATES.items()}
-    found: dict[str, int] = some[: MOST_COUNTED + 1].aggregate(all=Count("pk"), **sums)
-    return found
+    by_state: dict[str, int] = some[: MOST_COUNTED + 1].aggregate(
+        all=Count("pk"), **sums
+    )
+    return by_state
 
 
 def _notes(group: FailureGroup, state: str) -> list[Any]:

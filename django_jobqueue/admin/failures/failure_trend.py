@@ -43,12 +43,12 @@ class Trend:
 def sparks(fingerprints: Sequence[UUID]) -> dict[UUID, Spark]:
     """The last 24 hours of each of these groups."""
     now = timezones.now()
-    found: dict[UUID, dict[datetime, Counts]] = {}
+    by_group: dict[UUID, dict[datetime, Counts]] = {}
     for row in _rollups(now - DAY).filter(fingerprint__in=fingerprints):
-        hours = found.setdefault(row.fingerprint, {})
+        hours = by_group.setdefault(row.fingerprint, {})
         hours[row.bucket] = (row.failed, row.retried)
     return {
-        fingerprint: _spark(_columns(found.get(fingerprint, {}), now, DAY, HOUR))
+        fingerprint: _spark(_columns(by_group.get(fingerprint, {}), now, DAY, HOUR))
         for fingerprint in fingerprints
     }
 

@@ -109,8 +109,8 @@ class ArchivedJobAdmin(JobAdmin):
         ids = [row.pk for row in rows]
         replays = by_original(replays_of(ids)) if ids else {}
         for row in rows:
-            found = replays.get(row.pk, [])
-            cells = [replay_cell(request, *rest) for original, *rest in found]
+            of_row = replays.get(row.pk, [])
+            cells = [replay_cell(request, *columns) for original, *columns in of_row]
             row.row_context = RowContext(types.get(row.job_type_id), cells)
         return rows
 
@@ -158,5 +158,5 @@ class ArchivedJobAdmin(JobAdmin):
 
 def _status_pill(job: Any) -> Any:
     known = job.status in ArchivedStatus.values
-    kind = job.status if known else "unknown"
-    return display.pill(kind, job.get_status_display())
+    style = job.status if known else "unknown"
+    return display.pill(style, job.get_status_display())

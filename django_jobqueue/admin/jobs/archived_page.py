@@ -47,8 +47,8 @@ def page_of(request: HttpRequest, job: Any, state: Any) -> JobPage:
 def _unsaid(error: tuple[str, str], attempts: Attempts) -> tuple[str, str]:
     """Why the job ended, unless its last attempt says that already."""
     last = attempts.newest
-    said = last is not None and attempts.is_newest and last.error_class == error[0]
-    if last is not None and said and last.message.startswith(error[1]):
+    is_shown = last is not None and attempts.is_newest and last.error_class == error[0]
+    if last is not None and is_shown and last.message.startswith(error[1]):
         return "", ""
     return error
 
@@ -106,7 +106,7 @@ def _success(job: Any, told: Told | None) -> Attempt | None:
         return None
     return Attempt(
         number=job.attempts,
-        kind="succeeded",
+        style="succeeded",
         end=gettext("succeeded"),
         started_at=job.started_at,
         ran_ms=job.run_ms,

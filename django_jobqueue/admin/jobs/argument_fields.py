@@ -89,14 +89,14 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 def _argument(
     name: str, hint: Any, default: Any, sensitive: frozenset[str]
 ) -> Argument:
-    kind, takes_none = _without_none(hint)
+    value_type, takes_none = _without_none(hint)
     has_default = default is not MISSING
-    make, to_json = _maker(kind, takes_none)
+    make, to_json = _maker(value_type, takes_none)
     default = default.value if isinstance(default, Enum) else default
     field = make(
         label=visible(name),
-        required=not has_default and not takes_none and kind is not bool,
-        **_initial(default, kind, make),
+        required=not has_default and not takes_none and value_type is not bool,
+        **_initial(default, value_type, make),
     )
     is_secret = mask_data({name: ""}, sensitive)[name] == MASK
     if is_secret and isinstance(field, forms.CharField):
@@ -116,19 +116,19 @@ def _without_none(hint: Any) -> tuple[Any, bool]:
 
 
 def _maker(
-    kind: Any, takes_none: bool
+    value_type: Any, takes_none: bool
 ) -> tuple[Callable[..., forms.Field], Callable[[Any], Any] | None]:
     """The functions that make the field, and JSON of its value."""
-    if kind is bool:
+    if value_type is bool:
         return (forms.NullBooleanField if takes_none else forms.BooleanField), None
-    if kind is str:
+    if value_type is str:
         return _text(takes_none), None
-    if get_origin(kind) is Literal:
-        return _choices([(str(one), one) for one in get_args(kind)]), None
-    if inspect.isclass(kind) and issubclass(kind, Enum):
-        return _choices([(one.name, one.value) for one in kind]), None
-    found = _SIMPLE.get(kind)
-    return found if found else (JsonField, None)
+    if get_origin(value_type) is Literal:
+        return _choices([(str(one), one) for one in get_args(value_type)]), None
+    if inspect.isclass(value_type) and issubclass(value_type, Enum):
+        return _choices([(one.name, one.value) for one in value_type]), None
+    simple = _SIMPLE.get(value_type)
+    return simple if simple else (JsonField, None)
 
 
 def _text(takes_none: bool) -> Callable[..., forms.Field]:
@@ -179,7 +179,7 @@ _SIMPLE: Final[dict[Any, tuple[Any, Callable[[Any], Any] | None]]] = {
 }
 
 
-def _initial(default: Any, kind: Any, make: Any) -> dict[str, Any]:
+def _initial(default: Any, value_type: Any, make: Any) -> dict[str, Any]:
     """The initial value; None where JSON has no value for it."""
     if default is MISSING or default is None:
         return {}

@@ -47,7 +47,7 @@ class CancelJobs(ConfirmedAction):
     menu_label = _("Cancel selected %(verbose_name_plural)s")
     label = _("Cancel")
     rights = ("cancel_queuedjob",)
-    bulk_kind = BulkKind.CANCEL
+    bulk_action = BulkKind.CANCEL
     form_class = CancelForm
     danger = True
 
@@ -73,11 +73,11 @@ class CancelJobs(ConfirmedAction):
             question.warnings.append(text % {"count": numbers.number(running)})
         return question
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Cancel, and say which was which."""
         ids = [row.pk for row in rows]
         by = request.user.get_username()
-        cancelled = operations.cancel(ids, reason=said["reason"], by=by)
+        cancelled = operations.cancel(ids, reason=cleaned["reason"], by=by)
         archived, asked = set(cancelled.archived), set(cancelled.asked)
         return Done(
             _what_happened(cancelled),
@@ -87,7 +87,7 @@ class CancelJobs(ConfirmedAction):
                 for row in rows
                 if row.pk in archived | asked
             ],
-            with_reason(gettext("Cancelled."), said["reason"]),
+            with_reason(gettext("Cancelled."), cleaned["reason"]),
         )
 
 
@@ -141,11 +141,11 @@ class FailJobs(WaitingAction):
             running_ones(rows),
         )
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Archive them."""
         by = request.user.get_username()
         ids = [row.pk for row in rows]
-        ended = set(operations.fail(ids, reason=said["reason"], by=by))
+        ended = set(operations.fail(ids, reason=cleaned["reason"], by=by))
         text = ngettext(
             "%(count)s job was archived as failed.",
             "%(count)s jobs were archived as failed.",
@@ -155,5 +155,5 @@ class FailJobs(WaitingAction):
             text % {"count": numbers.number(len(ended))} if ended else "",
             left_out(len(rows), len(ended)),
             [archived_twin(row) for row in rows if row.pk in ended],
-            with_reason(gettext("Archived as failed."), said["reason"]),
+            with_reason(gettext("Archived as failed."), cleaned["reason"]),
         )

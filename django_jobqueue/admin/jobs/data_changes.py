@@ -146,14 +146,14 @@ def _refuse(constant: str) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         names = [key for key, _value in pairs]
         twice = next(key for key in names if names.count(key) > 1)
         raise ValidationError(
             _("The key %(name)s is there twice.") % {"name": visible(twice)}
         )
-    return found
+    return mapping
 
 
 MOST: Final = 100  # changes shown
@@ -174,7 +174,7 @@ class Change:
     key: str
 
     @property
-    def kind(self) -> str:
+    def label(self) -> str:
         """Whether it is added, removed or changed."""
         if not self.before:
             return _("added")
@@ -185,20 +185,20 @@ def changes(data: LockedData, after: Any) -> list[Change]:
     """The differences between the data of the job and these."""
     old = _places(data, data.value)
     new = _places(data, after)
-    found = []
+    differences = []
     for path in [*old, *(path for path in new if path not in old)]:
         raw, shown = old.get(path, (MISSING, None))
         new_raw, new_shown = new.get(path, (MISSING, None))
         if not _same(raw, new_raw):
             texts = _text(raw, shown), _text(new_raw, new_shown)
-            found.append(Change(path_text(path), *texts, key=path_text(path[:1])))
-    return found
+            differences.append(Change(path_text(path), *texts, key=path_text(path[:1])))
+    return differences
 
 
-def entry(found: Sequence[Change]) -> str:
+def entry(differences: Sequence[Change]) -> str:
     """The changes as the history tells them: only the keys of the data. Everybody who
     sees a job reads its history, also without the right to see its data."""
-    keys = list(dict.fromkeys(change.key for change in found))
+    keys = list(dict.fromkeys(change.key for change in differences))
     told = [_cut(key) for key in keys[:MOST_WRITTEN]]
     left = len(keys) - len(told)
     if left:
@@ -208,8 +208,8 @@ def entry(found: Sequence[Change]) -> str:
 
 
 def _places(data: LockedData, value: Any) -> dict[Any, tuple[Any, Any]]:
-    found = leaves(value, data.masked(value))
-    return {path: (raw, shown) for path, raw, shown in found}
+    places = leaves(value, data.masked(value))
+    return {path: (raw, shown) for path, raw, shown in places}
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -152,10 +152,10 @@ class DataAction(Action):
     ) -> HttpResponse:
         try:
             with transaction.atomic(using=conf.database):
-                job, said = self.act(request, form, text)
+                job, message = self.act(request, form, text)
         except JobQueueError as error:
             return page.back_to(request, form.job, str(error), messages.ERROR)
-        return page.back_to(request, job, said)
+        return page.back_to(request, job, message)
 
     def _page(
         self, page: ActionAdmin, request: HttpRequest, form: DataForm
@@ -243,28 +243,28 @@ class ReplayEdited(DataAction):
 
     def facts(self, request: HttpRequest, job: Any) -> list[str]:
         """The effects that the old job may have had."""
-        found = [gettext("The old job stays as it is; the new one links to it.")]
+        facts = [gettext("The old job stays as it is; the new one links to it.")]
         job_type = catalogue.job_types(request)[job.job_type_id]
         if job_type.delivery == Delivery.AT_MOST_ONCE and job.attempts:
-            found.append(
+            facts.append(
                 gettext(
                     "Its type promises at most one attempt: what the old job did may "
                     "have taken effect."
                 )
             )
         if catalogue.is_paused(job_type):
-            found.append(gettext("The job type is paused: the new job will wait."))
-        return found
+            facts.append(gettext("The job type is paused: the new job will wait."))
+        return facts
 
     def act(self, request: HttpRequest, form: Any, expected: str) -> tuple[Any, str]:
         """Replay, and write down what was changed, with both."""
         user: Any = request.user
-        said = form.cleaned_data
+        cleaned = form.cleaned_data
         made = operations.replay(
-            form.job.pk, data=form.plain, by=user.get_username(), **options_of(said)
+            form.job.pk, data=form.plain, by=user.get_username(), **options_of(cleaned)
         )
         new = QueuedJob(id=made.id, job_type_id=made.job_type)
-        text = with_reason(gettext("Replayed."), said["reason"])
+        text = with_reason(gettext("Replayed."), cleaned["reason"])
         if form.changes:
             text = f"{text} {entry(form.changes)}"
         LogEntry.objects.log_actions(user.pk, [form.job, new], CHANGE, text)

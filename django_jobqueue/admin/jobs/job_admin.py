@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.job_page import JobPage
-from django_jobqueue.admin.jobs.job_search import look_up, understood
+from django_jobqueue.admin.jobs.job_search import matching_ids, understood
 from django_jobqueue.admin.lists.change_list import JobChangeList
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.lists.positions import Key
@@ -90,10 +90,10 @@ class JobAdmin(ActionAdmin):
         self, request: HttpRequest, specs: Iterable[Spec], query: str
     ) -> Selection:
         """The selection that these filters and this search make together."""
-        found, problems = selected(self.table, specs)
+        selection, problems = selected(self.table, specs)
         for problem in problems:
-            self._say(request, problem, messages.ERROR)
-        return self._searched(request, found, query) if query.strip() else found
+            self._show_message(request, problem, messages.ERROR)
+        return self._searched(request, selection, query) if query.strip() else selection
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -143,35 +143,35 @@ class JobAdmin(ActionAdmin):
             and self.elsewhere._default_manager.filter(pk=id).exists()
         )
 
-    def _look_elsewhere(self, request: HttpRequest, id: UUID) -> None:
+    def _point_elsewhere(self, request: HttpRequest, id: UUID) -> None:
         if self._is_elsewhere(request, id):
             name = str(self.elsewhere._meta.model_name)
             there = display.link(name, id, display.short_id(id))
             note = format_html("{} {}", self.elsewhere_note, there)
-            self._say(request, note, messages.INFO)
+            self._show_message(request, note, messages.INFO)
 
     def _searched(
-        self, request: HttpRequest, found: Selection, query: str
+        self, request: HttpRequest, selection: Selection, query: str
     ) -> Selection:
         """The selection narrowed by the search; empty, with a message, if the search
         is not understood."""
         try:
-            found, ids = understood(request, found, query)
+            selection, ids = understood(request, selection, query)
         except SearchError as error:
-            self._say(request, display.visible(str(error)), messages.ERROR)
-            return found.none()
-        return found.also(Term("id", self._ids(request, ids))) if ids else found
+            self._show_message(request, display.visible(str(error)), messages.ERROR)
+            return selection.none()
+        return selection.also(Term("id", self._ids(request, ids))) if ids else selection
 
     def _ids(
         self, request: HttpRequest, searches: Sequence[IdSearch]
     ) -> tuple[UUID, ...]:
         """The ids of a page's worth of jobs that have one of these."""
         if len(searches) == 1 and searches[0].is_exact:
-            self._look_elsewhere(request, searches[0].first)
-        ids = look_up(self.get_queryset(request), searches, self.list_per_page + 1)
+            self._point_elsewhere(request, searches[0].first)
+        ids = matching_ids(self.get_queryset(request), searches, self.list_per_page + 1)
         if len(ids) > self.list_per_page:
             more = gettext("More jobs begin so. Give more of the id.")
-            self._say(request, more, messages.INFO)
+            self._show_message(request, more, messages.INFO)
         return ids[: self.list_per_page]
 
     def _id_of(self, text: str) -> UUID | None:
@@ -181,7 +181,7 @@ class JobAdmin(ActionAdmin):
             return None
         return id
 
-    def _say(self, request: HttpRequest, text: str, level: int) -> None:
+    def _show_message(self, request: HttpRequest, text: str, level: int) -> None:
         """Once a page; an action makes the list a second time."""
         if request.method == "GET":
             self.message_user(request, text, level)

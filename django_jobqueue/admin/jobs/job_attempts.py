@@ -35,7 +35,7 @@ class Attempt:
     """An attempt as the page shows it."""
 
     number: int
-    kind: str  # of the pill
+    style: str  # of the pill
     end: str
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -143,8 +143,8 @@ def attempts_of(job_id: UUID, before: int | None, shown: Shown) -> Attempts:
     """The latest attempts, or those before this one, and the first."""
     rows = _rows(job_id)
     page = rows if before is None else rows.filter(pk__lt=before)
-    found = list(page.order_by("-pk")[: INLINE + 1])
-    failures, more = found[:INLINE], len(found) > INLINE
+    newest = list(page.order_by("-pk")[: INLINE + 1])
+    failures, more = newest[:INLINE], len(newest) > INLINE
     first = rows.order_by("pk").first() if more else None
     shown.reports.read(one.number for one in [*failures, first] if one)
     return Attempts(
@@ -185,7 +185,7 @@ def _attempt(failure: Any, shown: Shown) -> Attempt:
         ran = round(lasted.total_seconds() * 1_000)
     return Attempt(
         number=failure.number,
-        kind=failure.end,
+        style=failure.end,
         end=failure.get_end_display(),
         started_at=failure.started_at,
         finished_at=failure.finished_at,

@@ -62,7 +62,7 @@ class JobPage:
     def progress(self) -> Told | None:
         """How far the attempt is that goes on."""
         told = self.current.told if self.current else None
-        is_running = self.current is not None and self.current.kind == "running"
+        is_running = self.current is not None and self.current.style == "running"
         return told if told and told.has_progress and is_running else None
 
 
@@ -136,14 +136,14 @@ class Reader:
     def history(self) -> list[tuple[LogEntry, str]]:
         """The log of operators' actions, while the job was queued and since."""
         types = ContentType.objects.get_for_models(QueuedJob, ArchivedJob).values()
-        found = (
+        entries = (
             LogEntry.objects.filter(object_id=str(self.job.pk), content_type__in=types)
             .select_related("user")
             .order_by("-action_time")[:MOST_ENTRIES]
         )
         return [
             (entry, self.text(entry.get_change_message()[:LONGEST_ENTRY]))
-            for entry in found
+            for entry in entries
         ]
 
     def downloads(self) -> dict[str, str]:

@@ -36,7 +36,7 @@ class Line:
     text: str
 
     @property
-    def kind(self) -> str:
+    def style(self) -> str:
         """Of the style."""
         return self.level if self.level in LEVELS else "unknown"
 
@@ -133,8 +133,8 @@ class Reports:
         self._left -= len(text)
         for line in _parsed(text)[-MOST_LINES:]:
             match line:
-                case [int() | float() as seconds, str(level), str(said)]:
-                    shown = self._text(said)
+                case [int() | float() as seconds, str(level), str(content)]:
+                    shown = self._text(content)
                     yield Line(_clock(seconds), display.visible(level), shown)
 
 
@@ -152,10 +152,10 @@ def _time_left(row: Any) -> str:
 def _parsed(text: str) -> list[Any]:
     """The lines; none if plain SQL wrote what is no list."""
     try:
-        found = json.loads(text)
+        lines = json.loads(text)
     except (RecursionError, ValueError):
         return []
-    return found if isinstance(found, list) else []
+    return lines if isinstance(lines, list) else []
 
 
 def _clock(seconds: float) -> Any:

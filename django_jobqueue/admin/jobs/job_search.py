@@ -23,18 +23,18 @@ MOST_NAMES: Final = 10  # of job types that may be meant
 
 
 def understood(
-    request: HttpRequest, found: Selection, query: str
+    request: HttpRequest, selection: Selection, query: str
 ) -> tuple[Selection, Sequence[IdSearch]]:
     """The selection with what was typed, and the ids that were. Raises SearchError."""
-    search = parse(query, found.table, timezones.now())
+    search = parse(query, selection.table, timezones.now())
     names = catalogue.job_types(request)
     terms = [_with_whole_type(term, names) for term in search.terms]
-    found = found.also(*terms)
-    _check_data(request, found)
-    return found, search.ids
+    selection = selection.also(*terms)
+    _check_data(request, selection)
+    return selection, search.ids
 
 
-def look_up(
+def matching_ids(
     queryset: QuerySet[Any], searches: Sequence[IdSearch], most: int
 ) -> tuple[UUID, ...]:
     """The ids of jobs that have one of these, at most so many.
@@ -61,19 +61,21 @@ def _with_whole_type(term: Term, names: Iterable[str]) -> Term:
         return Term("type", named[0]) if len(named) == 1 else term
     if term.field != "type":
         return term
-    found = catalogue.types_like(term.value, names)
-    if len(found) == 1:
-        return Term("type", found[0])
-    if not found:
+    matches = catalogue.types_like(term.value, names)
+    if len(matches) == 1:
+        return Term("type", matches[0])
+    if not matches:
         return term
     error = _("More than one job type has “%(name)s” in its name: %(names)s.")
-    shown = ", ".join(found[:MOST_NAMES]) + (" …" if found[MOST_NAMES:] else "")
+    shown = ", ".join(matches[:MOST_NAMES]) + (" …" if matches[MOST_NAMES:] else "")
     raise SearchError(error % {"name": term.value, "names": shown})
 
 
-def _check_data(request: HttpRequest, found: Selection) -> None:
+def _check_data(request: HttpRequest, selection: Selection) -> None:
     """Whoever may not see a value must not be able to guess it. Raises SearchError."""
-    keys = {key for term in found.terms if term.field == "data" for key in term.path}
+    keys = {
+        key for term in selection.terms if term.field == "data" for key in term.path
+    }
     if not keys:
         return
     if not may(request, VIEW_DATA):
@@ -82,7 +84,7 @@ def _check_data(request: HttpRequest, found: Selection) -> None:
         )
     if may(request, REVEAL_DATA):
         return
-    sensitive = _sensitive(request, found)
+    sensitive = _sensitive(request, selection)
     secret = sorted(key for key in keys if is_secret(key, sensitive))
     if secret:
         error = _(
@@ -92,10 +94,10 @@ def _check_data(request: HttpRequest, found: Selection) -> None:
         raise SearchError(error % {"key": secret[0]})
 
 
-def _sensitive(request: HttpRequest, found: Selection) -> frozenset[str]:
+def _sensitive(request: HttpRequest, selection: Selection) -> frozenset[str]:
     """The sensitive keys of the job type, or of all if it may be any."""
     types = catalogue.job_types(request)
-    named = [types[name] for name in found.values("type") if name in types]
+    named = [types[name] for name in selection.values("type") if name in types]
     return frozenset(
         str(key).lower() for row in named or types.values() for key in row.sensitive
     )

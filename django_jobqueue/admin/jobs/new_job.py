@@ -72,38 +72,38 @@ class NewJobForm(MomentsForm):
             self._arguments = list(arguments_of(declaration))
         for argument in self._arguments:
             self.fields[f"{ARGUMENT}{argument.name}"] = argument.field
-        self._rest = _rest_of(declaration)
-        if self._rest is not None:
-            self.fields["rest"] = self._rest
+        self._others = _field_for_others(declaration)
+        if self._others is not None:
+            self.fields["others"] = self._others
         queue = self.fields["queue"]
         assert isinstance(queue, QueueField)
         own = gettext("%(name)s, the default of the job type") % {
             "name": display.visible(job_type.queue)
         }
         queue.offer(catalogue.queue_names(request), own)
-        self.order_fields([*(f"{ARGUMENT}{a.name}" for a in self._arguments), "rest"])
+        self.order_fields([*(f"{ARGUMENT}{a.name}" for a in self._arguments), "others"])
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
         """The data of the new job."""
-        found: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         for argument in self._arguments:
             value = self.cleaned_data[f"{ARGUMENT}{argument.name}"]
             if not argument.is_left_out(value):
-                found[argument.name] = argument.value_of(value)
-        return {**found, **(self.cleaned_data.get("rest") or {})}
+                arguments[argument.name] = argument.value_of(value)
+        return {**arguments, **(self.cleaned_data.get("others") or {})}
 
-    def clean_rest(self) -> Any:
+    def clean_others(self) -> Any:
         """An object, since arguments have names."""
-        rest = self.cleaned_data["rest"]
-        if rest is not None and not isinstance(rest, dict):
+        others = self.cleaned_data["others"]
+        if others is not None and not isinstance(others, dict):
             raise ValidationError(_("The data of a job are an object: {…}."))
-        return rest
+        return others
 
     def refuse(self, problem: str) -> None:
         """Show why the job was refused, at the field that it names."""
         named = [a.name for a in self._arguments if repr(a.name) in problem]
-        fallback = "rest" if self._rest is not None else None
+        fallback = "others" if self._others is not None else None
         self.add_error(f"{ARGUMENT}{named[0]}" if named else fallback, problem)
 
 
@@ -184,7 +184,7 @@ def _to(
     return page.back_to(request, job_type, gettext("The job was enqueued."))
 
 
-def _rest_of(declaration: Declaration | None) -> JsonField | None:
+def _field_for_others(declaration: Declaration | None) -> JsonField | None:
     """A field for what no other field is for."""
     if declaration is None:
         return JsonField(

@@ -21,7 +21,7 @@ class PruneJobs(ConfirmedAction):
     menu_label = _("Prune selected %(verbose_name_plural)s")
     label = _("Prune")
     rights = ("prune_archivedjob",)
-    bulk_kind = BulkKind.PRUNE
+    bulk_action = BulkKind.PRUNE
     danger = True
 
     def applies_to(self, row: Any) -> bool:
@@ -41,7 +41,7 @@ class PruneJobs(ConfirmedAction):
             ],
         )
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Prune them."""
         by = request.user.get_username()
         gone = set(operations.prune_jobs([row.pk for row in rows], by=by))

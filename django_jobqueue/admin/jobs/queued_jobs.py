@@ -264,7 +264,7 @@ def _running_state(job: Any, row_context: RowContext) -> Any:
 def _workers(ids: set[int]) -> dict[int, Worker]:
     """The living workers, and these."""
     alive = Q(state__in=ALIVE, lease_until__gt=ClockTimestamp())
-    found = Worker.objects.filter(alive | Q(pk__in=ids)).only(
+    workers = Worker.objects.filter(alive | Q(pk__in=ids)).only(
         "name",
         "state",
         "lease_until",
@@ -274,21 +274,21 @@ def _workers(ids: set[int]) -> dict[int, Worker]:
         "threads",
         "async_slots",
     )
-    return {worker.pk: worker for worker in found}
+    return {worker.pk: worker for worker in workers}
 
 
 def _last_errors(ids: list[UUID]) -> dict[UUID, Failure]:
     """The last failure of each of these jobs; a snoozed attempt did not fail."""
     if not ids:
         return {}
-    found = (
+    failures = (
         Failure.objects.filter(job_id__in=ids)
         .exclude(end__in=PUT_OFF)
         .order_by("job_id", "-number", "-id")
         .distinct("job_id")
         .only("job_id", "error_class", "error_message", "reason")
     )
-    return {failure.job_id: failure for failure in found}
+    return {failure.job_id: failure for failure in failures}
 
 
 def _paused(job_type: Any, queue: Any) -> str:

@@ -63,7 +63,7 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
 def _steps(job: Any) -> list[Step]:
     steps = []
     if job.started_at is not None:
-        steps.append(Step(gettext("started"), job.started_at, kind="running"))
+        steps.append(Step(gettext("started"), job.started_at, style="running"))
     if job.cancel_requested_at is not None:
         steps.append(Step(gettext("asked to stop"), job.cancel_requested_at))
     return steps
@@ -79,7 +79,7 @@ def _running(job: Any, told: Told | None) -> Attempt | None:
         note = gettext("Where it was %(ago)s:") % {"ago": display.ago(place.at)}
     return Attempt(
         number=job.attempts,
-        kind="running",
+        style="running",
         end=gettext("running"),
         started_at=job.started_at,
         worker=display.visible(worker.name) if worker else "",

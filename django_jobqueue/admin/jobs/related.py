@@ -34,7 +34,7 @@ LATELY: Final = 60  # jobs of the same type
 class Dot:
     """A job of the same type that is over."""
 
-    kind: str
+    status: str
     text: str
     url: str  # empty for the job itself, and for who may not see the archive
     is_this: bool = False
@@ -60,11 +60,11 @@ def origin(request: HttpRequest, job: Any) -> Any:
 
 def replays(request: HttpRequest, job: Any) -> Any:
     """Links to the jobs that repeat this one, with what became of them."""
-    found = replays_of([job.pk], MOST_REPLAYS)
-    if not found:
+    rows = replays_of([job.pk], MOST_REPLAYS)
+    if not rows:
         return display.NOTHING
     return display.lines(
-        replay_cell(request, id, status, model) for original, id, status, model in found
+        replay_cell(request, id, status, model) for original, id, status, model in rows
     )
 
 
@@ -114,10 +114,10 @@ def replay_cell(request: HttpRequest, id: UUID, status: str, model: str) -> Any:
 
 def by_original(rows: Iterable[tuple[Any, ...]]) -> dict[UUID, list[tuple[Any, ...]]]:
     """The replays of each job, newest first."""
-    found: dict[UUID, list[tuple[Any, ...]]] = {}
+    by_id: dict[UUID, list[tuple[Any, ...]]] = {}
     for row in rows:
-        found.setdefault(row[0], []).append(row)
-    return found
+        by_id.setdefault(row[0], []).append(row)
+    return by_id
 
 
 def schedule(request: HttpRequest, metadata: Any) -> list[Fact]:
@@ -174,14 +174,14 @@ Fact = tuple[Any, Any]
 
 def followers(request: HttpRequest, job: Any) -> list[Fact]:
     """The job that this one follows, and those that follow it; most have none."""
-    found: list[Fact] = []
+    facts: list[Fact] = []
     if job.follows is not None:
-        found.append((_("Follows on"), _archived(request, job.follows)))
-    found += named_followers(request, job.followers)
+        facts.append((_("Follows on"), _archived(request, job.follows)))
+    facts += named_followers(request, job.followers)
     if job.followers and isinstance(job, ArchivedJob):
         cells = [_follower(request, row) for row in followers_of(job)]
-        found.append((_("Followed by"), display.lines(cells) or display.NOTHING))
-    return found
+        facts.append((_("Followed by"), display.lines(cells) or display.NOTHING))
+    return facts
 
 
 def named_followers(request: HttpRequest, followers: Any) -> list[Fact]:

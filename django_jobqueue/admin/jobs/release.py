@@ -53,7 +53,7 @@ class ReleaseJobs(ConfirmedAction):
         question.warnings += [*_once_only(request, lost), *_held(len(rows) - len(lost))]
         return question
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Release the jobs that no living worker holds."""
         by = request.user.get_username()
         lost = {row.pk for row in _lost(rows)}

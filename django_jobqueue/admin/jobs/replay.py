@@ -70,7 +70,7 @@ class ReplayJobs(ConfirmedAction):
     menu_label = _("Replay selected %(verbose_name_plural)s")
     label = _("Replay")
     rights = ("replay_archivedjob",)
-    bulk_kind = BulkKind.REPLAY
+    bulk_action = BulkKind.REPLAY
     form_class = ReplayForm
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
@@ -86,16 +86,16 @@ class ReplayJobs(ConfirmedAction):
             ],
         )
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Replay what was not left out."""
         _lock(rows)
-        meanwhile = _replayed_since(rows, said["newest"])
+        meanwhile = _replayed_since(rows, cleaned["newest"])
         made = operations.replay_many(
             [row.pk for row in rows if row.pk not in meanwhile],
-            skip_replayed=SKIPS[bool(said.get("skip_replayed"))],
-            skip_at_most_once=bool(said.get("skip_at_most_once")),
+            skip_replayed=SKIPS[bool(cleaned.get("skip_replayed"))],
+            skip_at_most_once=bool(cleaned.get("skip_at_most_once")),
             by=request.user.get_username(),
-            **options_of(said),
+            **options_of(cleaned),
         )
         why = Counter(made.left_out.values())
         skipped = why["replayed"] + why["at_most_once"] + len(meanwhile)
@@ -110,7 +110,7 @@ class ReplayJobs(ConfirmedAction):
                 *left_out(len(rows) - skipped, len(made)),
             ],
             [row for row in rows if row.pk in made],
-            with_reason(gettext("Replayed."), said["reason"]),
+            with_reason(gettext("Replayed."), cleaned["reason"]),
         )
 
 
@@ -118,15 +118,17 @@ def replayed(rows: Rows) -> set[Any]:
     """The ids of those that count as replayed, as a search and a bulk operation do."""
     ids = tuple(row.pk for row in rows)
     chosen = Selection(Table.ARCHIVED, (Term("id", ids), Term("replayed", True)))
-    found = matching(ArchivedJob.objects.order_by(), chosen)
-    return set(found.values_list("pk", flat=True))
+    jobs = matching(ArchivedJob.objects.order_by(), chosen)
+    return set(jobs.values_list("pk", flat=True))
 
 
 def _replayed_since(rows: Rows, newest: UUID | None) -> set[Any]:
     """The ids of those that were replayed after this replay, whatever came of it: ids
     have a time."""
-    found = replays_of([row.pk for row in rows])
-    return {original for original, id, *rest in found if newest is None or id > newest}
+    replays = replays_of([row.pk for row in rows])
+    return {
+        original for original, id, *columns in replays if newest is None or id > newest
+    }
 
 
 def _by_status(rows: Rows) -> str:
@@ -164,8 +166,8 @@ def _once_only(request: HttpRequest, rows: Rows) -> list[str]:
 
 def _paused(request: HttpRequest, rows: Rows) -> list[str]:
     types = catalogue.job_types(request)
-    found = sorted({row.job_type_id for row in rows} & set(types))
-    paused = [name for name in found if catalogue.is_paused(types[name])]
+    types_named = sorted({row.job_type_id for row in rows} & set(types))
+    paused = [name for name in types_named if catalogue.is_paused(types[name])]
     if not paused:
         return []
     text = gettext("Paused, so that the new jobs will wait: %(names)s.")

@@ -79,26 +79,26 @@ class ReplayOptions(MomentsForm):
 
     def clean(self) -> dict[str, Any]:
         """The choice of a new moment needs one."""
-        said = super().clean()
-        expires_at = said.get("expires_at")
+        cleaned = super().clean()
+        expires_at = cleaned.get("expires_at")
         if (
-            said.get("expires") == ReplayExpiry.NEW
-            and "expires_at" in said
+            cleaned.get("expires") == ReplayExpiry.NEW
+            and "expires_at" in cleaned
             and expires_at is None
         ):
             self.add_error("expires_at", gettext("Say when."))
-        return said
+        return cleaned
 
 
-def options_of(said: dict[str, Any]) -> dict[str, Any]:
+def options_of(cleaned: dict[str, Any]) -> dict[str, Any]:
     """What ``operations.replay`` is called with for these choices."""
-    expires = said.get("expires") or ReplayExpiry.SAME
+    expires = cleaned.get("expires") or ReplayExpiry.SAME
     if expires == ReplayExpiry.NEW:
-        expires = said["expires_at"]
+        expires = cleaned["expires_at"]
     return {
-        "run_after": said.get("run_after"),
+        "run_after": cleaned.get("run_after"),
         "expires": expires,
-        "queue": said.get("queue") or None,
-        "priority": said.get("priority"),
-        "max_attempts": int(said["attempts"]) if said.get("attempts") else None,
+        "queue": cleaned.get("queue") or None,
+        "priority": cleaned.get("priority"),
+        "max_attempts": int(cleaned["attempts"]) if cleaned.get("attempts") else None,
     }

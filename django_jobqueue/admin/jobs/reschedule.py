@@ -37,7 +37,7 @@ class RunJobsNow(WaitingAction):
     menu_label = _("Run selected %(verbose_name_plural)s now")
     label = _("Run now")
     rights = ("reschedule_queuedjob",)
-    bulk_kind = BulkKind.RUN_NOW
+    bulk_action = BulkKind.RUN_NOW
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """How many are running already."""
@@ -48,7 +48,7 @@ class RunJobsNow(WaitingAction):
             running_ones(rows),
         )
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Make them due."""
         by = request.user.get_username()
         changed = set(operations.run_now([row.pk for row in rows], by=by))
@@ -91,10 +91,10 @@ class RescheduleForm(ActionForm):
 
     def clean(self) -> dict[str, Any]:
         """Something must be chosen."""
-        said = super().clean() or {}
-        if not self.errors and not _changes(said):
+        cleaned = super().clean() or {}
+        if not self.errors and not _changes(cleaned):
             raise ValidationError(_("Choose a time, a priority or a queue."))
-        return said
+        return cleaned
 
 
 class RescheduleJobs(WaitingAction):
@@ -104,7 +104,7 @@ class RescheduleJobs(WaitingAction):
     menu_label = _("Reschedule selected %(verbose_name_plural)s")
     label = _("Reschedule")
     rights = ("reschedule_queuedjob",)
-    bulk_kind = BulkKind.RESCHEDULE
+    bulk_action = BulkKind.RESCHEDULE
     form_class = RescheduleForm
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
@@ -118,9 +118,9 @@ class RescheduleJobs(WaitingAction):
             running_ones(rows),
         )
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Change what was said."""
-        changes = _changes(said)
+        changes = _changes(cleaned)
         by = request.user.get_username()
         changed = set(operations.reschedule([row.pk for row in rows], by=by, **changes))
         text = ngettext(
@@ -131,10 +131,12 @@ class RescheduleJobs(WaitingAction):
         return Done.of(rows, changed, text, _in_words(changes))
 
 
-def _changes(said: dict[str, Any]) -> dict[str, Any]:
+def _changes(cleaned: dict[str, Any]) -> dict[str, Any]:
     """The changes, as ``operations.reschedule`` takes them."""
     names = ("run_after", "priority", "queue")
-    return {name: said[name] for name in names if said.get(name) not in (None, "")}
+    return {
+        name: cleaned[name] for name in names if cleaned.get(name) not in (None, "")
+    }
 
 
 def _in_words(changes: dict[str, Any]) -> str:
@@ -188,9 +190,9 @@ class AllowAttempts(WaitingAction):
             [*_once_only(request, rows), *running_ones(rows)],
         )
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Change the number."""
-        by, number = request.user.get_username(), said["max_attempts"]
+        by, number = request.user.get_username(), cleaned["max_attempts"]
         changed = set(
             operations.allow_attempts([row.pk for row in rows], number, by=by)
         )

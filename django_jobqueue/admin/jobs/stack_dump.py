@@ -71,7 +71,7 @@ def answer_of(request: HttpRequest, worker: Worker) -> Answer:
     return Answer(
         at=moment_in(answer, "at"),
         pending_since=moment_in(asked, "inquired_at") if pending else None,
-        stacks=[_stack(request, said) for said in _said(answer)],
+        stacks=[_stack(request, stack) for stack in _stacks(answer)],
         left_out=left_out if isinstance(left_out, int) else 0,
     )
 
@@ -79,14 +79,14 @@ def answer_of(request: HttpRequest, worker: Worker) -> Answer:
 def place_of(job: QueuedJob) -> Place | None:
     """Where a running job was when its worker answered last; None if it did not answer
     since the job started."""
-    found = Worker.objects.filter(pk__in=[job.worker_id]).values_list("answer")
-    answer = _object(next(iter(found), (None,))[0])
+    answers = Worker.objects.filter(pk__in=[job.worker_id]).values_list("answer")
+    answer = _object(next(iter(answers), (None,))[0])
     at = moment_in(answer, "at")
     if at is None or job.started_at is None or at < job.started_at:
         return None
-    for said in _said(answer):
-        if said.get("job_id") == str(job.pk):
-            traceback = _traceback(said)
+    for stack in _stacks(answer):
+        if stack.get("job_id") == str(job.pk):
+            traceback = _traceback(stack)
             return None if traceback is None else Place(traceback, at)
     return None
 
@@ -101,10 +101,10 @@ def stack_dump_button(request: HttpRequest, job: QueuedJob) -> list[Button]:
     return [Button(_("Where is it now?"), address)]
 
 
-def moment_in(said: dict[str, Any], name: str) -> datetime | None:
+def moment_in(record: dict[str, Any], name: str) -> datetime | None:
     """A moment of a JSON object, as PostgreSQL writes it."""
     try:
-        return parse_datetime(str(said.get(name, "")))
+        return parse_datetime(str(record.get(name, "")))
     except ValueError:
         return None
 
@@ -113,23 +113,23 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _said(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _stacks(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
     stacks = answer.get("stacks")
-    for said in stacks if isinstance(stacks, list) else ():
-        if isinstance(said, dict):
-            yield said
+    for stack in stacks if isinstance(stacks, list) else ():
+        if isinstance(stack, dict):
+            yield stack
 
 
-def _stack(request: HttpRequest, said: dict[str, Any]) -> Stack:
-    is_job = "job_id" in said
+def _stack(request: HttpRequest, stack: dict[str, Any]) -> Stack:
+    is_job = "job_id" in stack
     return Stack(
-        name=_job(request, str(said["job_id"]))
+        name=_job(request, str(stack["job_id"]))
         if is_job
-        else display.visible(str(said.get("thread", ""))),
-        job_type=display.visible(str(said.get("job_type", ""))),
-        ran=_ran(said.get("seconds")),
+        else display.visible(str(stack.get("thread", ""))),
+        job_type=display.visible(str(stack.get("job_type", ""))),
+        ran=_ran(stack.get("seconds")),
         is_job=is_job,
-        traceback=_traceback(said),
+        traceback=_traceback(stack),
     )
 
 
@@ -149,5 +149,5 @@ def _ran(seconds: Any) -> str:
     return numbers.duration(round(seconds * 1_000))
 
 
-def _traceback(said: dict[str, Any]) -> Traceback | None:
-    return traceback_of(Failure(traceback=str(said.get("stack", "")), frames=[]))
+def _traceback(stack: dict[str, Any]) -> Traceback | None:
+    return traceback_of(Failure(traceback=str(stack.get("stack", "")), frames=[]))

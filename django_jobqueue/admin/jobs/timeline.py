@@ -24,7 +24,7 @@ class Step:
     label: str
     at: datetime
     note: str = ""
-    kind: str = ""  # of the pill, if it is an end
+    style: str = ""  # of the pill, if it is an end
 
     @property
     def when(self) -> Any:
@@ -46,9 +46,9 @@ def timeline(
         runs.insert(0, Run([attempts.first]))
     both = zip(runs, [None, *runs], strict=False)
     created, *due = _beginning(job, end)
-    found = [*due, *steps, *(_step(run, earlier) for run, earlier in both)]
-    found.sort(key=lambda step: step.at)
-    return [created, *found, *([end] if end else [])]
+    ordered = [*due, *steps, *(_step(run, earlier) for run, earlier in both)]
+    ordered.sort(key=lambda step: step.at)
+    return [created, *ordered, *([end] if end else [])]
 
 
 def _beginning(job: Any, end: Step | None) -> list[Step]:
@@ -83,4 +83,6 @@ def _step(run: Run, earlier: Run | None) -> Step:
             parts.append(
                 _("%(span)s after the one before") % {"span": numbers.run_time(waited)}
             )
-    return Step(text % {"numbers": run.numbers}, at, " · ".join(parts), run.newest.kind)
+    return Step(
+        text % {"numbers": run.numbers}, at, " · ".join(parts), run.newest.style
+    )

@@ -70,7 +70,7 @@ class JobChangeList(PlainChangeList):
     window = WINDOW
 
     # How far an unindexed filter looked; None when it looked at everything.
-    looked_back_to: Position | None = None
+    searched_back_to: Position | None = None
     has_newer = False
     has_older = False
 
@@ -126,8 +126,8 @@ class JobChangeList(PlainChangeList):
     def _newer_page(self, queryset: QuerySet[Any], before: Position) -> list[Any]:
         """The page before this position; nothing if it is not full, since then the
         first page shows more."""
-        found = queryset.filter(self.key.before(before))
-        rows = list(found.order_by(*self.key.backwards)[: self.list_per_page + 1])
+        newer = queryset.filter(self.key.before(before))
+        rows = list(newer.order_by(*self.key.backwards)[: self.list_per_page + 1])
         if len(rows) <= self.list_per_page:
             return []
         self.has_newer = self.has_older = True
@@ -138,7 +138,7 @@ class JobChangeList(PlainChangeList):
         the rows that an index gives."""
         queryset = matching(ordered, self.selection)
         indexed = indexed_part(self.selection)
-        self.looked_back_to = None
+        self.searched_back_to = None
         if indexed == self.selection or self.selection.nothing:
             return queryset
         self.is_all_searched = self._since is None
@@ -147,10 +147,10 @@ class JobChangeList(PlainChangeList):
             queryset = queryset.filter(self.key.not_before(self._since))
             through = through.filter(self.key.not_before(self._since))
         beyond = through.values_list(*self.key.names)[self.window : self.window + 1]
-        self.looked_back_to = next(iter(beyond), None)
-        if self.looked_back_to is not None:
+        self.searched_back_to = next(iter(beyond), None)
+        if self.searched_back_to is not None:
             self.is_all_searched = False
-            queryset = queryset.filter(self.key.before(self.looked_back_to))
+            queryset = queryset.filter(self.key.before(self.searched_back_to))
         return queryset
 
     def _leave_out(self, name: str) -> None:
@@ -222,13 +222,13 @@ class JobChangeList(PlainChangeList):
     @property
     def search_older_link(self) -> str:
         """The next window."""
-        assert self.looked_back_to is not None
-        return self.get_query_string({SINCE: self.key.write(self.looked_back_to)})
+        assert self.searched_back_to is not None
+        return self.get_query_string({SINCE: self.key.write(self.searched_back_to)})
 
     @property
-    def looked_back_to_time(self) -> str:
+    def searched_back_to_time(self) -> str:
         """How far an unindexed filter looked, where the key has a time."""
-        first = self.looked_back_to[0] if self.looked_back_to else None
+        first = self.searched_back_to[0] if self.searched_back_to else None
         return display.exact(first) if isinstance(first, datetime) else ""
 
     def _link(self, position: dict[str, str]) -> str:

@@ -73,12 +73,12 @@ class Bound:
     def _time(self) -> clock.time:
         if not self.time:
             return END_OF_DAY if self.is_end else START_OF_DAY
-        found = _parsed(parse_time, self.time)
-        if found is None or found.tzinfo is not None:
+        parsed = _parsed(parse_time, self.time)
+        if parsed is None or parsed.tzinfo is not None:
             raise RangeError(gettext("“%s” is no time.") % self.time[:40])
-        if self.is_end and not found.microsecond:
-            return found.replace(microsecond=999_999)  # the whole of this second
-        return found
+        if self.is_end and not parsed.microsecond:
+            return parsed.replace(microsecond=999_999)  # the whole of this second
+        return parsed
 
 
 class TimeRangeFilter(DateTimeRangeFilter):  # type: ignore[misc]

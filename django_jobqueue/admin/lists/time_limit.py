@@ -76,14 +76,14 @@ def _too_long(request: HttpRequest, site: AdminSite) -> HttpResponse:
 
 
 def _conditions(request: HttpRequest) -> list[Condition]:
-    found = []
+    conditions = []
     for name, value in request.GET.dict().items():
         if name not in PLACES and value:
             others = request.GET.copy()
             for gone in (name, *PLACES):
                 others.pop(gone, None)
             shown = _("search") if name == SEARCH_VAR else visible(name)
-            found.append(
+            conditions.append(
                 Condition(shown, visible(str(value)), f"?{others.urlencode()}")
             )
-    return found
+    return conditions

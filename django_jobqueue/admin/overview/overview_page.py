@@ -83,32 +83,32 @@ def page(request: HttpRequest) -> Page:
     """The figures as this user may see them; of the last hour, unless the address has
     another window."""
     window = WINDOWS.get(request.GET.get(PARAMETER, ""), HOUR)
-    found = overview.read(window)
-    workers = overview_tables.workers(request, found)
+    figures = overview.read(window)
+    workers = overview_tables.workers(request, figures)
     return Page(
         window=window.label,
         choices=[
             Choice(one.label, f"?{PARAMETER}={one.name}", one is window)
             for one in WINDOWS.values()
         ],
-        cards=_cards(request, found),
-        pointers=[_pointer(request, one) for one in attention.concerns(found.now)],
-        history=history_charts.history(found),
-        types=overview_tables.types(request, found),
-        queues=overview_tables.queues(request, found),
+        cards=_cards(request, figures),
+        pointers=[_pointer(request, one) for one in attention.concerns(figures.now)],
+        history=history_charts.history(figures),
+        types=overview_tables.types(request, figures),
+        queues=overview_tables.queues(request, figures),
         workers=workers[: overview_tables.MOST_WORKERS],
         more_workers=max(0, len(workers) - overview_tables.MOST_WORKERS),
-        operations=overview_tables.operations(request, found),
+        operations=overview_tables.operations(request, figures),
     )
 
 
-def _cards(request: HttpRequest, found: Overview) -> list[Card]:
-    line = total(found)
+def _cards(request: HttpRequest, figures: Overview) -> list[Card]:
+    line = total(figures)
     depths = line.depths
-    alive = [worker for worker in found.now.present.workers if is_alive(worker)]
+    alive = [worker for worker in figures.now.present.workers if is_alive(worker)]
     slots = sum(worker.threads + worker.async_slots for worker in alive)
-    minutes = (found.past.end - found.past.start).total_seconds() / 60
-    window = str(found.window.label)
+    minutes = (figures.past.end - figures.past.start).total_seconds() / 60
+    window = str(figures.window.label)
     share = line.failed_share
     return [
         Card(
@@ -140,12 +140,12 @@ def _cards(request: HttpRequest, found: Overview) -> list[Card]:
             _list(request, "archivedjob", status="failed"),
             is_bad=share is not None and 100 * share > conf.alert_failed,
         ),
-        _workers_card(request, found, len(alive)),
+        _workers_card(request, figures, len(alive)),
     ]
 
 
-def _workers_card(request: HttpRequest, found: Overview, alive: int) -> Card:
-    lapsed = sum(map(has_lapsed, found.now.present.workers))
+def _workers_card(request: HttpRequest, figures: Overview, alive: int) -> Card:
+    lapsed = sum(map(has_lapsed, figures.now.present.workers))
     note = ""
     if lapsed:
         note = ngettext("%(count)s lapsed", "%(count)s lapsed", lapsed)

@@ -88,7 +88,7 @@ class WorkerRow:
 class OperationRow:
     """A bulk operation."""
 
-    kind: str
+    label: str
     url: str
     state: Any
     progress: str
@@ -121,7 +121,7 @@ def may_follow(request: HttpRequest, model: str) -> bool:
 def workers(request: HttpRequest, overview: Overview) -> list[WorkerRow]:
     """Those that live or should, and those that ended lately; what is wrong first."""
     follow = may_follow(request, "worker")
-    found = sorted(overview.now.present.workers, key=_urgency)
+    ordered = sorted(overview.now.present.workers, key=_urgency)
     return [
         WorkerRow(
             name=display.visible(one.name),
@@ -135,7 +135,7 @@ def workers(request: HttpRequest, overview: Overview) -> list[WorkerRow]:
             age=numbers.span(one.age),
             release=display.visible(one.release) or display.NOTHING,
         )
-        for one in found
+        for one in ordered
     ]
 
 
@@ -144,7 +144,7 @@ def operations(request: HttpRequest, overview: Overview) -> list[OperationRow]:
     follow = may_follow(request, "bulkoperation")
     return [
         OperationRow(
-            kind=str(one.get_kind_display()),
+            label=str(one.get_kind_display()),
             url=display.url_of("bulkoperation", one.pk) if follow else "",
             state=display.pill(one.state, one.get_state_display()),
             progress=_progress(one),

@@ -21,8 +21,8 @@ _QUEUES = "_jobqueue_queues"
 
 def job_types(request: HttpRequest) -> dict[str, JobType]:
     """Every job type by its name."""
-    found = _once(request, _TYPES, lambda: list(JobType.objects.all()))
-    return {row.name: row for row in found}
+    rows = _once(request, _TYPES, lambda: list(JobType.objects.all()))
+    return {row.name: row for row in rows}
 
 
 def types_named(text: str, names: Iterable[str]) -> list[str]:
@@ -42,8 +42,8 @@ def types_like(text: str, names: Iterable[str]) -> list[str]:
 
 def queues(request: HttpRequest) -> dict[str, Queue]:
     """The queues that have a row, by their names."""
-    found = _once(request, _QUEUES, lambda: list(Queue.objects.all()))
-    return {row.name: row for row in found}
+    rows = _once(request, _QUEUES, lambda: list(Queue.objects.all()))
+    return {row.name: row for row in rows}
 
 
 def queue_names(request: HttpRequest) -> list[str]:

@@ -26,7 +26,7 @@ DECADE: Final = 10.0
 class Part:
     """A part of a bar."""
 
-    kind: str  # class of the shape
+    style: str  # class of the shape
     y: str
     height: str
 
@@ -44,7 +44,7 @@ class Bar:
 class Line:
     """A line with gaps, and the dots of what stands alone."""
 
-    kind: str
+    style: str
     path: str
 
 
@@ -88,16 +88,16 @@ def bars(
     ]
 
 
-def line(kind: str, values: Sequence[float | None], scale: Decades) -> Line:
+def line(style: str, values: Sequence[float | None], scale: Decades) -> Line:
     """A line through these values, with a gap where a value is None."""
-    found: list[str] = []
+    moves: list[str] = []
     before = False
     for index, value in enumerate(values):
         if value is not None:
             x, y = _text(index * STEP + STEP / 2), _text(scale.y(value))
-            found.append(f"{'L' if before else 'M'}{x} {y}h0")
+            moves.append(f"{'L' if before else 'M'}{x} {y}h0")
         before = value is not None
-    return Line(kind, "".join(found))
+    return Line(style, "".join(moves))
 
 
 def width_of(columns: int) -> str:
@@ -128,9 +128,9 @@ class Decades:
     """A logarithmic axis over whole powers of ten."""
 
     def __init__(self, values: Iterable[float | None]) -> None:
-        found = [value for value in values if value]
-        self.low = floor(log10(min(found, default=1.0)) + 1e-9)
-        self.high = max(ceil(log10(max(found, default=1.0)) - 1e-9), self.low + 1)
+        positive = [value for value in values if value]
+        self.low = floor(log10(min(positive, default=1.0)) + 1e-9)
+        self.high = max(ceil(log10(max(positive, default=1.0)) - 1e-9), self.low + 1)
 
     @property
     def marks(self) -> list[float]:
@@ -147,21 +147,21 @@ class Decades:
 
 def _parts(counts: Sequence[tuple[str, int]], most: float) -> Iterable[Part]:
     base = HEIGHT
-    for kind, count in counts:
+    for style, count in counts:
         if count:
             height = min(base, max(LEAST, HEIGHT * count / most))
             base -= height
-            yield Part(kind, _text(base), _text(height))
+            yield Part(style, _text(base), _text(height))
 
 
 def _spark(counts: Sequence[int], most: int) -> str:
-    found = []
+    moves = []
     for index, count in enumerate(counts):
         if count:
             height = max(1.0, SPARK_HEIGHT * count / most)
             x, y = _text(index * STEP + 1), _text(SPARK_HEIGHT - height)
-            found.append(f"M{x} {y}h{_text(BAR)}v{_text(height)}h-{_text(BAR)}z")
-    return "".join(found)
+            moves.append(f"M{x} {y}h{_text(BAR)}v{_text(height)}h-{_text(BAR)}z")
+    return "".join(moves)
 
 
 def _text(number: float) -> str:

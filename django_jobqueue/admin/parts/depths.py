@@ -50,9 +50,9 @@ def ready_cell(depth: Depth) -> Any:
     return display.lines([count_text(depth.ready), age_text(depth.oldest)])
 
 
-def _summed(found: list[Depth], key: Callable[[Depth], str]) -> dict[str, Depth]:
+def _summed(rows: list[Depth], key: Callable[[Depth], str]) -> dict[str, Depth]:
     sums: dict[str, Depth] = {}
-    for depth in found:
+    for depth in rows:
         one = sums.setdefault(key(depth), Depth("", ""))
         one.ready += depth.ready
         one.later += depth.later

@@ -24,9 +24,9 @@ from django_jobqueue.text.timezones import exact as exact
 CELL: Final = 120  # characters of a message in a list
 
 
-def names(found: Iterable[object]) -> str:
+def names(values: Iterable[object]) -> str:
     """Names in a row."""
-    return visible(", ".join(map(str, found)))
+    return visible(", ".join(map(str, values)))
 
 
 def breakable(name: str) -> SafeString:
@@ -68,9 +68,9 @@ def link(model: str, key: object, text: object) -> SafeString:
     return format_html('<a href="{}">{}</a>', url_of(model, key), text)
 
 
-def pill(kind: str, text: object) -> SafeString:
+def pill(style: str, text: object) -> SafeString:
     """A state: its word, a colour and a shape."""
-    return format_html('<span class="jq-pill jq-{}">{}</span>', kind, text)
+    return format_html('<span class="jq-pill jq-{}">{}</span>', style, text)
 
 
 def lines(parts: Iterable[object]) -> SafeString:

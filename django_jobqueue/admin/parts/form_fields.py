@@ -41,8 +41,8 @@ class MomentField(forms.DateTimeField):
 
     def to_python(self, value: Any) -> datetime | None:
         """With its zone, which Django leaves out where ``USE_TZ`` is false."""
-        found = super().to_python(value)
-        return None if found is None else timezones.aware(found)
+        moment = super().to_python(value)
+        return None if moment is None else timezones.aware(moment)
 
     def prepare_value(self, value: Any) -> Any:
         """As the page shows it: Django leaves it in UTC where ``USE_TZ`` is false."""
@@ -56,12 +56,12 @@ class MomentsForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """A job cannot expire before it would run."""
-        said = super().clean() or {}
-        expires_at = said.get("expires_at")
-        starts = said.get("run_after") or timezones.now()
+        cleaned_data = super().clean() or {}
+        expires_at = cleaned_data.get("expires_at")
+        starts = cleaned_data.get("run_after") or timezones.now()
         if expires_at is not None and expires_at <= starts:
             self.add_error("expires_at", gettext("This is before the job would run."))
-        return said
+        return cleaned_data
 
 
 class PriorityField(forms.IntegerField):

@@ -19,7 +19,7 @@ from django_jobqueue.text import numbers, timezones
 
 MOST: Final = 0.95  # of the attempts
 HALF: Final = 0.5
-KINDS: Final = ("failed", "other", "succeeded")  # from the base up
+OUTCOMES: Final = ("failed", "other", "succeeded")  # from the base up
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +71,22 @@ def _finished(
     spans: Sequence[Span | None],
     labels: Sequence[str],
 ) -> Chart:
-    found = [span for span in spans if span is not None]
+    known = [span for span in spans if span is not None]
     most = charts.top(
-        max([0, *(sum(getattr(s, kind) for kind in KINDS) for s in found)])
+        max([0, *(sum(getattr(s, outcome) for outcome in OUTCOMES) for s in known)])
     )
     columns = [
         None
         if span is None
         else (
             _bar_title(window, start, span),
-            [(kind, getattr(span, kind)) for kind in KINDS],
+            [(outcome, getattr(span, outcome)) for outcome in OUTCOMES],
         )
         for start, span in zip(starts, spans, strict=True)
     ]
     totals = {
-        kind: numbers.number(sum(getattr(s, kind) for s in found)) for kind in KINDS
+        outcome: numbers.number(sum(getattr(s, outcome) for s in known))
+        for outcome in OUTCOMES
     }
     summary = _(
         "Jobs that ended, %(window)s: %(succeeded)s succeeded, %(failed)s failed, "
@@ -126,7 +127,7 @@ def _greatest(values: Sequence[float | None]) -> str:
 
 def _bar_title(window: Window, start: datetime, span: Span) -> str:
     text = _("%(time)s: %(succeeded)s succeeded, %(failed)s failed, %(other)s other")
-    counts = {kind: numbers.number(getattr(span, kind)) for kind in KINDS}
+    counts = {outcome: numbers.number(getattr(span, outcome)) for outcome in OUTCOMES}
     return text % {**counts, "time": _moment(window, start)}
 
 

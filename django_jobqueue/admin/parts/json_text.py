@@ -80,8 +80,8 @@ def stored(job: QueuedJob | ArchivedJob, limit: int = LONGEST) -> dict[str, str 
         names.append("result")
     row = type(job)._base_manager.filter(pk=job.pk)
     texts = {f"{name}_text": Left(Cast(name, TextField()), limit + 1) for name in names}
-    found = row.annotate(**texts).values(*texts).first() or {}
-    return {name: found.get(f"{name}_text") for name in ("data", "metadata", "result")}
+    values = row.annotate(**texts).values(*texts).first() or {}
+    return {name: values.get(f"{name}_text") for name in ("data", "metadata", "result")}
 
 
 def value_of(text: str | None, limit: int = LONGEST) -> Any:

@@ -147,11 +147,11 @@ class _Writer:
             yield self._line(f"{before}{text}{after}")
             return
         yield self._line(f"{before}{text[:LONGEST_TEXT]}")
-        rest = text[LONGEST_TEXT:]
+        remainder = text[LONGEST_TEXT:]
         label = gettext("… and %(count)s more characters")
-        label %= {"count": numbers.number(len(rest))}
+        label %= {"count": numbers.number(len(remainder))}
         self.left -= FOLD
-        yield _fold(label, self._line(f"{rest}{after}"))
+        yield _fold(label, self._line(f"{remainder}{after}"))
 
     def _line(self, text: str) -> str:
         """Fit to be shown, and counted as the page has it; the last one is cut."""

@@ -19,11 +19,11 @@ from django_jobqueue.text import numbers, timezones
 def last_day(key: Callable[[Recent], str]) -> dict[str, Line]:
     """A line for each that had something."""
     start = timezones.now() - timedelta(days=1)
-    found: dict[str, Line] = {}
+    by_name: dict[str, Line] = {}
     for recent in history.since(DjangoDatabase(), start):
         name = key(recent)
-        found.setdefault(name, Line(name)).add(recent)
-    return found
+        by_name.setdefault(name, Line(name)).add(recent)
+    return by_name
 
 
 def finished_cell(line: Line) -> Any:

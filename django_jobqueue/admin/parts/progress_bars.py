@@ -20,10 +20,10 @@ def told_by(jobs: Iterable[Any]) -> dict[UUID, Report]:
     fences = {job.pk: job.fence for job in jobs if job.status == QueuedStatus.RUNNING}
     if not fences:
         return {}
-    found = Report.objects.latest_for(fences).only(
+    reports = Report.objects.latest_for(fences).only(
         "job_id", "fence", "done", "total", "note"
     )
-    return {told.job_id: told for told in found if told.fence == fences[told.job_id]}
+    return {told.job_id: told for told in reports if told.fence == fences[told.job_id]}
 
 
 def bar_cell(told: Report | None) -> list[SafeString]:

@@ -20,8 +20,8 @@ LONGEST_LINK: Final = 200  # characters; a longer one is shown and leads nowhere
 
 def tags_of(job: Any) -> list[str]:
     """The tags of a job; none where plain SQL wrote what is no list."""
-    found = job.tags if isinstance(job.tags, list) else []
-    return [tag for tag in found if isinstance(tag, str)]
+    tags = job.tags if isinstance(job.tags, list) else []
+    return [tag for tag in tags if isinstance(tag, str)]
 
 
 def tags_cell(job: Any) -> list[SafeString]:

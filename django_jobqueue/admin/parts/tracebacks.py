@@ -72,16 +72,16 @@ def _parts(
     text: str, known: dict[tuple[str, int], dict[str, object]]
 ) -> Iterator[Part]:
     read = _read(text.splitlines(), known)
-    for kind, run in groupby(read, key=_kind):
-        found = list(run)
-        if kind == "text":
-            yield Part(text="\n".join(line for line in found if isinstance(line, str)))
+    for origin, run in groupby(read, key=_origin):
+        pieces = list(run)
+        if origin == "text":
+            yield Part(text="\n".join(line for line in pieces if isinstance(line, str)))
         else:
-            frames = [frame for frame in found if isinstance(frame, Frame)]
-            yield Part(project=kind == "project", frames=frames)
+            frames = [frame for frame in pieces if isinstance(frame, Frame)]
+            yield Part(project=origin == "project", frames=frames)
 
 
-def _kind(read: Frame | str) -> str:
+def _origin(read: Frame | str) -> str:
     if isinstance(read, str):
         return "text"
     return "project" if read.project else "library"
@@ -93,32 +93,32 @@ def _read(
     """Each frame with its lines of code, and each line that belongs to none."""
     frame, indent = None, ""
     for line in lines:
-        found = _FRAME.fullmatch(line)
-        if frame is not None and found is None and line.startswith(indent):
+        match = _FRAME.fullmatch(line)
+        if frame is not None and match is None and line.startswith(indent):
             code = line[len(indent) :]
             frame.source += f"\n{code}" if frame.source else code
             continue
         if frame is not None:
             yield frame
             frame = None
-        if found is None:
+        if match is None:
             yield line
         else:
-            frame, indent = _frame(found, known), f"{found['indent']}    "
+            frame, indent = _frame(match, known), f"{match['indent']}    "
     if frame is not None:
         yield frame
 
 
 def _frame(
-    found: re.Match[str], known: dict[tuple[str, int], dict[str, object]]
+    match: re.Match[str], known: dict[tuple[str, int], dict[str, object]]
 ) -> Frame:
     """A frame as the text tells it; the worker noted whose file it is, and the whole
     name of the function. It noted nothing of the frames of causes."""
-    file, line = found["file"], int(found["line"])
+    file, line = match["file"], int(match["line"])
     noted = known.get((file, line), {})
     return Frame(
         file=file,
         line=line,
-        function=shown_text(str(noted.get("function", found["function"]))),
+        function=shown_text(str(noted.get("function", match["function"]))),
         project=bool(noted.get("project", is_project_file(file))),
     )

@@ -44,14 +44,14 @@ def moments_of(
 ) -> Moments:
     """The next moments of this rule. ``first`` is the one that is due already."""
     now = timezones.now()
-    found = [] if first is None or first > now else [first]
+    moments = [] if first is None or first > now else [first]
     at: datetime | None = now
-    while len(found) < MANY and at is not None:
+    while len(moments) < MANY and at is not None:
         at = period.next_after(rule, at)
         if at is not None:
-            found.append(at)
+            moments.append(at)
     clock = ZoneInfo(zone)
-    before = [now, *found]
+    before = [now, *moments]
     return Moments(
         zone=display.visible(zone),
         next=[
@@ -61,9 +61,9 @@ def moments_of(
                 display.ago(at),
                 _change(earlier, at, clock),
             )
-            for earlier, at in zip(before, found, strict=False)
+            for earlier, at in zip(before, moments, strict=False)
         ],
-        is_end=len(found) < MANY,
+        is_end=len(moments) < MANY,
     )
 
 

@@ -63,9 +63,9 @@ class PauseSchedules(ConfirmedAction):
             ],
         )
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Pause them."""
-        reason, by = said["reason"], request.user.get_username()
+        reason, by = cleaned["reason"], request.user.get_username()
         changed = operations.pause(_keys(rows), reason=reason, by=by)
         entry = gettext("Paused: %(reason)s") % {"reason": reason}
         text = gettext("Paused: %(names)s.") % {"names": display.names(_keys(rows))}
@@ -101,7 +101,7 @@ class ResumeSchedules(ConfirmedAction):
         ]
         return Question(text % _named(rows), facts)
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Resume them."""
         changed = operations.resume(_keys(rows), by=request.user.get_username())
         text = gettext("Resumed: %(names)s.") % {"names": display.names(_keys(rows))}
@@ -125,7 +125,7 @@ class RunSchedules(ConfirmedAction):
         fact = gettext("A job is enqueued at once; the next firing stays as it is.")
         return Question(text % _named(rows), [fact])
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Enqueue the jobs, except where one is not finished yet."""
         by = request.user.get_username()
         jobs, warnings, changed = [], [], []
@@ -176,7 +176,7 @@ class ResetSchedules(ConfirmedAction):
         )
         return Question(text % _named(rows), [gettext("The code decides again.")])
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Clear all overrides of those that have some."""
         by = request.user.get_username()
         changed = [row for row in rows if is_overridden(row)]
@@ -210,7 +210,7 @@ class DeleteSchedules(ConfirmedAction):
         ]
         return Question(text % _named(rows), warnings=warnings)
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Delete all of them, or none if the code declares one."""
         by = request.user.get_username()
         for row in rows:

@@ -67,17 +67,17 @@ def state_cell(one: ScheduleNow) -> Any:
 
 def troubles(one: ScheduleNow) -> list[Any]:
     """What there is to say beside the state."""
-    row, said = one.row, []
+    row, texts = one.row, []
     if one.state == ScheduleState.PAUSED:
         parts = [display.visible(row.paused_by), display.visible(row.paused_reason)]
-        said.append(": ".join(filter(None, parts)))
+        texts.append(": ".join(filter(None, parts)))
     elif one.state == ScheduleState.BROKEN:
-        said.append(display.visible(one.problem))
+        texts.append(display.visible(one.problem))
     elif one.state == ScheduleState.GONE:
-        said.append(_("no code declares it any more"))
+        texts.append(_("no code declares it any more"))
     if one.fires and not one.is_served:
-        said.append(display.pill("failed", _("no living worker claims its jobs")))
-    return [text for text in said if text]
+        texts.append(display.pill("failed", _("no living worker claims its jobs")))
+    return [text for text in texts if text]
 
 
 def rule_cell(one: ScheduleNow) -> Any:
@@ -102,8 +102,8 @@ def zone_text(row: Schedule) -> str:
 
 def is_overridden(row: Schedule) -> bool:
     """Whether operators say something else than the code."""
-    said = (row.rule_override, row.time_zone_override, row.data_override)
-    return any(value is not None for value in said)
+    overrides = (row.rule_override, row.time_zone_override, row.data_override)
+    return any(value is not None for value in overrides)
 
 
 def in_zone(at: datetime, zone: tzinfo) -> str:

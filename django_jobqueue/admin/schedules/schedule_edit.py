@@ -198,7 +198,7 @@ def _create(
 
 def _refuse(form: RuleForm, error: JobQueueError) -> None:
     """Show why it was refused, at the field that it names."""
-    field, _colon, _rest = str(error).partition(" ")
+    field, _colon, _problem = str(error).partition(" ")
     form.add_error(field if field in form.fields else None, str(error))
 
 
@@ -209,12 +209,12 @@ def _entry(form: RuleForm, before: dict[str, Any]) -> str:
     for name in form.changed_data:
         label = str(form.fields[name].label)
         if name in ("rule", "time_zone"):
-            said = gettext("%(what)s: %(before)s → %(after)s") % {
+            change = gettext("%(what)s: %(before)s → %(after)s") % {
                 "what": label,
                 "before": before[name] or display.NOTHING,
                 "after": form.cleaned_data[name] or display.NOTHING,
             }
-            fields.append(said)
+            fields.append(change)
         elif name == "new_data" and form.changes:
             fields.append(data_changes.entry(form.changes).rstrip("."))
         elif name != "new_data" or isinstance(form, OverrideForm):

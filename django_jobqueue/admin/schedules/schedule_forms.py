@@ -126,11 +126,11 @@ class OverrideForm(RuleForm):
         )
         for field in self.fields.values():
             field.required = False
-        is_said = row.data_override is not None
+        is_overridden = row.data_override is not None
         self.initial = {
             "rule": typed_rule(row.rule_override, row.time_zone),
             "time_zone": row.time_zone_override or "",
-            "new_data": self.locked.text if is_said else "",
+            "new_data": self.locked.text if is_overridden else "",
         }
         rule = rule_in_words(row.rule, row.time_zone)
         as_code = gettext("Empty: as the code says (%(value)s).")
@@ -143,7 +143,7 @@ class OverrideForm(RuleForm):
         self.fields["new_data"].help_text = gettext(
             "A JSON object, in place of all data. Empty: as the code says."
         )
-        if not is_said:
+        if not is_overridden:
             self.fields["new_data"].widget.attrs["placeholder"] = self.locked.text
         if not may(request, VIEW_DATA):
             del self.fields["new_data"]
@@ -233,27 +233,27 @@ class ScheduleForm(RuleForm):
 
     def clean(self) -> dict[str, Any]:
         """It ends after it starts."""
-        said = super().clean() or {}
-        starts, ends = said.get("starts"), said.get("ends")
+        cleaned_data = super().clean() or {}
+        starts, ends = cleaned_data.get("starts"), cleaned_data.get("ends")
         if starts and ends and ends < starts:
             self.add_error("ends", gettext("It ends before it begins."))
-        return said
+        return cleaned_data
 
     def values(self, *, changed: bool) -> dict[str, Any]:
         """The values, or those that were changed, as ``operations.schedules`` takes
         them."""
-        said = self.cleaned_data
-        given = [name for name in said if not changed or name in self.changed_data]
-        found = {
-            VALUES.get(name, name): said[name]
+        cleaned = self.cleaned_data
+        given = [name for name in cleaned if not changed or name in self.changed_data]
+        values = {
+            VALUES.get(name, name): cleaned[name]
             for name in given
             if name not in ("name", "queue", "priority")
         }
         if {"queue", "priority"} & set(given):
-            own = {"queue": said["queue"] or None, "priority": said["priority"]}
+            own = {"queue": cleaned["queue"] or None, "priority": cleaned["priority"]}
             options = {**self.options, **own}
-            found["options"] = {k: v for k, v in options.items() if v is not None}
-        return found
+            values["options"] = {k: v for k, v in options.items() if v is not None}
+        return values
 
 
 class NewScheduleForm(ScheduleForm):

@@ -59,9 +59,9 @@ class ScheduleStateFilter(ChoiceFilter):
     def narrowed(self, queryset: QuerySet[Any], value: str) -> QuerySet[Any]:
         """The schedules in this state, which depends on their rules."""
         rows = Schedule.objects.select_related("job_type")
-        found = cells.read(self.request, rows)
+        states = cells.read(self.request, rows)
         return queryset.filter(
-            pk__in=[one.row.pk for one in found if _is_in(one, value)]
+            pk__in=[one.row.pk for one in states if _is_in(one, value)]
         )
 
 
@@ -117,7 +117,7 @@ class ScheduleAdmin(ActionAdmin):
     list_display = (
         "schedule_name",
         "state",
-        "rule_said",
+        "rule_shown",
         "next_firing",
         "last_firing",
         "jobs_type",
@@ -176,7 +176,7 @@ class ScheduleAdmin(ActionAdmin):
         return cells.state_cell(row.now)
 
     @column(description=_("rule, time zone"))
-    def rule_said(self, row: Any) -> Any:
+    def rule_shown(self, row: Any) -> Any:
         """The rule and the zone in force."""
         return cells.rule_cell(row.now)
 

@@ -140,16 +140,16 @@ def _value(value: Any) -> Any:
 
 
 def _pause(one: ScheduleNow) -> Facts:
-    row, found = one.row, []
+    row, facts = one.row, []
     if row.paused:
-        found = [
+        facts = [
             (_("Paused by"), display.visible(row.paused_by) or display.NOTHING),
             (_("Paused"), display.full_moment(row.paused_at)),
             (_("Reason"), display.visible(row.paused_reason) or display.NOTHING),
         ]
     if row.gone_at is not None:
-        found.append((_("Gone since"), display.full_moment(row.gone_at)))
-    return found
+        facts.append((_("Gone since"), display.full_moment(row.gone_at)))
+    return facts
 
 
 def _seldom(row: Schedule) -> Facts:
@@ -204,11 +204,11 @@ def rule_in_words(text: str, zone: str) -> str:
 
 
 def _firings(request: HttpRequest, row: Schedule) -> FiringPage:
-    found = Firing.objects.filter(schedule=row.pk).order_by("-fires_at")
+    firings = Firing.objects.filter(schedule=row.pk).order_by("-fires_at")
     before = _moment(request.GET.get(BEFORE, ""))
     if before is not None:
-        found = found.filter(fires_at__lt=before)
-    rows = list(found[: MOST_FIRINGS + 1])
+        firings = firings.filter(fires_at__lt=before)
+    rows = list(firings[: MOST_FIRINGS + 1])
     shown = rows[:MOST_FIRINGS]
     status = cells.statuses([one.job_id for one in shown if one.job_id])
     zone = zone_of(row)
@@ -245,7 +245,7 @@ def _late(one: Firing) -> str:
 def _moment(text: str) -> datetime | None:
     """A moment of an address; None if it is none."""
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo is not None else None
+    return moment if moment.tzinfo is not None else None

@@ -35,7 +35,7 @@ from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.store.reading.windows import DAY, HOUR, WEEK
 from django_jobqueue.text import numbers, timezones
 
-LOOKED_AT: Final = 1_000  # failed jobs, among which the commonest groups are found
+MOST_EXAMINED: Final = 1_000  # failed jobs, among which the commonest groups are found
 MOST_GROUPS: Final = 5
 MOST_JOBS: Final = 5
 LENGTHS: Final = {
@@ -64,12 +64,12 @@ class Failures:
 
     groups: Sequence[dict[str, Any]]
     jobs: Sequence[dict[str, Any]]
-    looked_at: int  # jobs
+    examined: int  # jobs
 
     @property
     def is_cut(self) -> bool:
         """Whether there may be more failed jobs than were looked at."""
-        return self.looked_at == LOOKED_AT
+        return self.examined == MOST_EXAMINED
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,15 @@ class JobTypePage:
 
 def page_of(request: HttpRequest, job_type: JobType) -> JobTypePage:
     """Read it, in a fixed number of queries."""
-    found = _windows(job_type)
-    day = found[DAY]
+    by_length = _windows(job_type)
+    day = by_length[DAY]
     depth = depths.by_job_type(request).get(job_type.name) or Depth("", job_type.name)
     sees_archive = may_view(request, ArchivedJob)
     return JobTypePage(
         depth=_depth(job_type, depth),
-        figures=[_figures(LENGTHS[seconds], line) for seconds, line in found.items()],
+        figures=[
+            _figures(LENGTHS[seconds], line) for seconds, line in by_length.items()
+        ],
         run_times=run_times(day.run, _summary_of(day)),
         failures=_failures(request, job_type) if sees_archive else None,
         workers=worker_links(request, fleet(request).knowing(job_type.name)),
@@ -127,12 +129,12 @@ def _depth(job_type: JobType, depth: Depth) -> list[tuple[Any, Any]]:
 
 def _windows(job_type: JobType) -> dict[int, Line]:
     """The figures of each window, by its length in seconds."""
-    found = {seconds: Line(job_type.name) for seconds in LENGTHS}
+    by_length = {seconds: Line(job_type.name) for seconds in LENGTHS}
     for shortest, recent in windows.of_job_type(DjangoDatabase(), job_type.name):
-        for seconds, line in found.items():
+        for seconds, line in by_length.items():
             if shortest <= seconds:
                 line.add(recent)
-    return found
+    return by_length
 
 
 def _figures(label: Any, line: Line) -> Figures:
@@ -177,12 +179,12 @@ def _failures(request: HttpRequest, job_type: JobType) -> Failures:
         status=ArchivedStatus.FAILED,
         finished_at__gte=timezones.now() - timedelta(seconds=WEEK),
     ).order_by("-finished_at", "-id")
-    found = list(failed.values_list("fingerprint", flat=True)[:LOOKED_AT])
+    fingerprints = list(failed.values_list("fingerprint", flat=True)[:MOST_EXAMINED])
     newest = failed.only("id", "finished_at", "error_class", "error_message")
     return Failures(
-        groups=_groups(request, job_type, Counter(f for f in found if f)),
-        jobs=[_job(job) for job in newest[:MOST_JOBS]] if found else [],
-        looked_at=len(found),
+        groups=_groups(request, job_type, Counter(f for f in fingerprints if f)),
+        jobs=[_job(job) for job in newest[:MOST_JOBS]] if fingerprints else [],
+        examined=len(fingerprints),
     )
 
 

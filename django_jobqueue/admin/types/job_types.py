@@ -73,11 +73,11 @@ class JobTypeAdmin(ActionAdmin):
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Depths, roll-ups and workers, each read once for all."""
-        found = depths.by_job_type(request)
+        by_type = depths.by_job_type(request)
         past = last_day(lambda recent: recent.job_type)
         for row in rows:
             row.row_context = RowContext(
-                depth=found.get(row.name) or Depth("", row.name),
+                depth=by_type.get(row.name) or Depth("", row.name),
                 day=past.get(row.name) or Line(row.name),
                 handler=handler_cell(request, row),
             )
@@ -116,13 +116,13 @@ class JobTypeAdmin(ActionAdmin):
         self, request: HttpRequest, job_type: JobType, form: Any
     ) -> list[dict[str, Any]]:
         """Each line with its field, its last log entry, and a link that clears it."""
-        said = overrides.last_said(job_type)
+        changes = overrides.last_changes(job_type)
         may_clear = self.may_do(request, CLEAR)
         return [
             {
                 "row": row,
                 "field": form[row.name] if row.name in form.fields else None,
-                "said": said.get(row.option) if row.is_overridden else None,
+                "change": changes.get(row.option) if row.is_overridden else None,
                 "clear": self.address_of(
                     CLEAR, job_type, then=request.path, override=row.option
                 )
@@ -142,8 +142,8 @@ class JobTypeAdmin(ActionAdmin):
         """Whether it is paused, and the number of its overrides."""
         count = len(policies.overridden(job_type))
         text = ngettext("%(count)s override", "%(count)s overrides", count)
-        said = [text % {"count": numbers.number(count)}] if count else []
-        return display.lines([state_of(job_type), *said])
+        texts = [text % {"count": numbers.number(count)}] if count else []
+        return display.lines([state_of(job_type), *texts])
 
     @column(description=_("queue"))
     def queue_name(self, job_type: JobType) -> str:

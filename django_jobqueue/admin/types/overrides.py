@@ -133,12 +133,12 @@ class ClearOverrides(ConfirmedAction):
         }
         return Question(text % named, [gettext("The code decides again.")])
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Clear them; each job type's history keeps their values."""
         by = request.user.get_username()
         cleared = 0
         for row in rows:
-            none: Any = dict.fromkeys(said["override"])
+            none: Any = dict.fromkeys(cleaned["override"])
             changed = operations.override(row.pk, by=by, **none)
             cleared += len(changed)
             if changed:
@@ -176,7 +176,7 @@ def entry_of(changed: Mapping[str, Change]) -> str:
     return json.dumps([{"changed": {"fields": fields}, "overrides": list(changed)}])
 
 
-def last_said(job_type: JobType) -> dict[str, LogEntry]:
+def last_changes(job_type: JobType) -> dict[str, LogEntry]:
     """The last change of each override in the admin: who made it, and when."""
     last: dict[str, LogEntry] = {}
     for entry in entries(JobType, job_type.pk, ENTRIES):

@@ -74,16 +74,16 @@ class Pause(ConfirmedAction):
             [gettext("No more jobs of it start; running jobs go on.")],
         )
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Pause them."""
         changed = operations.pause(
             [row.pk for row in rows],
             queues=self.queues,
-            reason=said["reason"],
-            resume_at=said["resume_at"],
+            reason=cleaned["reason"],
+            resume_at=cleaned["resume_at"],
             by=request.user.get_username(),
         )
-        entry = gettext("Paused: %(reason)s") % {"reason": said["reason"]}
+        entry = gettext("Paused: %(reason)s") % {"reason": cleaned["reason"]}
         message = gettext("Paused: %(names)s.") % {"names": names(changed)}
         return Done(message, (), rows, entry)
 
@@ -122,7 +122,7 @@ class Resume(ConfirmedAction):
             text % {"count": numbers.number(len(rows)), "names": _names(rows)}, facts
         )
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Resume them."""
         by = request.user.get_username()
         changed = operations.resume([row.pk for row in rows], queues=self.queues, by=by)
@@ -168,9 +168,9 @@ class PauseQueueByName(Pause):
         """The form asks for everything."""
         return Question(gettext("Pause a queue"))
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Pause the queue of this name."""
-        return super().do(request, [open_queue(said["name"])], said)
+        return super().do(request, [open_queue(cleaned["name"])], cleaned)
 
 
 def open_queue(name: str) -> Queue:

@@ -52,11 +52,11 @@ class QueuePage:
 
 def page_of(request: HttpRequest, queue: Queue) -> QueuePage:
     """Read it, in a fixed number of queries."""
-    found = {d.job_type: d for d in depths.depths(request) if d.queue == queue.name}
+    by_type = {d.job_type: d for d in depths.depths(request) if d.queue == queue.name}
     past = last_day(
         lambda recent: recent.job_type if recent.queue == queue.name else ""
     )
-    active = sorted({*found, *past} - {""})
+    active = sorted({*by_type, *past} - {""})
     types = catalogue.job_types(request).values()
     idle = sorted({t.name for t in types if t.queue == queue.name} - {*active})
     return QueuePage(
@@ -64,7 +64,7 @@ def page_of(request: HttpRequest, queue: Queue) -> QueuePage:
             _row(
                 request,
                 name,
-                found.get(name) or Depth(queue.name, name),
+                by_type.get(name) or Depth(queue.name, name),
                 past.get(name) or Line(name),
             )
             for name in active
@@ -160,7 +160,7 @@ class QueueAdmin(ActionAdmin):
         "running",
         "finished",
         "served",
-        "pause_said",
+        "pause_shown",
     )
     list_display_links = ("queue_name",)
 
@@ -173,10 +173,10 @@ class QueueAdmin(ActionAdmin):
 
     def get_object(self, request: HttpRequest, object_id: str, *args: Any) -> Any:
         """The queue with this name, also one that is in use without a row."""
-        found = super().get_object(request, object_id, *args)
-        if found is None and object_id in known_names(request):
+        queue = super().get_object(request, object_id, *args)
+        if queue is None and object_id in known_names(request):
             return open_queue(object_id)
-        return found
+        return queue
 
     def rows_of(self, request: HttpRequest, keys: Sequence[Any]) -> list[Any]:
         """The selected queues, also those in use without a row."""
@@ -193,11 +193,11 @@ class QueueAdmin(ActionAdmin):
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
         """Depths, roll-ups and workers, each read once for all."""
-        found = depths.by_queue(request)
+        by_queue = depths.by_queue(request)
         past = last_day(lambda recent: recent.queue)
         for row in rows:
             row.row_context = RowContext(
-                depth=found.get(row.name) or Depth(row.name, ""),
+                depth=by_queue.get(row.name) or Depth(row.name, ""),
                 day=past.get(row.name) or Line(row.name),
                 served=served_cell(request, row.name),
             )
@@ -256,7 +256,7 @@ class QueueAdmin(ActionAdmin):
         return queue.row_context.served
 
     @column(description=_("paused"))
-    def pause_said(self, queue: Queue) -> Any:
+    def pause_shown(self, queue: Queue) -> Any:
         """The reason, the user and the time of the pause."""
         if not catalogue.is_paused(queue):
             return display.NOTHING

@@ -43,9 +43,9 @@ class Fleet:
 
     def _of(self, chosen: Callable[[Worker], bool]) -> list[Worker]:
         """Of these, the ones that claim, unless there are only others."""
-        found = [worker for worker in self.living if chosen(worker)]
-        claiming = [w for w in found if w.state == WorkerState.RUNNING]
-        return claiming or found
+        matching = [worker for worker in self.living if chosen(worker)]
+        claiming = [w for w in matching if w.state == WorkerState.RUNNING]
+        return claiming or matching
 
 
 def fleet(request: HttpRequest) -> Fleet:

@@ -48,7 +48,7 @@ class AskWorkers(ConfirmedAction):
             question.warnings.append(text % {"count": numbers.number(dead)})
         return question
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Ask them."""
         by = request.user.get_username()
         asked = set(operations.ask_workers([row.pk for row in rows], self.name, by=by))
@@ -138,7 +138,7 @@ class AskWhere(ConfirmedAction):
         ]
         return Question(text % {"count": numbers.number(len(rows))}, facts)
 
-    def do(self, request: HttpRequest, rows: Rows, said: dict[str, Any]) -> Done:
+    def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Ask them."""
         by = request.user.get_username()
         asked = set(operations.ask_where([row.pk for row in rows], by=by))

@@ -147,8 +147,8 @@ class WorkerAdmin(ActionAdmin):
     @column(description=_("jobs now"))
     def jobs_now(self, worker: Any) -> Any:
         """The running jobs, or how the worker ended."""
-        said = worker.jobs if worker.state in ALIVE else fate_of(worker)
-        return display.lines(said) if said else display.NOTHING
+        lines = worker.jobs if worker.state in ALIVE else fate_of(worker)
+        return display.lines(lines) if lines else display.NOTHING
 
     @column(description=_("queues, release"))
     def serves(self, worker: Worker) -> Any:
@@ -221,10 +221,10 @@ def _first_jobs(workers: list[int]) -> dict[Any, list[Any]]:
         .values("worker_id", "id", "job_type", "started_at", "place", "together")
         .order_by("worker_id", "place")
     )
-    found: dict[Any, list[Any]] = {}
+    by_worker: dict[Any, list[Any]] = {}
     for job in running:
-        found.setdefault(job["worker_id"], []).append(job)
-    return found
+        by_worker.setdefault(job["worker_id"], []).append(job)
+    return by_worker
 
 
 def _job_cell(job: dict[str, Any], sees: bool) -> Any:

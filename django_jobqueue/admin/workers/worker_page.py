@@ -45,7 +45,7 @@ class Finished:
     """The last jobs of a worker, as far as they were looked for."""
 
     jobs: Sequence[dict[str, Any]]
-    looked_at: str = ""  # jobs of the archive; empty if that was enough
+    examined: str = ""  # jobs of the archive; empty if that was enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +115,13 @@ def _count(counts: dict[str, Any], name: str) -> int:
 
 def _slots(request: HttpRequest, worker: Worker) -> list[Slot]:
     """The running jobs, by the jobs' own rows, longest running first."""
-    found = (
+    jobs = (
         QueuedJob.objects.filter(worker_id=worker.pk, status=QueuedStatus.RUNNING)
         .only("id", "job_type", "started_at", "attempts", "timeout")
         .order_by("started_at", "id")[:MOST_JOBS]
     )
     types = catalogue.job_types(request)
-    return [_slot(request, job, types.get(job.job_type_id)) for job in found]
+    return [_slot(request, job, types.get(job.job_type_id)) for job in jobs]
 
 
 def _slot(request: HttpRequest, job: QueuedJob, job_type: JobType | None) -> Slot:
@@ -199,11 +199,11 @@ def _steps(worker: Worker) -> list[tuple[Any, Any]]:
     """The last request: when it was made, when its host saw it, and how far it is."""
     if not worker.desired:
         return []
-    said = worker.request if isinstance(worker.request, dict) else {}
-    heard = moment_in(said, "heard_at")
+    times = worker.request if isinstance(worker.request, dict) else {}
+    heard = moment_in(times, "heard_at")
     return [
         (_("Asked to"), display.visible(worker.desired)),
-        (_("Asked"), display.full_moment(moment_in(said, "asked_at"))),
+        (_("Asked"), display.full_moment(moment_in(times, "asked_at"))),
         (_("Heard"), display.full_moment(heard) if heard else _("not yet")),
         (_("Done"), _progress(worker)),
     ]
