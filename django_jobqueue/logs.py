@@ -23,7 +23,7 @@ shows_successes = False  # whether successful attempts are logged; see below
 
 def connect() -> None:
     """Prepare the logger of attempts."""
-    logger.addFilter(_show_kept_traceback)
+    logger.addFilter(_show_masked_traceback)
 
 
 def connect_successes() -> None:
@@ -48,8 +48,8 @@ class JobFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Every record passes."""
         context = current_job(default=None)
-        found = dict.fromkeys(FIELDS, "") if context is None else _extra(context)
-        vars(record).update({**found, **vars(record)})
+        extra = dict.fromkeys(FIELDS, "") if context is None else _extra(context)
+        vars(record).update({**extra, **vars(record)})
         return True
 
 
@@ -78,10 +78,10 @@ def _level_of(record: logging.LogRecord) -> str:
     return reached[-1] if reached else LEVELS[0]
 
 
-def _show_kept_traceback(record: logging.LogRecord) -> bool:
+def _show_masked_traceback(record: logging.LogRecord) -> bool:
     """Let formatters print the traceback that is kept, which has no secrets, and leave
     ``exc_info`` to what collects exceptions themselves."""
-    record.exc_text = vars(record).pop("kept_traceback", None)
+    record.exc_text = vars(record).pop("masked_traceback", None)
     return True
 
 
@@ -103,8 +103,8 @@ def log_failure(
     cause = one_line(f"{failure.error_class}: {failure.message}")
     if outcome.verb is Verb.RETRY:
         level = logging.INFO if outcome.handler_requested else logging.WARNING
-        said = _put_off(outcome)
-        logger.log(level, "%s %s: %s", what, said, cause, extra=extra)
+        ending = _put_off(outcome)
+        logger.log(level, "%s %s: %s", what, ending, cause, extra=extra)
         return
     declaration = registry.get(context.job_type)
     secretive = declaration is not None and declaration.policy.sensitive
@@ -114,7 +114,7 @@ def log_failure(
         outcome.reason,
         seconds,
         cause,
-        extra={**extra, "kept_traceback": _printable(failure.traceback)},
+        extra={**extra, "masked_traceback": _printable(failure.traceback)},
         exc_info=None if secretive else error,
     )
 
@@ -149,18 +149,20 @@ def _ended_without_failure(context: Context, outcome: Outcome) -> str:
     """The outcome in words, of an attempt that neither succeeded nor failed."""
     if outcome.verb is Verb.CANCEL and context.cancelled:
         return "is cancelled on request; the archived job has the reason"
-    said = {
+    ending = {
         Verb.SNOOZE: f"is snoozed for {outcome.wait.total_seconds():.1f} s",
         Verb.CANCEL: "is cancelled",
         Verb.RELEASE: "is released",
     }.get(outcome.verb, outcome.verb.value)
-    return f"{said}: {one_line(outcome.reason)}" if outcome.reason else said
+    return f"{ending}: {one_line(outcome.reason)}" if outcome.reason else ending
 
 
 def _put_off(outcome: Outcome) -> str:
-    said = "asks to be retried in" if outcome.handler_requested else "failed, again in"
+    ending = (
+        "asks to be retried in" if outcome.handler_requested else "failed, again in"
+    )
     why = f" ({outcome.reason})" if outcome.reason else ""
-    return f"{said} {outcome.wait.total_seconds():.1f} s{why}"
+    return f"{ending} {outcome.wait.total_seconds():.1f} s{why}"
 
 
 def _printable(traceback: str) -> str:

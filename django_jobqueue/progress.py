@@ -32,10 +32,10 @@ def progress_of(id: UUID | str, *, using: str | None = None) -> Progress:
     JobNotFound, InvalidArguments.
     """
     key = as_id(id)
-    found = _read([key], using)
-    if key not in found:
+    by_id = _read([key], using)
+    if key not in by_id:
         raise JobNotFound(key)
-    return found[key]
+    return by_id[key]
 
 
 def progress_of_many(ids: Ids, *, using: str | None = None) -> dict[UUID, Progress]:

@@ -29,21 +29,21 @@ def progress(request: HttpRequest, token: str) -> JsonResponse:
     that is too old.
     """
     try:
-        found = progress_of(id_of(token))
+        current = progress_of(id_of(token))
     except SignatureExpired:
         return _problem(410, "The token is too old. Load the page again.")
     except (BadSignature, JobNotFound):
         return _problem(404, "There is no such job, or it is not kept any more.")
     return JsonResponse(
         {
-            "status": found.status,
-            "is_over": found.is_over,
-            "done": found.done,
-            "total": found.total,
-            "fraction": found.fraction,
-            "text": found.text,
-            "note": found.note,
-            "again": again(found, timezones.now()),
+            "status": current.status,
+            "is_over": current.is_over,
+            "done": current.done,
+            "total": current.total,
+            "fraction": current.fraction,
+            "text": current.text,
+            "note": current.note,
+            "again": again(current, timezones.now()),
         }
     )
 

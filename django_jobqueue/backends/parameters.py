@@ -21,9 +21,11 @@ from django_jobqueue.exceptions import InvalidArguments
 
 STAR: Final = "*"
 _STAR_KEYS: Final = {"args", "run_after", "backend"}
-_Kind = inspect._ParameterKind
-_NAMED: Final = (_Kind.POSITIONAL_OR_KEYWORD, _Kind.KEYWORD_ONLY)
-_UNNAMED: Final = {_Kind.POSITIONAL_ONLY, _Kind.VAR_POSITIONAL}
+_NAMED: Final = (
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.KEYWORD_ONLY,
+)
+_UNNAMED: Final = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
 
 
 class InvalidCall(InvalidArguments, TypeError):
@@ -47,7 +49,7 @@ class TaskParameters(Parameters):
             positional=tuple(p.name for p in named if p.kind is _NAMED[0]),
             names=frozenset(p.name for p in named),
             required=frozenset(p.name for p in named if p.default is p.empty),
-            open_ended=any(p.kind is _Kind.VAR_KEYWORD for p in parameters),
+            open_ended=any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters),
             reserved=frozenset(("context",) if takes_context else ()),
             defaults={p.name: p.default for p in named if p.default is not p.empty},
             signature=inspect.Signature(parameters),
@@ -95,10 +97,10 @@ class TaskParameters(Parameters):
             return f"The key {STAR!r} must be an object with some of {_STAR_KEYS}."
         args = star.get("args")
         if args is not None and type(args) is not (list if self.unnamed else int):
-            kind = "a list" if self.unnamed else "a number"
-            return f"The key {STAR!r} must have {kind} of arguments as its 'args'."
-        rest = {name: value for name, value in data.items() if name != STAR}
-        return self._call_problem(args, rest)
+            expected = "a list" if self.unnamed else "a number"
+            return f"The key {STAR!r} must have {expected} of arguments as its 'args'."
+        others = {name: value for name, value in data.items() if name != STAR}
+        return self._call_problem(args, others)
 
     def call(self, data: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The positional and the named arguments of this data."""

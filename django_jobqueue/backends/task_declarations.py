@@ -29,7 +29,7 @@ from django_jobqueue.enqueueing.handler_functions import handler_problem
 
 APP: Final = "django_jobqueue"
 BESIDE: Final = ("MAX_ATTEMPTS", "BACKOFF")  # where Django's proposal has them
-KIND: Final = "task"  # of a declaration
+LABEL: Final = "task"  # of a declaration
 _OF_RETRIES: Final = ("max_attempts", "backoff", "retry")
 
 
@@ -50,7 +50,7 @@ def declaration_of(task: Task, defaults: Mapping[str, Any]) -> Declaration:
         function=runner.function(),
         policy=policy,
         parameters=parameters,
-        kind=KIND,
+        label=LABEL,
         observer=runner,
     )
     if policy.atomic and made.is_async:

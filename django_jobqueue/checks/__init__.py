@@ -48,8 +48,10 @@ def check_settings(
                 id="jobqueue.E001",
             )
         ]
-    found = [message for name, value in given.items() for message in _one(name, value)]
-    return found or [*_queue_names(), *_combinations()]
+    messages = [
+        message for name, value in given.items() for message in _one(name, value)
+    ]
+    return messages or [*_queue_names(), *_combinations()]
 
 
 def _one(name: object, value: object) -> Iterator[CheckMessage]:
@@ -224,12 +226,12 @@ def check_autocommit(
     for alias, settings_of in connections.settings.items():
         if settings_of.get("AUTOCOMMIT", True):
             continue
-        kind, id = (
+        level, id = (
             (Error, "jobqueue.E010")
             if alias == conf.database
             else (Warning, "jobqueue.W006")
         )
-        yield kind(
+        yield level(
             f"DATABASES[{alias!r}]['AUTOCOMMIT'] is False: nobody commits what a "
             "handler writes there.",
             hint="Remove it, and use transaction.atomic() where several writes belong "

@@ -261,7 +261,7 @@ class Conf:
         return {
             name: value
             for name, value in (given.items() if isinstance(given, dict) else ())
-            if name in self.settings and self.settings[name].is_of_kind(value)
+            if name in self.settings and self.settings[name].allows_type(value)
         }
 
     def _changed(self, *, setting: str, **kwargs: Any) -> None:

@@ -28,7 +28,7 @@ class Source(Protocol):
 class Setting(Generic[T]):
     """One key of the ``JOBQUEUE`` dict; an attribute of ``conf`` reads it."""
 
-    kind: ClassVar[str]  # how a value is described to people
+    described_as: ClassVar[str]  # how a value is described to people
     types: ClassVar[tuple[type, ...]]
     maximum: float | None = None
 
@@ -80,8 +80,8 @@ class Setting(Generic[T]):
 
     def problem(self, value: object) -> str | None:
         """What is wrong with this value, in words that follow the setting's name."""
-        if not self.is_of_kind(value):
-            return f"must be {self.kind}, not {value!r}"
+        if not self.allows_type(value):
+            return f"must be {self.described_as}, not {value!r}"
         return None if value is None else self.size_problem(value)
 
     def size_problem(self, value: Any) -> str | None:
@@ -92,7 +92,7 @@ class Setting(Generic[T]):
             return f"must be at most {self.maximum:,.0f}, not {value!r}"
         return None
 
-    def is_of_kind(self, value: object) -> bool:
+    def allows_type(self, value: object) -> bool:
         """Whether the value is of this setting's kind, or None where that is one."""
         return (value is None and self.optional) or self.accepts(value)
 
@@ -102,7 +102,7 @@ class Setting(Generic[T]):
 
 
 class Seconds(Setting[T]):
-    kind = "a number of seconds"
+    described_as = "a number of seconds"
     types = (int, float)
     maximum = CENTURY
 
@@ -111,13 +111,13 @@ class Seconds(Setting[T]):
 
 
 class Count(Setting[T]):
-    kind = "a whole number"
+    described_as = "a whole number"
     types = (int,)
     maximum = GREATEST
 
 
 class Text(Setting[T]):
-    kind = "a string"
+    described_as = "a string"
     types = (str,)
 
     def size_problem(self, value: str) -> str | None:
@@ -135,21 +135,21 @@ class Alias(Text[str]):
 
 
 class Mode(Setting[str]):
-    kind = "queue, immediate or on_commit"
+    described_as = "queue, immediate or on_commit"
 
     def accepts(self, value: object) -> bool:
         return value in ("queue", "immediate", "on_commit")
 
 
 class Flag(Setting[T]):
-    kind = "True or False"
+    described_as = "True or False"
 
     def accepts(self, value: object) -> bool:
         return isinstance(value, bool)
 
 
 class Names(Setting[T]):
-    kind = "a list of strings"
+    described_as = "a list of strings"
 
     def accepts(self, value: object) -> bool:
         return isinstance(value, list | tuple) and all(
@@ -158,14 +158,14 @@ class Names(Setting[T]):
 
 
 class Folders(Names[T]):
-    kind = "a list of absolute paths"
+    described_as = "a list of absolute paths"
 
     def accepts(self, value: object) -> bool:
         return super().accepts(value) and all(map(os.path.isabs, value))  # type: ignore[call-overload]
 
 
 class Captures(Names[tuple[str, ...]]):
-    kind = f"a list out of {', '.join(map(repr, CAPTURES))}"
+    described_as = f"a list out of {', '.join(map(repr, CAPTURES))}"
 
     def convert(self, value: Any) -> tuple[str, ...]:
         return tuple(value)
@@ -175,7 +175,7 @@ class Captures(Names[tuple[str, ...]]):
 
 
 class Retention(Setting[dict[str, float | None]]):
-    kind = (
+    described_as = (
         "a dict of seconds (or None, forever) by status: succeeded, failed, expired, "
         "cancelled"
     )
@@ -185,14 +185,14 @@ class Retention(Setting[dict[str, float | None]]):
 
     def accepts(self, value: object) -> bool:
         return isinstance(value, dict) and all(
-            status in self.default and (kept is None or self._is_time(kept))
-            for status, kept in value.items()
+            status in self.default and (seconds is None or self._is_time(seconds))
+            for status, seconds in value.items()
         )
 
     @staticmethod
-    def _is_time(kept: object) -> bool:
-        number = isinstance(kept, int | float) and not isinstance(kept, bool)
-        return number and 0 <= kept <= CENTURY  # type: ignore[operator]
+    def _is_time(seconds: object) -> bool:
+        number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+        return number and 0 <= seconds <= CENTURY  # type: ignore[operator]
 
 
 def _routed() -> str:

@@ -72,16 +72,16 @@ class Annotations:
         return list(filter(None, problems))
 
     def _resolve(self) -> dict[str, Allowed]:
-        found = {}
+        resolved = {}
         if self._function is not None:
             globalns = getattr(inspect.unwrap(self._function), "__globals__", {})
             for name, parameter in inspect.signature(self._function).parameters.items():
                 allowed = _allowed_by(parameter, globalns)
                 if allowed is not None:
-                    found[name] = allowed
-        self._classes = {name: allowed.classes for name, allowed in found.items()}
-        self._allowed = found
-        return found
+                    resolved[name] = allowed
+        self._classes = {name: allowed.classes for name, allowed in resolved.items()}
+        self._allowed = resolved
+        return resolved
 
 
 def _allowed_by(

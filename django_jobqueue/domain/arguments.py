@@ -65,16 +65,16 @@ class Parameters:
     def of(cls, function: Callable[..., Any], *, takes_context: bool) -> Parameters:
         """Read the signature. Raises ImproperlyConfigured if jobs cannot fill it."""
         where = f"{function.__module__}.{function.__qualname__}"
-        found = list(inspect.signature(function).parameters.values())
+        parameters = list(inspect.signature(function).parameters.values())
         if takes_context:
-            if not found or found[0].name != "context":
+            if not parameters or parameters[0].name != "context":
                 raise ImproperlyConfigured(
                     f"@job on {where}: with takes_context=True the first parameter "
                     "must be named 'context'."
                 )
-            found = found[1:]
-        named = [p for p in found if p.kind in _NAMED]
-        others = [p for p in found if p.kind not in _NAMED]
+            parameters = parameters[1:]
+        named = [p for p in parameters if p.kind in _NAMED]
+        others = [p for p in parameters if p.kind not in _NAMED]
         open_ended = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in others)
         if len(others) > open_ended:
             raise ImproperlyConfigured(
@@ -171,14 +171,14 @@ class Parameters:
             return f"{self.function}() is given its 'context' by the worker."
         missing = self.required - data.keys()
         unknown = [] if self.open_ended else sorted(data.keys() - self.names, key=str)
-        said = []
+        problems = []
         for name in unknown:
             hint = self.near(str(name))
-            said.append(f"has no parameter {name!r}.{hint}")
+            problems.append(f"has no parameter {name!r}.{hint}")
             missing = frozenset(one for one in missing if repr(one) not in hint)
         if missing:
-            said.append(f"is missing {', '.join(map(repr, sorted(missing)))}.")
-        return f"{self.function}() {' It '.join(said)}" if said else None
+            problems.append(f"is missing {', '.join(map(repr, sorted(missing)))}.")
+        return f"{self.function}() {' It '.join(problems)}" if problems else None
 
     def are_unknown(self, data: object) -> bool:
         """Whether this data names a parameter that the handler does not have."""

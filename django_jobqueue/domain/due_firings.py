@@ -93,9 +93,9 @@ def due_firings(
 def _newest(rule: ScheduleRule, after: datetime, until: datetime) -> list[datetime]:
     """The firings between these moments; if there are too many, of a later part."""
     while True:
-        found = list(islice(firings(rule, after, until), MOST_WALKED))
-        if len(found) < MOST_WALKED:
-            return found
+        newest = list(islice(firings(rule, after, until), MOST_WALKED))
+        if len(newest) < MOST_WALKED:
+            return newest
         after += (until - after) / 2
 
 

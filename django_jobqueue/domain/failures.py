@@ -22,7 +22,7 @@ from django_jobqueue.domain.fingerprints import (
 from django_jobqueue.text.sanitizing import clean, storable, text_of
 
 MESSAGE_LENGTH: Final = 2_000
-KEPT_FRAMES: Final = 100
+MOST_FRAMES: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ def _traceback(error: BaseException, limit: int, secrets: Collection[str]) -> st
     """The traceback as text, from the handler's own frame on."""
     try:
         report = traceback.TracebackException(
-            type(error), error, _without_ours(error), limit=-KEPT_FRAMES, compact=True
+            type(error), error, _without_ours(error), limit=-MOST_FRAMES, compact=True
         )
         parts = [
             part if len(part) <= limit else clean(part, limit, secrets)
@@ -90,7 +90,7 @@ def _without_ours(error: BaseException) -> Any:
 
 
 def _frames(error: BaseException) -> list[dict[str, Any]]:
-    kept = list(frames_of(error.__traceback__))[-KEPT_FRAMES:]
+    frames = list(frames_of(error.__traceback__))[-MOST_FRAMES:]
     return [
         {
             "file": storable(frame.f_code.co_filename)[-300:],
@@ -98,7 +98,7 @@ def _frames(error: BaseException) -> list[dict[str, Any]]:
             "function": storable(frame.f_code.co_qualname)[:200],
             "project": is_project_file(frame.f_code.co_filename),
         }
-        for frame, line in kept
+        for frame, line in frames
     ]
 
 

@@ -121,18 +121,18 @@ def followers_of(options: object) -> Followers:
 
 def as_json(followers: Followers) -> dict[str, Any] | None:
     """Followers as the columns ``followers`` have them; None if there are none."""
-    found = {
+    by_option = {
         option: [one.json for one in named]
         for option, named in followers.items()
         if named is not None
     }
-    return found or None
+    return by_option or None
 
 
 def to_json(followers: Followers) -> str | None:
     """The JSON text of followers; None if there are none."""
-    found = as_json(followers)
-    return json.dumps(found) if found else None
+    value = as_json(followers)
+    return json.dumps(value) if value else None
 
 
 def job_types(followers: Followers) -> list[str] | None:
@@ -150,11 +150,11 @@ def job_types_of(followers: object) -> Iterator[str]:
 def on_status(followers: object, status: str) -> dict[Follower, str]:
     """The followers of a job with this value of the column ``followers`` which a status
     enqueues, each with the option that named it first."""
-    found: dict[Follower, str] = {}
+    chosen: dict[Follower, str] = {}
     for option, one in _entries(followers):
         if status in STATUSES[option]:
-            found.setdefault(one, option)
-    return found
+            chosen.setdefault(one, option)
+    return chosen
 
 
 def from_json(entries: Any) -> Any:
@@ -167,10 +167,10 @@ def from_json(entries: Any) -> Any:
 def described(followers: object) -> list[tuple[str, list[str]]]:
     """Each option in the value of a column ``followers`` with the job types it names,
     for people."""
-    found: dict[str, list[str]] = {}
+    by_option: dict[str, list[str]] = {}
     for option, one in _entries(followers):
-        found.setdefault(option, []).append(one.job_type)
-    return list(found.items())
+        by_option.setdefault(option, []).append(one.job_type)
+    return list(by_option.items())
 
 
 def _entries(followers: object) -> Iterator[tuple[str, Follower]]:
@@ -188,8 +188,8 @@ def _of_entry(entry: object) -> Follower | None:
     if isinstance(entry, str):
         return Follower(entry)
     if isinstance(entry, dict) and isinstance(entry.get("job_type"), str):
-        rest = {key: entry[key] for key in entry if key != "job_type"}
-        return Follower(entry["job_type"], _text(rest))
+        options = {key: entry[key] for key in entry if key != "job_type"}
+        return Follower(entry["job_type"], _text(options))
     return None
 
 

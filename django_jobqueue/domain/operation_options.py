@@ -49,7 +49,7 @@ class Options:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Options:
         """Options that ``to_json`` wrote, read from its text."""
-        read = {name: _READ.get(name, _same)(kept) for name, kept in value.items()}
+        read = {name: _READ.get(name, _same)(stored) for name, stored in value.items()}
         return cls(**read)
 
 

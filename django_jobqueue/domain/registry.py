@@ -43,7 +43,7 @@ class Declaration:
     function: Callable[..., Any]
     policy: Policy
     parameters: Parameters
-    kind: str = ""  # "task" for a task of Django; empty for @job
+    label: str = ""  # "task" for a task of Django; empty for @job
     observer: AttemptObserver | None = None
 
     @property
@@ -55,7 +55,7 @@ class Declaration:
     def path(self) -> str:
         """The path of the handler, for people: ``shop.jobs:send_receipt``."""
         where = f"{self.function.__module__}:{self.function.__qualname__}"
-        return f"{self.kind} {where}" if self.kind else where
+        return f"{self.label} {where}" if self.label else where
 
     @property
     def description(self) -> str:

@@ -13,8 +13,8 @@ from typing import Final
 
 from django_jobqueue.text.sanitizing import clean, text_of
 
-KEPT_LINES: Final = 200  # the last ones
-KEPT_BYTES: Final = 64 * 1024  # of their texts
+MOST_LINES: Final = 200  # the last ones
+MOST_BYTES: Final = 64 * 1024  # of their texts
 LINE_BYTES: Final = 4_000
 NOTE_BYTES: Final = 500
 TAIL_BYTES: Final = 8_000  # of what a failure keeps
@@ -55,7 +55,7 @@ class Report:
         "_changed",
         "_count",
         "_done",
-        "_kept",
+        "_lines",
         "_lock",
         "_new",
         "_note",
@@ -77,8 +77,8 @@ class Report:
         self._note = ""
         self._queries: tuple[int | None, float | None] = (None, None)
         self._lock = threading.Lock()  # of the lines
-        self._new: deque[Line] = deque(maxlen=KEPT_LINES)  # as the handler gave them
-        self._kept: deque[Line] = deque()
+        self._new: deque[Line] = deque(maxlen=MOST_LINES)  # as the handler gave them
+        self._lines: deque[Line] = deque()
         self._size = 0  # bytes of the kept ones
         self._count = 0  # lines ever
 
@@ -158,10 +158,10 @@ class Report:
         with self._lock:
             for moment, level, text in self._new:
                 masked = clean(text, LINE_BYTES, self._secrets())
-                self._kept.append((moment, level, masked))
+                self._lines.append((moment, level, masked))
                 self._size += len(masked.encode())
             self._new.clear()
-            while len(self._kept) > KEPT_LINES or self._size > KEPT_BYTES:
-                _, _, gone = self._kept.popleft()
+            while len(self._lines) > MOST_LINES or self._size > MOST_BYTES:
+                _, _, gone = self._lines.popleft()
                 self._size -= len(gone.encode())
-            return tuple(self._kept)
+            return tuple(self._lines)

@@ -8,7 +8,7 @@ AIM: Final = 0.2  # seconds that a chunk should take
 SMALLEST: Final = 100  # rows
 FIRST: Final = 500
 LARGEST: Final = 5_000
-REST: Final = 0.1  # of the time that a chunk took, for others
+PAUSE_SHARE: Final = 0.1  # of the time that a chunk took, for others
 TICK: Final = (
     1.0  # seconds; the work that a rate allows in this time may be done at once
 )
@@ -38,15 +38,15 @@ class Throttle:
         """Learn from a chunk; returns how long to rest, in seconds."""
         wanted = self.size * min(2.0, max(0.5, AIM / max(seconds, 0.001)))
         self.size = round(min(LARGEST, max(SMALLEST, wanted)))
-        rest = min(AIM, seconds * REST)
+        pause = min(AIM, seconds * PAUSE_SHARE)
         if self._rate is None:
-            return rest
+            return pause
         self._earn(now)
         self._allowed -= changed
         if self._allowed + ROUNDING < 1:
-            rest = max(0.0, (self._portion - self._allowed) / self._rate)
-            self._earn(now + rest)
-        return rest
+            pause = max(0.0, (self._portion - self._allowed) / self._rate)
+            self._earn(now + pause)
+        return pause
 
     def _earn(self, now: float) -> None:
         """Add what the rate allows since the last time, up to one portion: missed time

@@ -46,13 +46,13 @@ class Lifespan:
     async def serve(self, application: Application, scope: Event) -> None:
         """Serve until the server shuts down."""
         try:
-            await application(scope, self._hear, self._say)
+            await application(scope, self._hear, self._reply)
         except Exception:
             if self._knows_lifespan or self._is_over:
                 raise
         while not self._is_over:
             question = self._question or (await self._hear())["type"]
-            await self._say({"type": f"{question}.complete"})
+            await self._reply({"type": f"{question}.complete"})
         await asyncio.to_thread(self._beside.stop)
 
     async def _hear(self) -> Event:
@@ -64,7 +64,7 @@ class Lifespan:
             await asyncio.to_thread(self._beside.stop)
         return event
 
-    async def _say(self, event: Event) -> None:
+    async def _reply(self, event: Event) -> None:
         self._knows_lifespan = True
         self._question = ""
         self._is_over = event["type"] != "lifespan.startup.complete"
@@ -74,7 +74,9 @@ class Lifespan:
         try:
             self._beside.start()
         except Exception as error:
-            await self._say({"type": "lifespan.startup.failed", "message": str(error)})
+            await self._reply(
+                {"type": "lifespan.startup.failed", "message": str(error)}
+            )
             raise
 
 

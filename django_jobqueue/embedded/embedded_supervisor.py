@@ -83,8 +83,8 @@ class EmbeddedSupervisor(Loop):
         if not self._control.stopping and time.monotonic() >= self._fill_at:
             self._fill()
         for worker in self.workers:
-            worker.look()
-        self._control.look_after(self.workers)
+            worker.check()
+        self._control.fence_and_obey(self.workers)
         self._control.proceed(self.workers)
         self._pass_on_calls()
         self._bury()
@@ -175,5 +175,5 @@ class EmbeddedSupervisor(Loop):
         something: no wakeup pipe tells it."""
         calls = [worker.state.calls for worker in self.workers]
         if sum(calls) > sum(self._calls):
-            self._maintenance.look()
+            self._maintenance.check_workers()
         self._calls = calls

@@ -173,7 +173,7 @@ class EmbeddedWorker:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
@@ -268,7 +268,7 @@ def _check_options(queues: Any, **numbers: Any) -> None:
     for name, value in {"queues": names, **numbers}.items():
         setting = Conf.settings[name.upper()]
         if value is not None and (problem := setting.problem(value)):
-            error = ValueError if setting.is_of_kind(value) else TypeError
+            error = ValueError if setting.allows_type(value) else TypeError
             raise error(f"{name} {problem}.")
     for queue in names or ():
         if problem := queue_problem(queue):

@@ -49,7 +49,7 @@ class ThreadedWorker(Worker):
         super().__init__(config)
         self.policies = policies = LeasedPolicies(registry, config.has_slots_for)
         policies.is_leased = is_leased
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
 
     def build(self) -> None:
         """Make the parts; nothing runs yet."""
@@ -83,8 +83,8 @@ class ThreadedWorker(Worker):
     def _log_lock(self) -> None:
         """Log once that a job has kept all other threads, among them this timer's, from
         running."""
-        now, last = time.monotonic(), self._looked_at
-        self._looked_at = now
+        now, last = time.monotonic(), self._checked_at
+        self._checked_at = now
         started = [attempt for attempt in list(self.held) if attempt.started]
         since = max(last, min((attempt.started for attempt in started), default=now))
         if now - since <= conf.cancel_grace + MARGIN or self._has_logged_lock:
@@ -192,9 +192,9 @@ class HostedThreads:
         """Whether there is nothing left to wait for."""
         return self._has_quit or (self.is_leaving and self.is_empty)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Publish its state; end when a drain is done, or its lease was lost."""
-        self._presence.say()
+        self._presence.publish()
         self.worker.stack_dumper.ask(self.state.stack_request)
         if self.config.drain and not self.is_leaving and self.worker.finish_drain():
             self.take(Step.DRAIN)

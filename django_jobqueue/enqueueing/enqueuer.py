@@ -247,12 +247,12 @@ class Enqueuer:
             return f"unique_key {self.options.unique_key!r}"
         return unique_keys.described(rule.by or True)
 
-    def _existing(self, found: Inserted, id: UUID, rule: UniqueRule | None) -> Job:
+    def _existing(self, holder: Inserted, id: UUID, rule: UniqueRule | None) -> Job:
         """The job that exists already, if the caller wants it. Raises DuplicateJob."""
-        job = found.job
+        job = holder.job
         if job.id == id or job.is_replaced or rule is None or not rule.raises:
             return job
-        raise self._duplicate(job, rule, held_until=found.held_until)
+        raise self._duplicate(job, rule, held_until=holder.held_until)
 
     def _duplicate(
         self,

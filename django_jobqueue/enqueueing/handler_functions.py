@@ -68,11 +68,11 @@ def _generator_problem(function: object) -> str | None:
     generates = inspect.isgeneratorfunction(function)
     if not generates and not inspect.isasyncgenfunction(function):
         return None
-    kind = "a generator" if generates else "an async generator"
+    generator = "a generator" if generates else "an async generator"
     return (
-        f"{kind} function cannot be a handler: a call only creates {kind}, and runs "
-        "none of its code. Do the work in a loop, without yield; for a job each use "
-        "enqueue_many."
+        f"{generator} function cannot be a handler: a call only creates {generator}, "
+        "and runs none of its code. Do the work in a loop, without yield; for a job "
+        "each use enqueue_many."
     )
 
 

@@ -51,7 +51,7 @@ class Child:
     is_killed: bool = False
     is_leaving: bool = False  # its successor may start
     hang: Hang | None = None  # killed because a handler holds the interpreter's lock
-    deaf_looks: int = 0  # in a row, that found the pipe's other end closed
+    deaf_checks: int = 0  # in a row, that found the pipe's other end closed
     has_left: bool = False  # killed because it runs another program
 
     @property
@@ -88,16 +88,16 @@ class Child:
         """Whether anybody has the other end of the pipe open. After ``os.exec*()`` in a
         handler nobody has: its process goes on, as another program. A process that ends
         closes the pipe a moment before, so this needs two looks to be sure."""
-        look = select.poll()
-        look.register(self.control, 0)  # errors are always reported
-        self.deaf_looks = self.deaf_looks + 1 if look.poll(0) else 0
-        return self.deaf_looks < 2
+        poller = select.poll()
+        poller.register(self.control, 0)  # errors are always reported
+        self.deaf_checks = self.deaf_checks + 1 if poller.poll(0) else 0
+        return self.deaf_checks < 2
 
     def is_paused_for(self, seconds: float, now: float) -> bool:
         """Whether it was stopped (SIGSTOP) longer ago than this."""
         return self.paused_since is not None and now - self.paused_since > seconds
 
-    def look(self) -> os.waitid_result | None:
+    def poll_state(self) -> os.waitid_result | None:
         """The change of its state, if there is one. A process that has ended keeps its
         pid, so that no other process gets it, until it is reaped.
         """
@@ -120,7 +120,7 @@ class Child:
     def code(self, within: float) -> int | None:
         """Its exit code, if it ends within so many seconds."""
         deadline = time.monotonic() + within
-        while (seen := self.look()) is None or seen.si_code not in ENDS:
+        while (seen := self.poll_state()) is None or seen.si_code not in ENDS:
             if time.monotonic() > deadline:
                 return None
             time.sleep(0.005)

@@ -97,7 +97,7 @@ class Children:
         """Note which children are paused, go on, or have ended; yields the workers that
         have ended, with their last entries in the process table and exit codes."""
         for child in self._all():
-            while (seen := child.look()) is not None and seen.si_code not in ENDS:
+            while (seen := child.poll_state()) is not None and seen.si_code not in ENDS:
                 self._pause(child, seen.si_code == os.CLD_STOPPED)
             if seen is None:
                 continue
@@ -167,11 +167,11 @@ class Children:
             return
         ours = {child.pid for child in self._all()}
         flags = os.WEXITED | os.WNOHANG
-        while (seen := _look_at_any(flags | os.WNOWAIT)) and seen.si_pid not in ours:
+        while (seen := _poll_any(flags | os.WNOWAIT)) and seen.si_pid not in ours:
             os.waitid(os.P_PID, seen.si_pid, flags)
 
 
-def _look_at_any(flags: int) -> os.waitid_result | None:
+def _poll_any(flags: int) -> os.waitid_result | None:
     try:
         return os.waitid(os.P_ALL, 0, flags)
     except ChildProcessError:

@@ -146,7 +146,7 @@ class HostControl:
 
     # Requests and leases.
 
-    def look_after(self, workers: Sequence[HostedWorker]) -> None:
+    def fence_and_obey(self, workers: Sequence[HostedWorker]) -> None:
         """Fence the workers without a lease; do what operators ask of the others."""
         for worker in workers:
             entry = self.process_table.entry(worker.entry)

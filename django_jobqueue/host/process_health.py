@@ -50,7 +50,7 @@ class ProcessHealth:
             entry = self._process_table.entry(child.entry)
             if child.is_killed:
                 continue  # it takes a moment to end
-            if not child.listens() and child.look() is None:
+            if not child.listens() and child.poll_state() is None:
                 logger.error(
                     "Worker %s: a handler closed its pipe to the supervisor, or put "
                     "another program in its place; killing it",

@@ -9,12 +9,12 @@ from typing import Final
 logger = logging.getLogger("django_jobqueue.supervisor")
 
 SHORT_LIFE: Final = 10.0  # seconds; a process that dies younger is replaced ever later
-SHORTEST_REST: Final = 0.1  # seconds
-LONGEST_REST: Final = 5.0
+SHORTEST_PAUSE: Final = 0.1  # seconds
+LONGEST_PAUSE: Final = 5.0
 LOGGED_EVERY: Final = 60.0  # seconds between reports of the same trouble
 # After a worker for a job that must run alone that claimed nothing; seconds.
-SHORTEST_QUARANTINE_REST: Final = 0.5
-LONGEST_QUARANTINE_REST: Final = 30.0
+SHORTEST_QUARANTINE_PAUSE: Final = 0.5
+LONGEST_QUARANTINE_PAUSE: Final = 30.0
 
 
 class Restarts:
@@ -46,8 +46,8 @@ class Restarts:
             return
         self.in_row += 1
         if self.in_row > 1:
-            rest = SHORTEST_REST * 2 ** min(self.in_row, 10)
-            self.next_at = now + min(LONGEST_REST, rest)
+            pause = SHORTEST_PAUSE * 2 ** min(self.in_row, 10)
+            self.next_at = now + min(LONGEST_PAUSE, pause)
 
     def could_not_start(self, what: str, error: Exception, now: float) -> None:
         """The system has no room for one more process or thread now; log it, but the
@@ -86,7 +86,7 @@ class Quarantine:
     def __init__(self) -> None:
         self._ended_at = 0.0  # time.monotonic()
         self._next_at = 0.0
-        self._rest = 0.0  # seconds
+        self._pause = 0.0  # seconds
 
     def wants_worker(self, seen_at: float, now: float) -> bool:
         """Whether to start one for a job that was seen then. Both are
@@ -95,7 +95,9 @@ class Quarantine:
 
     def ended(self, now: float, *, has_claimed: bool) -> None:
         """The last one has ended."""
-        rest = min(LONGEST_QUARANTINE_REST, 2 * self._rest or SHORTEST_QUARANTINE_REST)
+        pause = min(
+            LONGEST_QUARANTINE_PAUSE, 2 * self._pause or SHORTEST_QUARANTINE_PAUSE
+        )
         self._ended_at = now
-        self._rest = 0.0 if has_claimed else rest
-        self._next_at = now + self._rest
+        self._pause = 0.0 if has_claimed else pause
+        self._next_at = now + self._pause

@@ -62,11 +62,11 @@ def _unlikely_queues(config: WorkerConfig) -> Iterator[tuple[str, str]]:
 
 
 def _room(config: WorkerConfig, processes: int | None) -> str:
-    kind = "an embedded worker"
+    workers = "an embedded worker"
     if processes is not None:
-        kind = f"{processes} worker process{'es' if processes > 1 else ''}"
+        workers = f"{processes} worker process{'es' if processes > 1 else ''}"
     threads = f"{config.threads} thread{'' if config.threads == 1 else 's'}"
-    return f"{kind} with {threads} and {config.async_slots} async slots"
+    return f"{workers} with {threads} and {config.async_slots} async slots"
 
 
 def _database() -> str:
@@ -76,8 +76,8 @@ def _database() -> str:
     if entry := given.get("service"):  # libpq alone reads its file
         name, place = given.get("dbname"), f"by the service {entry!r}"
     else:
-        found = {**_defaults(), **{k: v for k, v in given.items() if v}}
-        name, place = found.get("dbname"), f"at {_server(found)}"
+        parameters = {**_defaults(), **{k: v for k, v in given.items() if v}}
+        name, place = parameters.get("dbname"), f"at {_server(parameters)}"
     which = f"which is {name!r} " if name else ""
     return f"database {conf.database!r}, {which}{place}"
 
@@ -91,8 +91,11 @@ def _defaults() -> dict[str, str]:
     }
 
 
-def _server(found: Mapping[str, Any]) -> str:
-    host, port = found.get("host") or found.get("hostaddr"), found.get("port")
+def _server(parameters: Mapping[str, Any]) -> str:
+    host, port = (
+        parameters.get("host") or parameters.get("hostaddr"),
+        parameters.get("port"),
+    )
     if host:
         return f"{host}:{port}" if port else str(host)
     if port and str(port) != DEFAULT_PORT:

@@ -30,7 +30,7 @@ from django_jobqueue.workers.worker_main import IDLE_CHECKS, OF_LEASE
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
-LOOK_EVERY: Final = 1.0  # seconds between looks at leases and at operators' requests
+CHECK_EVERY: Final = 1.0  # seconds between looks at leases and at operators' requests
 
 
 class Supervisor:
@@ -69,18 +69,18 @@ class Supervisor:
         ):
             self.children.maintenance.ensure()
             while not self._is_over():
-                self._look()
+                self._round()
             self.children.maintenance.end()
             self.dump.merge()
         logger.info("Stopped")
         return 1 if self.control.stopping.signals > 1 else 0
 
-    def _look(self) -> None:
+    def _round(self) -> None:
         self._sleep()
         for child, entry, code in self.children.reap():
             self._ended(child, entry, code)
         self._health.kill_paused()
-        self.control.look_after(list(self.children))
+        self.control.fence_and_obey(list(self.children))
         self._health.kill_unresponsive()
         self._proceed()
         self._fill()
@@ -116,17 +116,17 @@ class Supervisor:
     def _sleep(self) -> None:
         now, stopping = time.monotonic(), self.control.stopping
         if self._may_idle():
-            rest = conf.lease / IDLE_CHECKS
+            timeout = conf.lease / IDLE_CHECKS
         else:
-            rest = min(LOOK_EVERY, conf.lease / OF_LEASE)
+            timeout = min(CHECK_EVERY, conf.lease / OF_LEASE)
         if (start := self.children.next_start) is not None:
-            rest = min(rest, max(0.0, start - now))
+            timeout = min(timeout, max(0.0, start - now))
         if stopping.next_at is not None:
-            rest = min(rest, max(0.0, stopping.next_at - now))
+            timeout = min(timeout, max(0.0, stopping.next_at - now))
         is_ready = self.process_table.maintenance_is_ready
         if stopping or self.config.drain or not is_ready:
-            rest = min(rest, 0.02)
-        self._wakeup.wait(rest)
+            timeout = min(timeout, 0.02)
+        self._wakeup.wait(timeout)
 
     def _may_idle(self) -> bool:
         """Whether there is no clock to watch, and a wakeup comes when there is one."""

@@ -26,8 +26,8 @@ def read(rows: list[dict[str, Any]], now: datetime) -> list[ForeignSchedule]:
     return [_schedule(each, now) for each in rows]
 
 
-def _schedule(found: dict[str, Any], now: datetime) -> ForeignSchedule:
-    row = found["row"]
+def _schedule(record: dict[str, Any], now: datetime) -> ForeignSchedule:
+    row = record["row"]
     one = ForeignSchedule(
         id=row["id"],
         name=name_of(row["name"]),
@@ -39,7 +39,7 @@ def _schedule(found: dict[str, Any], now: datetime) -> ForeignSchedule:
         time_zone=default_time_zone(),
     )
     try:
-        _add_rule(one, found, now)
+        _add_rule(one, record, now)
         one.args = _json(row["args"] or "[]", list, "args")
         one.kwargs = _json(row["kwargs"] or "{}", dict, "kwargs")
         _add_options(one, row)
@@ -52,19 +52,19 @@ def _schedule(found: dict[str, Any], now: datetime) -> ForeignSchedule:
     return one
 
 
-def _add_rule(one: ForeignSchedule, found: dict[str, Any], now: datetime) -> None:
-    if solar := found["solar"]:
+def _add_rule(one: ForeignSchedule, record: dict[str, Any], now: datetime) -> None:
+    if solar := record["solar"]:
         raise NotImportable(
             f"It follows the sun ({solar['event']}), for which there is no rule."
         )
-    if clocked := found["clocked"]:
+    if clocked := record["clocked"]:
         one.run_at, one.once = moment_of(clocked["clocked_time"]), True
-    elif crontab := found["crontab"]:
+    elif crontab := record["crontab"]:
         one.time_zone = _time_zone(crontab)
         fields = {name: str(crontab[name]) for name in FIELDS}
         one.rule = cron_of(fields, one.time_zone)
-    elif interval := found["interval"]:
-        last = moment_of(found["row"].get("last_run_at"))
+    elif interval := record["interval"]:
+        last = moment_of(record["row"].get("last_run_at"))
         length = timedelta(**{interval["period"]: interval["every"]})
         # A beat counts from the last run: what runs daily keeps its time of day.
         since = (last or one.starts) if length >= LONG else None

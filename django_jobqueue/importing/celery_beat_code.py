@@ -73,18 +73,18 @@ def _constant(node: ast.expr | None) -> str:
 
 def _arguments(parts: Mapping[str, ast.expr]) -> str:
     """The arguments of a call, as they stand in the code."""
-    found = []
+    arguments = []
     args, kwargs = parts.get("args"), parts.get("kwargs")
     if isinstance(args, ast.Tuple | ast.List):
-        found += [ast.unparse(each) for each in args.elts]
+        arguments += [ast.unparse(each) for each in args.elts]
     elif args is not None:
-        found.append(f"*{ast.unparse(args)}")
+        arguments.append(f"*{ast.unparse(args)}")
     if isinstance(kwargs, ast.Dict):
         for key, value in zip(kwargs.keys, kwargs.values, strict=True):
-            found.append(f"{_constant(key)}={ast.unparse(value)}")
+            arguments.append(f"{_constant(key)}={ast.unparse(value)}")
     elif kwargs is not None:
-        found.append(f"**{ast.unparse(kwargs)}")
-    return ", ".join(found)
+        arguments.append(f"**{ast.unparse(kwargs)}")
+    return ", ".join(arguments)
 
 
 def _rule(node: ast.expr | None) -> str:

@@ -76,7 +76,7 @@ def scan(path: Path) -> list[Finding]:
     sources = {str(one): _parsed(one) for one in _files(path)}
     trees = {name: t for name, t in sources.items() if isinstance(t, ast.Module)}
     tasks = {name for tree in trees.values() for name in _declared(tree)}
-    found = [
+    findings = [
         Finding(
             path=name,
             line=problem.lineno or 1 if isinstance(problem, SyntaxError) else 1,
@@ -88,8 +88,8 @@ def scan(path: Path) -> list[Finding]:
         if isinstance(problem, Exception)
     ]
     for name, tree in trees.items():
-        found += _Scan(name, _celery_names(tree), tasks).findings(tree)
-    return sorted(found)
+        findings += _Scan(name, _celery_names(tree), tasks).findings(tree)
+    return sorted(findings)
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -54,16 +54,16 @@ class Reloader:
     def _run(self) -> int:
         self._current = _start()
         code = 0
-        for _ in _looks():
+        for _ in _reload_ticks():
             self._leaving = [one for one in self._leaving if one.poll() is None]
-            code = self._look_at_current(code)
+            code = self._poll_current(code)
             if self._is_stopping and self._current is None and not self._leaving:
                 break
             if self._changed is not None and not self._is_stopping:
                 self._replace(self._changed)
         return code
 
-    def _look_at_current(self, code: int) -> int:
+    def _poll_current(self, code: int) -> int:
         ended = None if self._current is None else self._current.poll()
         if ended is None:
             return code
@@ -109,7 +109,7 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _looks() -> Iterator[None]:
+def _reload_ticks() -> Iterator[None]:
     """Look for changes, about once a second, forever."""
     reloader = autoreload.get_reloader()
     for folder in _folders():
@@ -120,5 +120,5 @@ def _looks() -> Iterator[None]:
 
 def _folders() -> set[Path]:
     """The project's apps: also what is imported late there, and by workers alone."""
-    found = {Path(config.path) for config in apps.get_app_configs()}
-    return {folder for folder in found if not INSTALLED & set(folder.parts)}
+    folders = {Path(config.path) for config in apps.get_app_configs()}
+    return {folder for folder in folders if not INSTALLED & set(folder.parts)}

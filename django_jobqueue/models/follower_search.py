@@ -30,7 +30,7 @@ def among(model: Any, job: ArchivedJob) -> QuerySet[Any]:
 def followers_of(job: ArchivedJob) -> list[QueuedJob | ArchivedJob]:
     """The followers that this job enqueued and that are not pruned, oldest first. The
     queue is read first, since jobs move from there to the archive."""
-    found = {
+    by_id = {
         row.pk: row for model in (QueuedJob, ArchivedJob) for row in among(model, job)
     }
-    return [found[pk] for pk in sorted(found)]
+    return [by_id[pk] for pk in sorted(by_id)]

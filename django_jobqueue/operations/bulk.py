@@ -21,7 +21,7 @@ from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations import bulk_counting, groups
 from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.operations.checks import check_number, checked_options
-from django_jobqueue.search.selection import FIELDS, Kind, Selection, Table, Term
+from django_jobqueue.search.selection import FIELDS, Selection, Table, Term, ValueType
 from django_jobqueue.store.bulk import operation_rows
 from django_jobqueue.store.bulk.operation_rows import Operation, Options
 from django_jobqueue.store.bulk.skips import allowed, planned
@@ -231,9 +231,9 @@ def is_abandoned(operation: Operation) -> bool:
     return not operation_rows.is_queued(DjangoDatabase(), operation.job_id)
 
 
-def options_of(kept: Mapping[str, Any]) -> Options:
+def options_of(stored: Mapping[str, Any]) -> Options:
     """The options of an operation, as its row has them."""
-    return Options.from_json(kept)
+    return Options.from_json(stored)
 
 
 def enqueue_job(operation: UUID, job: UUID, **when: Any) -> None:
@@ -247,7 +247,7 @@ def filter_text(selection: Selection) -> str:
     for term in selection.terms:
         value = term.value
         name = term.field
-        if FIELDS[term.field].kind is Kind.JSON:
+        if FIELDS[term.field].value_type is ValueType.JSON:
             name = ".".join((name, *term.path))
             value = mask_at(term.path, value)
         elif isinstance(value, tuple):

@@ -18,11 +18,11 @@ from django_jobqueue.store.connection import DjangoDatabase
 AT_ONCE: Final = 0.4  # seconds that whoever drafts an operation waits for
 
 
-def step(id: UUID, *, look: int, job: UUID | None = None) -> Chunk | None:
+def step(id: UUID, *, max_rows: int, job: UUID | None = None) -> Chunk | None:
     """Count one chunk, in a transaction of its own; None if there is nothing to count,
     the work has begun, or another job than this one counts a draft.
 
-    ``look`` bounds the rows that are looked at.
+    ``max_rows`` bounds the rows that are looked at.
     """
     db = DjangoDatabase()
 
@@ -35,10 +35,10 @@ def step(id: UUID, *, look: int, job: UUID | None = None) -> Chunk | None:
         is_draft = operation.state == BulkState.DRAFT
         if job is not None and not (is_draft and operation.job_id == job):
             return None
-        counted = count_chunk(db, operation, look=look)
+        counted = count_chunk(db, operation, max_rows=max_rows)
         operation_rows.set_counted(db, id, counted)
-        looked_at = counted.looked_at - operation.counted.looked_at
-        return Chunk(looked_at=looked_at, over=counted.over)
+        examined = counted.examined - operation.counted.examined
+        return Chunk(examined=examined, over=counted.over)
 
     return db.in_transaction(count)
 
@@ -51,7 +51,7 @@ def count_for(
     end = now + seconds
     throttle = Throttle(None, now)
     while now < end:
-        done = step(id, look=throttle.size)
+        done = step(id, max_rows=throttle.size)
         if done is None or done.over:
             return
         began, now = now, clock()

@@ -24,7 +24,7 @@ from django_jobqueue.text.sanitizing import clean
 # Seconds of one job. Shorter than the grace of a stopping worker, so that a deployment
 # waits for its end; another job goes on, there or elsewhere.
 SLICE: Final = 15.0
-LONGEST_REST: Final = 0.5  # seconds that keep a slot; for longer ones there is a job
+LONGEST_PAUSE: Final = 0.5  # seconds that keep a slot; for longer ones there is a job
 LONGEST_COUNT: Final = 5.0  # seconds, of what was started before it was counted
 
 
@@ -37,12 +37,12 @@ class Slice:
         operation: UUID,
         *,
         clock: Callable[[], float] = time.monotonic,
-        rest: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._context = context
         self._id = operation
         self._clock = clock
-        self._rest = rest
+        self._sleep = sleep
 
     def work(self) -> None:
         """Chunk after chunk, until the end, or until another job goes on.
@@ -84,18 +84,20 @@ class Slice:
             if done is None or done.over:
                 return done is not None
             now = self._clock()
-            rest = throttle.did(changed=done.changed, seconds=now - began, now=now)
-            if rest > LONGEST_REST or now + rest > end:
-                bulk_steps.hand_over(self._id, job=self._context.id, after=rest)
+            pause = throttle.did(changed=done.changed, seconds=now - began, now=now)
+            if pause > LONGEST_PAUSE or now + pause > end:
+                bulk_steps.hand_over(self._id, job=self._context.id, after=pause)
                 return False
-            self._rest(rest)
+            self._sleep(pause)
 
     def _count(self, throttle: Throttle) -> Chunk | None:
-        return bulk_counting.step(self._id, look=throttle.size, job=self._context.id)
+        return bulk_counting.step(
+            self._id, max_rows=throttle.size, job=self._context.id
+        )
 
     def _change(self, throttle: Throttle) -> Chunk | None:
         return bulk_steps.step(
-            self._id, look=throttle.size, most=throttle.most, job=self._context.id
+            self._id, max_rows=throttle.size, most=throttle.most, job=self._context.id
         )
 
     def _passes(self, error: Exception) -> bool:

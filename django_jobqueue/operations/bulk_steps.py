@@ -17,12 +17,12 @@ from django_jobqueue.store.connection import DjangoDatabase
 
 
 def step(
-    id: UUID, *, look: int, most: int | None = None, job: UUID | None = None
+    id: UUID, *, max_rows: int, most: int | None = None, job: UUID | None = None
 ) -> Chunk | None:
     """Do one chunk, in a transaction of its own; None if the operation is not at work,
     or not worked off by this ``job``.
 
-    ``look`` bounds the rows that are looked at, ``most`` the jobs that are handled.
+    ``max_rows`` bounds the rows that are looked at, ``most`` the jobs that are handled.
     """
     db = DjangoDatabase()
 
@@ -32,7 +32,7 @@ def step(
             return None
         if job is not None and operation.job_id != job:
             return None
-        return chunk.chunk(db, operation, look=look, most=most)
+        return chunk.chunk(db, operation, max_rows=max_rows, most=most)
 
     return db.in_transaction(work)
 
@@ -51,13 +51,13 @@ def run_here(
     end, changed = now + seconds, 0
     throttle = Throttle(operation.per_minute, now)
     while now < end:
-        done = step(id, look=throttle.size, most=throttle.most)
+        done = step(id, max_rows=throttle.size, most=throttle.most)
         if done is None:
             break
         changed += done.changed
         began, now = now, clock()
-        rest = throttle.did(changed=done.changed, seconds=now - began, now=now)
-        if done.over or rest > seconds:
+        pause = throttle.did(changed=done.changed, seconds=now - began, now=now)
+        if done.over or pause > seconds:
             break
     tell_of("run a step of", operation, by, changed)
     return changed
@@ -67,14 +67,14 @@ def work_here(
     id: UUID,
     *,
     clock: Callable[[], float] = time.monotonic,
-    rest: Callable[[float], None] = time.sleep,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Chunk]:
     """Do chunk after chunk here, and yield each, until the end, or until somebody
     pauses or stops the operation."""
     throttle = Throttle(get(id).per_minute, clock())
     while True:
         began = clock()
-        done = step(id, look=throttle.size, most=throttle.most)
+        done = step(id, max_rows=throttle.size, most=throttle.most)
         if done is None:
             return
         now = clock()
@@ -83,7 +83,7 @@ def work_here(
         yield done
         if done.over:
             return
-        rest(throttle.did(changed=done.changed, seconds=now - began, now=now))
+        sleep(throttle.did(changed=done.changed, seconds=now - began, now=now))
 
 
 def ended(id: UUID) -> None:

@@ -41,10 +41,10 @@ def names_of(names: Names) -> list[str]:
 
 def one_name(name: Name) -> str:
     """This name; a handler stands for its job type. Raises InvalidArguments."""
-    found = name_of(name)
-    if isinstance(found, str) and found:
-        return found
-    raise InvalidArguments(f"A name must be a string, not {found!r}.")
+    text = name_of(name)
+    if isinstance(text, str) and text:
+        return text
+    raise InvalidArguments(f"A name must be a string, not {text!r}.")
 
 
 def checked_moment(name: str, moment: datetime | None) -> datetime | None:
@@ -103,10 +103,10 @@ def _skip_replayed(value: str) -> SkipReplayed:
     raise InvalidArguments(f"skip_replayed must be one of {names}, not {value!r}.")
 
 
-def must_exist(db: Database, names: Iterable[str], found: Collection[str]) -> None:
+def must_exist(db: Database, names: Iterable[str], existing: Collection[str]) -> None:
     """Raises UnknownJobType for the first of these job types that was not found."""
     for name in names:
-        if name not in found:
+        if name not in existing:
             near = registry.near(name, store_find.known_names(db))
             raise UnknownJobType(name, near)
 

@@ -37,8 +37,8 @@ def prune_rules(
         keep = older_than.total_seconds()
         return [Rule(status=s, keep=keep, job_type=job_type) for s in statuses]
     retention = {s: conf.retention[s] for s in statuses}
-    found = store_prune.rules(DjangoDatabase(using), retention, only_type=job_type)
-    return [rule for rule in found if rule.status in statuses]
+    rules = store_prune.rules(DjangoDatabase(using), retention, only_type=job_type)
+    return [rule for rule in rules if rule.status in statuses]
 
 
 @sync_only()

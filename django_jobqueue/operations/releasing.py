@@ -26,7 +26,7 @@ def release(ids: Ids, *, using: str | None = None, by: str = "") -> list[Rescued
     reason = "its worker is gone" + (f"; released by {by}" if by else "")
     db = DjangoDatabase(using)
     with transaction.atomic(using=db.alias):
-        found = store_rescue.take_over(db, keys_of(ids), reason=reason)
-    announce_lost(found, reason, signals.send)
-    tell("release", by, len(found), {})
-    return found
+        released = store_rescue.take_over(db, keys_of(ids), reason=reason)
+    announce_lost(released, reason, signals.send)
+    tell("release", by, len(released), {})
+    return released

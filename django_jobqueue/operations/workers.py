@@ -70,8 +70,8 @@ def _ask(
 
 def _numbers(ids: int | Iterable[int]) -> list[int]:
     """These ids of workers, or this one. Raises InvalidArguments."""
-    found = list(several(ids))
-    for id in found:
+    numbers = list(several(ids))
+    for id in numbers:
         if isinstance(id, bool) or not isinstance(id, int):
             raise InvalidArguments(f"{id!r} is no id of a worker; it is a number.")
-    return found
+    return numbers

@@ -18,9 +18,9 @@ from django_jobqueue.search.selection import (
     SEVERAL,
     STATES,
     Field,
-    Kind,
     Table,
     Term,
+    ValueType,
 )
 from django_jobqueue.search.tokens import Token, tokens
 from django_jobqueue.search.values import comparisons
@@ -51,11 +51,11 @@ def parse(text: str, table: Table, now: datetime) -> Search:
         if token.name == "id":
             ids.append(_id(token, table))
         elif not token.name:
-            found = None if _is_quoted(token) else id_search(token.value)
-            if found is None:
+            by_id = None if _is_quoted(token) else id_search(token.value)
+            if by_id is None:
                 terms.append(Term("text", _word(token)))
             else:
-                ids.append(found)
+                ids.append(by_id)
         else:
             terms += _terms(token, table, now)
     return Search(tuple(terms), tuple(ids))
@@ -64,9 +64,9 @@ def parse(text: str, table: Table, now: datetime) -> Search:
 def qualifiers(table: Table) -> list[str]:
     """The names that can stand before a colon."""
     return [
-        f"{field.name}.key" if field.kind is Kind.JSON else field.name
+        f"{field.name}.key" if field.value_type is ValueType.JSON else field.name
         for field in FIELDS.values()
-        if table in field.tables and field.kind not in SEVERAL
+        if table in field.tables and field.value_type not in SEVERAL
     ]
 
 
@@ -97,7 +97,7 @@ def _terms(token: Token, table: Table, now: datetime) -> Iterator[Term]:
     if not token.value and not token.is_quoted:
         error = _("“%(name)s:” needs a value.")
         raise SearchError(error % {"name": token.name})
-    for operator, value in comparisons(field.kind, token, now):
+    for operator, value in comparisons(field.value_type, token, now):
         if field.name in CHOICES:
             _check_choice(field.name, value)
         yield Term(field.name, value, operator, token.path)
@@ -109,13 +109,13 @@ def _field(token: Token, table: Table) -> Field:
     if name in STATE_OF.values():
         name = STATE_OF[table]
     field = FIELDS.get(name)
-    if field is None or field.kind in SEVERAL:
+    if field is None or field.value_type in SEVERAL:
         raise SearchError(_unknown(token, table))
     if table not in field.tables:
         raise SearchError(_elsewhere(name, table))
-    if field.kind is Kind.JSON and not token.path:
+    if field.value_type is ValueType.JSON and not token.path:
         raise SearchError(_("Say which key: “data.order_id:7”."))
-    if token.path and field.kind is not Kind.JSON:
+    if token.path and field.value_type is not ValueType.JSON:
         raise SearchError(_("Only “data.” has keys."))
     return field
 

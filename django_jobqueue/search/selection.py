@@ -22,7 +22,7 @@ class Table(StrEnum):
     ARCHIVED = "archived"
 
 
-class Kind(StrEnum):
+class ValueType(StrEnum):
     """The type of a field's values."""
 
     TEXT = "text"
@@ -36,7 +36,8 @@ class Kind(StrEnum):
     JSON = "json"
 
 
-SEVERAL: Final = (Kind.IDS, Kind.TEXTS)  # any of these; nobody types them in a search
+# Any of these; nobody types them in a search.
+SEVERAL: Final = (ValueType.IDS, ValueType.TEXTS)
 EQUAL: Final = ("=",)
 ORDERED: Final = ("=", "<", "<=", ">", ">=")
 
@@ -46,14 +47,14 @@ class Field:
     """A field that jobs can be selected by."""
 
     name: str
-    kind: Kind
+    value_type: ValueType
     tables: frozenset[Table]
 
     @property
     def operators(self) -> Sequence[str]:
         """The operators that compare its values."""
-        ordered = (Kind.NUMBER, Kind.MOMENT, Kind.MILLISECONDS)
-        return ORDERED if self.kind in ordered else EQUAL
+        ordered = (ValueType.NUMBER, ValueType.MOMENT, ValueType.MILLISECONDS)
+        return ORDERED if self.value_type in ordered else EQUAL
 
 
 BOTH: Final = frozenset(Table)
@@ -63,34 +64,34 @@ ARCHIVED: Final = frozenset({Table.ARCHIVED})
 FIELDS: Final = {
     field.name: field
     for field in (
-        Field("id", Kind.IDS, BOTH),
-        Field("type", Kind.TEXT, BOTH),
-        Field("queue", Kind.TEXT, BOTH),
-        Field("priority", Kind.NUMBER, BOTH),
-        Field("attempts", Kind.NUMBER, BOTH),
-        Field("worker", Kind.TEXT, BOTH),  # its name, host:pid
-        Field("error", Kind.TEXT, BOTH),  # its class, with or without the module
-        Field("by", Kind.TEXT, BOTH),  # who enqueued it
-        Field("replay-of", Kind.ID, BOTH),
-        Field("operation", Kind.ID, BOTH),  # the bulk operation that made it
-        Field("created", Kind.MOMENT, BOTH),
-        Field("due", Kind.MOMENT, BOTH),
-        Field("data", Kind.JSON, BOTH),  # with a path
-        Field("tag", Kind.TEXT, BOTH),
+        Field("id", ValueType.IDS, BOTH),
+        Field("type", ValueType.TEXT, BOTH),
+        Field("queue", ValueType.TEXT, BOTH),
+        Field("priority", ValueType.NUMBER, BOTH),
+        Field("attempts", ValueType.NUMBER, BOTH),
+        Field("worker", ValueType.TEXT, BOTH),  # its name, host:pid
+        Field("error", ValueType.TEXT, BOTH),  # its class, with or without the module
+        Field("by", ValueType.TEXT, BOTH),  # who enqueued it
+        Field("replay-of", ValueType.ID, BOTH),
+        Field("operation", ValueType.ID, BOTH),  # the bulk operation that made it
+        Field("created", ValueType.MOMENT, BOTH),
+        Field("due", ValueType.MOMENT, BOTH),
+        Field("data", ValueType.JSON, BOTH),  # with a path
+        Field("tag", ValueType.TEXT, BOTH),
         # In the name of its job type, or in what its last failure said.
-        Field("text", Kind.TEXT, BOTH),
+        Field("text", ValueType.TEXT, BOTH),
         # The failure group that it was archived with; of a queued job, that of its
         # last failure. By the fingerprint.
-        Field("group", Kind.ID, BOTH),
-        Field("groups", Kind.IDS, BOTH),  # any of these
-        Field("state", Kind.TEXT, QUEUED),  # as a person sees it
-        Field("status", Kind.TEXT, ARCHIVED),
-        Field("statuses", Kind.TEXTS, BOTH),  # any of these, as the column has them
-        Field("finished", Kind.MOMENT, ARCHIVED),
-        Field("ran", Kind.MILLISECONDS, ARCHIVED),
-        Field("waited", Kind.MILLISECONDS, ARCHIVED),
-        Field("release", Kind.TEXT, ARCHIVED),
-        Field("replayed", Kind.FLAG, ARCHIVED),
+        Field("group", ValueType.ID, BOTH),
+        Field("groups", ValueType.IDS, BOTH),  # any of these
+        Field("state", ValueType.TEXT, QUEUED),  # as a person sees it
+        Field("status", ValueType.TEXT, ARCHIVED),
+        Field("statuses", ValueType.TEXTS, BOTH),  # any, as the column has them
+        Field("finished", ValueType.MOMENT, ARCHIVED),
+        Field("ran", ValueType.MILLISECONDS, ARCHIVED),
+        Field("waited", ValueType.MILLISECONDS, ARCHIVED),
+        Field("release", ValueType.TEXT, ARCHIVED),
+        Field("replayed", ValueType.FLAG, ARCHIVED),
     )
 }
 
@@ -123,10 +124,12 @@ class Term:
             raise SelectionError(
                 f"{self.field!r} is not compared by {self.operator!r}."
             )
-        if bool(self.path) != (field.kind is Kind.JSON):
+        if bool(self.path) != (field.value_type is ValueType.JSON):
             raise SelectionError(f"{self.field!r} needs a path only if it is data.")
-        if not _fits(field.kind, self.value):
-            raise SelectionError(f"{self.field!r} is no {field.kind}: {self.value!r}")
+        if not _fits(field.value_type, self.value):
+            raise SelectionError(
+                f"{self.field!r} is no {field.value_type}: {self.value!r}"
+            )
         if self.field == "state" and self.value not in STATES:
             raise SelectionError(f"There is no state {self.value!r}.")
 
@@ -182,19 +185,19 @@ class Selection:
             raise SelectionError(f"This is no selection: {error}") from error
 
 
-def _fits(kind: Kind, value: Any) -> bool:
-    if kind is Kind.MOMENT:
+def _fits(value_type: ValueType, value: Any) -> bool:
+    if value_type is ValueType.MOMENT:
         return isinstance(value, datetime) and value.utcoffset() is not None
-    if kind in (Kind.NUMBER, Kind.MILLISECONDS):
+    if value_type in (ValueType.NUMBER, ValueType.MILLISECONDS):
         return isinstance(value, int) and not isinstance(value, bool)
-    if kind is Kind.IDS:
+    if value_type is ValueType.IDS:
         return isinstance(value, tuple) and all(isinstance(id, UUID) for id in value)
-    if kind is Kind.TEXTS:
+    if value_type is ValueType.TEXTS:
         return isinstance(value, tuple) and all(isinstance(v, str) for v in value)
-    if kind is Kind.TEXT:
+    if value_type is ValueType.TEXT:
         return isinstance(value, str) and "\x00" not in value
-    types: dict[Kind, type] = {Kind.ID: UUID, Kind.FLAG: bool}
-    return kind is Kind.JSON or isinstance(value, types[kind])
+    types: dict[ValueType, type] = {ValueType.ID: UUID, ValueType.FLAG: bool}
+    return value_type is ValueType.JSON or isinstance(value, types[value_type])
 
 
 def _written(value: Any) -> Any:
@@ -206,13 +209,13 @@ def _written(value: Any) -> Any:
 
 
 def _term(name: str, operator: str, value: Any, path: Iterable[str]) -> Term:
-    kind = FIELDS[name].kind
-    if kind is Kind.MOMENT:
+    value_type = FIELDS[name].value_type
+    if value_type is ValueType.MOMENT:
         value = datetime.fromisoformat(value)
-    elif kind is Kind.ID:
+    elif value_type is ValueType.ID:
         value = UUID(value)
-    elif kind is Kind.IDS:
+    elif value_type is ValueType.IDS:
         value = tuple(map(UUID, value))
-    elif kind is Kind.TEXTS:
+    elif value_type is ValueType.TEXTS:
         value = tuple(value)
     return Term(name, value, operator, tuple(path))

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from django_jobqueue.search.errors import SearchError
-from django_jobqueue.search.selection import Kind
+from django_jobqueue.search.selection import ValueType
 from django_jobqueue.search.tokens import Token
 from django_jobqueue.text import timezones
 from django_jobqueue.text.durations import duration_of
@@ -35,33 +35,37 @@ _WORDS: Final = {"true": True, "false": False, "null": None}
 _FLAGS: Final = {"yes": True, "true": True, "no": False, "false": False}
 
 
-def comparisons(kind: Kind, token: Token, now: datetime) -> Sequence[Comparison]:
+def comparisons(
+    value_type: ValueType, token: Token, now: datetime
+) -> Sequence[Comparison]:
     """The comparisons that a value of this kind means. Raises SearchError."""
-    if kind in _ORDERED:
-        return _ordered(kind, token, now)
+    if value_type in _ORDERED:
+        return _ordered(value_type, token, now)
     if token.operator != "=":
         error = _("“%(name)s:” cannot be compared by %(operator)s.")
         raise SearchError(error % {"name": token.name, "operator": token.operator})
-    return [("=", _EQUAL[kind](token))]
+    return [("=", _EQUAL[value_type](token))]
 
 
-def _ordered(kind: Kind, token: Token, now: datetime) -> list[Comparison]:
+def _ordered(value_type: ValueType, token: Token, now: datetime) -> list[Comparison]:
     """With an operator, or from one value to another."""
-    read = _ORDERED[kind]
+    read = _ORDERED[value_type]
     first, is_range, last = token.value.partition(RANGE)
     if is_range and token.operator == "=":
         if not first or not last:
             error = _("“%(text)s” has no second end; write > or <.")
             raise SearchError(error % {"text": token.text})
         (start, _start), (_end, end) = read(first, now), read(last, now)
-        return [(">=", start), _until(kind, end)]
+        return [(">=", start), _until(value_type, end)]
     start, end = read(token.value, now)
-    return _compared(kind, token, start, end)
+    return _compared(value_type, token, start, end)
 
 
-def _compared(kind: Kind, token: Token, start: Any, end: Any) -> list[Comparison]:
+def _compared(
+    value_type: ValueType, token: Token, start: Any, end: Any
+) -> list[Comparison]:
     """A value that is a span of time is compared by its ends."""
-    if kind is Kind.NUMBER or (start == end and token.operator != "="):
+    if value_type is ValueType.NUMBER or (start == end and token.operator != "="):
         return [(token.operator, start)]
     if start == end:
         error = _("Write “%(name)s:>%(value)s” or “%(name)s:<%(value)s”.")
@@ -75,8 +79,8 @@ def _compared(kind: Kind, token: Token, start: Any, end: Any) -> list[Comparison
     }[token.operator]
 
 
-def _until(kind: Kind, end: Any) -> Comparison:
-    return ("<" if kind is Kind.MOMENT else "<=", end)
+def _until(value_type: ValueType, end: Any) -> Comparison:
+    return ("<" if value_type is ValueType.MOMENT else "<=", end)
 
 
 def _number(text: str, now: datetime) -> tuple[int, int]:
@@ -124,15 +128,15 @@ def _relative(text: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 def _written(text: str) -> tuple[datetime, datetime]:
     """A date and a time, to the minute, to the second, or exact."""
-    found = _MOMENT.fullmatch(text)
-    if found is None:
+    match = _MOMENT.fullmatch(text)
+    if match is None:
         raise ValueError(text)
     at = datetime.fromisoformat(text)
     at = timezones.aware(at)
     at.astimezone(UTC)  # raises at the ends of time
-    if found["fraction"]:
+    if match["fraction"]:
         return at, at
-    return at, at + timedelta(seconds=1 if found["second"] else 60)
+    return at, at + timedelta(seconds=1 if match["second"] else 60)
 
 
 def _midnight(day: date) -> datetime:
@@ -166,10 +170,10 @@ def _json(token: Token) -> Any:
         return value
     if value in _WORDS:
         return _WORDS[value]
-    found = _JSON_NUMBER.fullmatch(value)
-    if found is None:
+    match = _JSON_NUMBER.fullmatch(value)
+    if match is None:
         return value
-    if found.group(1) is None and found.group(2) is None:
+    if match.group(1) is None and match.group(2) is None:
         return int(value)
     number = float(value)
     if not math.isfinite(number):
@@ -177,14 +181,14 @@ def _json(token: Token) -> Any:
     return number
 
 
-_ORDERED: Final[dict[Kind, Callable[[str, datetime], tuple[Any, Any]]]] = {
-    Kind.NUMBER: _number,
-    Kind.MILLISECONDS: _milliseconds,
-    Kind.MOMENT: _moment,
+_ORDERED: Final[dict[ValueType, Callable[[str, datetime], tuple[Any, Any]]]] = {
+    ValueType.NUMBER: _number,
+    ValueType.MILLISECONDS: _milliseconds,
+    ValueType.MOMENT: _moment,
 }
-_EQUAL: Final[dict[Kind, Callable[[Token], Any]]] = {
-    Kind.TEXT: _text,
-    Kind.ID: _id,
-    Kind.FLAG: _flag,
-    Kind.JSON: _json,
+_EQUAL: Final[dict[ValueType, Callable[[Token], Any]]] = {
+    ValueType.TEXT: _text,
+    ValueType.ID: _id,
+    ValueType.FLAG: _flag,
+    ValueType.JSON: _json,
 }

@@ -24,7 +24,7 @@ from django_jobqueue.text.numbers import span
 
 # The most urgent first: what keeps jobs from being done, then what fails, and then what
 # only waits for somebody.
-KINDS: Final = (
+CODES: Final = (
     "no_worker",
     "all_draining",
     "queue_not_served",
@@ -66,13 +66,13 @@ class Concern:
     @property
     def rank(self) -> tuple[bool, int, float]:
         """The most urgent is the least."""
-        return not self.is_bad, KINDS.index(self.code), -self.weight
+        return not self.is_bad, CODES.index(self.code), -self.weight
 
 
 def concerns(now: Now) -> list[Concern]:
     """The problems and open decisions, the most urgent first; of each sort the worst
     few."""
-    found = [
+    unordered = [
         *map(_of_notice, notices(now.present)),
         *_lapsed(now),
         *_lost(now),
@@ -84,15 +84,15 @@ def concerns(now: Now) -> list[Concern]:
         *_closed(now),
         *_lagging(now),
     ]
-    return list(_shortened(sorted(found, key=lambda concern: concern.rank)))
+    return list(_shortened(sorted(unordered, key=lambda concern: concern.rank)))
 
 
-def _shortened(found: Iterable[Concern]) -> Iterator[Concern]:
-    for _code, same in groupby(found, lambda concern: concern.code):
-        first, *rest = same
-        warned = [first, *rest[: MOST - 1]]
+def _shortened(ordered: Iterable[Concern]) -> Iterator[Concern]:
+    for _code, same in groupby(ordered, lambda concern: concern.code):
+        first, *others = same
+        warned = [first, *others[: MOST - 1]]
         yield from warned[:-1]
-        yield replace(warned[-1], others=len(rest) + 1 - len(warned))
+        yield replace(warned[-1], others=len(others) + 1 - len(warned))
 
 
 def _of_notice(notice: Notice) -> Concern:

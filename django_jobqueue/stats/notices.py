@@ -166,11 +166,11 @@ def _sums(
     is_well: Callable[[str], bool],
 ) -> list[tuple[str, int]]:
     """The number of waiting jobs under each affected name; the largest first."""
-    found: Counter[str] = Counter()
+    sums: Counter[str] = Counter()
     for depth in waiting:
         if not is_well(key(depth)):
-            found[key(depth)] += _jobs(depth)
-    return sorted(found.items(), key=lambda one: (-one[1], one[0]))
+            sums[key(depth)] += _jobs(depth)
+    return sorted(sums.items(), key=lambda one: (-one[1], one[0]))
 
 
 def _jobs(depth: Depth) -> int:

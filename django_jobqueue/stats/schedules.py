@@ -84,11 +84,11 @@ def of(
     rows = list(rows)
     if not rows:
         return []
-    found = standings(DjangoDatabase(), [row.name for row in rows])
+    by_name = standings(DjangoDatabase(), [row.name for row in rows])
     return [
         _now(
             row,
-            found.get(row.name) or Standing(False, None),
+            by_name.get(row.name) or Standing(False, None),
             _is_served(row, claimers),
             now,
         )

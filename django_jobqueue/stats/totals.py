@@ -113,11 +113,11 @@ def _lines(
     overview: Overview, names: Iterable[str], key: Callable[[Any], str]
 ) -> list[Line]:
     window, past = overview.window, overview.past
-    found = {name: _empty(name, window) for name in names}
+    by_name = {name: _empty(name, window) for name in names}
 
     def line(one: Depth | Recent | Finished) -> Line:
         name = key(one)
-        return found.setdefault(name, _empty(name, window))
+        return by_name.setdefault(name, _empty(name, window))
 
     for depth in overview.now.present.depths:
         line(depth).depths.add(depth)
@@ -125,7 +125,7 @@ def _lines(
         line(recent).add(recent)
     for finished in past.trends:
         _add_to_trend(line(finished).trend, finished, past, window.trend_step)
-    return [found[name] for name in sorted(found)]
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def _empty(name: str, window: Window) -> Line:

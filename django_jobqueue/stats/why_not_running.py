@@ -17,13 +17,13 @@ from django_jobqueue.domain.states import ALIVE, QueuedStatus, WorkerState
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
 from django_jobqueue.stats.pauses import is_paused
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.reading.lane_position import Place, count_ahead
+from django_jobqueue.store.reading.lane_position import Place, count_before
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.text import numbers as formatting
 from django_jobqueue.text import timezones
 from django_jobqueue.text.sanitizing import visible
 
-MOST_AHEAD: Final = 100  # counted no further
+MOST_BEFORE: Final = 100  # counted no further
 
 Reasons = list[str]
 
@@ -41,12 +41,12 @@ def why_not(
     ``types`` and ``queues`` are all rows by their names; ``workers`` are the living
     ones, and those of the running jobs.
     """
-    found = _Reasons(rows, types, queues, workers)
-    reasons = {row.pk: list(found.of(row)) for row in rows}
+    finder = _Reasons(rows, types, queues, workers)
+    reasons = {row.pk: list(finder.of(row)) for row in rows}
     free = [row for row in rows if not reasons[row.pk] and not _runs(row)]
-    before = _ahead(free)
+    before = _jobs_before(free)
     for row in free:
-        reasons[row.pk] = list(found.of_turn(row, before.get(row.pk, 0)))
+        reasons[row.pk] = list(finder.of_turn(row, before.get(row.pk, 0)))
     return reasons
 
 
@@ -108,9 +108,9 @@ class _Reasons:
 
     def of_turn(self, job: Any, before: int) -> Iterator[str]:
         """The reason that remains where nothing blocks the job."""
-        if before >= MOST_AHEAD:
+        if before >= MOST_BEFORE:
             text = gettext("at least %(count)s jobs of its type come first")
-            yield text % {"count": formatting.number(MOST_AHEAD)}
+            yield text % {"count": formatting.number(MOST_BEFORE)}
         elif before:
             text = ngettext(
                 "%(count)s job of its type comes first",
@@ -170,24 +170,24 @@ class _Reasons:
 
 
 def _type_paused(who: str, until: str) -> str:
-    said = {"who": who, "until": until}
+    values = {"who": who, "until": until}
     if who and until:
-        return gettext("%(who)s paused its job type until %(until)s") % said
+        return gettext("%(who)s paused its job type until %(until)s") % values
     if who:
-        return gettext("%(who)s paused its job type") % said
+        return gettext("%(who)s paused its job type") % values
     if until:
-        return gettext("its job type is paused until %(until)s") % said
+        return gettext("its job type is paused until %(until)s") % values
     return gettext("its job type is paused")
 
 
 def _queue_paused(who: str, until: str) -> str:
-    said = {"who": who, "until": until}
+    values = {"who": who, "until": until}
     if who and until:
-        return gettext("%(who)s paused its queue until %(until)s") % said
+        return gettext("%(who)s paused its queue until %(until)s") % values
     if who:
-        return gettext("%(who)s paused its queue") % said
+        return gettext("%(who)s paused its queue") % values
     if until:
-        return gettext("its queue is paused until %(until)s") % said
+        return gettext("its queue is paused until %(until)s") % values
     return gettext("its queue is paused")
 
 
@@ -228,16 +228,16 @@ def _running(names: Iterable[str]) -> dict[str, int]:
     if not names:
         return {}
     jobs = QueuedJob.objects.using(conf.database)
-    found = jobs.filter(status=QueuedStatus.RUNNING, job_type__in=names)
-    counted = found.order_by().values_list("job_type").annotate(Count("pk"))
+    running = jobs.filter(status=QueuedStatus.RUNNING, job_type__in=names)
+    counted = running.order_by().values_list("job_type").annotate(Count("pk"))
     return {str(name): count for name, count in counted}
 
 
-def _ahead(rows: Sequence[Any]) -> dict[UUID, int]:
+def _jobs_before(rows: Sequence[Any]) -> dict[UUID, int]:
     """How many jobs of its lane come before each."""
     places = [
         Place(row.pk, Lane(row.queue, row.priority, row.job_type_id), row.run_after)
         for row in rows
         if not row.quarantined
     ]
-    return count_ahead(DjangoDatabase(), places, MOST_AHEAD) if places else {}
+    return count_before(DjangoDatabase(), places, MOST_BEFORE) if places else {}

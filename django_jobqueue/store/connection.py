@@ -42,8 +42,8 @@ T = TypeVar("T")
 
 MOST_TRIES: Final = 8  # about a second
 EMPTY: Final[Params] = {}
-LONGEST_REST: Final = 5.0
-SHORTEST_REST: Final = 0.05
+LONGEST_PAUSE: Final = 5.0
+SHORTEST_PAUSE: Final = 0.05
 
 # Plans must not depend on statistics: autovacuum may have analysed the queue while it
 # was empty, and a plan that sorts the backlog takes 110-540 ms a claim instead of 0.8.
@@ -63,7 +63,7 @@ PINNED: Final = {
 # hash. What reads an index once for each row says so with LATERAL.
 FINISHING: Final = {**PINNED, "enable_hashjoin": "on", "enable_nestloop": "off"}
 _usable: set[str] = set()  # aliases of databases that jobs can be in
-_KEPT_CURSOR = "_jobqueue_cursor"
+_CACHED_CURSOR = "_jobqueue_cursor"
 
 
 class Database(Protocol):
@@ -117,11 +117,11 @@ class DjangoDatabase:
         another one each time costs a tenth of an INSERT.
         """
         wrapper = connections[self.alias]
-        connection, cursor = vars(wrapper).get(_KEPT_CURSOR, (None, None))
+        connection, cursor = vars(wrapper).get(_CACHED_CURSOR, (None, None))
         if connection is None or connection is not wrapper.connection:
             cursor = self._cursor()
             if not wrapper.queries_logged:
-                setattr(wrapper, _KEPT_CURSOR, (wrapper.connection, cursor))
+                setattr(wrapper, _CACHED_CURSOR, (wrapper.connection, cursor))
         elif wrapper.queries_logged:
             cursor = self._cursor()  # one that logs
         try:
@@ -341,7 +341,7 @@ class OwnConnection:
         now = time.monotonic()
         if self._failures == 1:
             self._since = now
-        longest = min(LONGEST_REST, SHORTEST_REST * 2 ** min(self._failures, 10))
+        longest = min(LONGEST_PAUSE, SHORTEST_PAUSE * 2 ** min(self._failures, 10))
         text = " ".join(str(error).split())[:300]
         if code in NEEDS_MIGRATE:
             text += " (is a migration missing? run manage.py migrate)"
@@ -366,4 +366,4 @@ class OwnConnection:
 
 
 def _contended(error: psycopg.Error) -> StoreUnavailable:
-    return StoreUnavailable(str(error), retry_in=SHORTEST_REST, is_outage=False)
+    return StoreUnavailable(str(error), retry_in=SHORTEST_PAUSE, is_outage=False)

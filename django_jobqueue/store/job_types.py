@@ -155,7 +155,7 @@ def declare(db: Database, declarations: Iterable[Declaration]) -> None:
 
 def overrides(db: Database) -> dict[str, Overrides]:
     """The overrides of each job type, and its concurrency in force."""
-    return {name: Overrides(*rest) for name, *rest in db.fetch(IN_FORCE)}
+    return {name: Overrides(*values) for name, *values in db.fetch(IN_FORCE)}
 
 
 def unique_rule(db: Database, name: str) -> UniqueRule | None:

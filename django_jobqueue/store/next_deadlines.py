@@ -34,8 +34,8 @@ class NextDeadlines(NamedTuple):
     def after(self, seconds: float) -> NextDeadlines:
         """The same deadlines, this many seconds later."""
 
-        def later(ahead: float | None) -> float | None:
-            return None if ahead is None else ahead - seconds
+        def later(deadline: float | None) -> float | None:
+            return None if deadline is None else deadline - seconds
 
         return self._replace(
             lapse=later(self.lapse),

@@ -106,34 +106,34 @@ def in_autocommit(db: DjangoDatabase) -> bool:
     return connections[db.alias].get_autocommit()
 
 
-def announces(db: DjangoDatabase, kind: Hashable) -> bool:
-    """Whether the trigger is to announce a job of this kind that is inserted now.
+def announces(db: DjangoDatabase, lane: Hashable) -> bool:
+    """Whether the trigger is to announce a job of this lane that is inserted now.
 
-    Not if the statement is a transaction by itself, nor if a job of the kind that the
+    Not if the statement is a transaction by itself, nor if a job of the lane that the
     same commit brings is announced.
     """
     wrapper = connections[db.alias]
     if wrapper.get_autocommit():
         return False
-    return kind not in _announced(wrapper)
+    return lane not in _announced(wrapper)
 
 
-def announced(db: DjangoDatabase, kind: Hashable) -> None:
-    """A job of this kind was inserted, and is announced."""
+def announced(db: DjangoDatabase, lane: Hashable) -> None:
+    """A job of this lane was inserted, and is announced."""
     wrapper = connections[db.alias]
     if wrapper.in_atomic_block:
-        _announced(wrapper).add(kind)
+        _announced(wrapper).add(lane)
 
 
 def _announced(wrapper: Any) -> set[Hashable]:
-    """The kinds of jobs that the commit of this transaction will announce.
+    """The lanes of the jobs that the commit of this transaction will announce.
 
     Django replaces the list of a transaction's hooks when it ends, and when a savepoint
     is rolled back, with which announced jobs may go.
     """
-    kinds: set[Hashable]
-    hooks, kinds = vars(wrapper).get(_ANNOUNCED, (None, set()))
+    lanes: set[Hashable]
+    hooks, lanes = vars(wrapper).get(_ANNOUNCED, (None, set()))
     if hooks is not wrapper.run_on_commit or not wrapper.in_atomic_block:
-        kinds = set()
-        setattr(wrapper, _ANNOUNCED, (wrapper.run_on_commit, kinds))
-    return kinds
+        lanes = set()
+        setattr(wrapper, _ANNOUNCED, (wrapper.run_on_commit, lanes))
+    return lanes

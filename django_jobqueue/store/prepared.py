@@ -58,9 +58,9 @@ class Prepared:
             result = _answer(connection)
         self._reader.set_pgresult(result, set_loaders=not self._knows_columns)
         self._knows_columns = True
-        found = self._reader.load_rows(0, result.ntuples, tuple)
+        rows = self._reader.load_rows(0, result.ntuples, tuple)
         self._reader.set_pgresult(None, set_loaders=False)
-        return found
+        return rows
 
 
 class _Places(dict[str, str]):

@@ -61,8 +61,8 @@ class Job:
 
 def tags_of(text: str | None) -> tuple[str, ...]:
     """The tags of a job, from their JSON text. Plain SQL may have written anything."""
-    kept = None if text is None else from_json(text)
-    return tuple(filter(_is_text, kept)) if isinstance(kept, list) else ()
+    tags = None if text is None else from_json(text)
+    return tuple(filter(_is_text, tags)) if isinstance(tags, list) else ()
 
 
 def _is_text(value: object) -> bool:

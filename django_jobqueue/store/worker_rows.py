@@ -241,9 +241,9 @@ def renew(
     renewed = _renew(db, RENEW_FREE, beats, lease)
     for beat in [beat for beat in beats if renewed.get(beat.id, beat) is None]:
         with suppress(StoreUnavailable), db.patience(MOMENT):
-            found = _renew(db, RENEW_WAITING, [beat], lease)
+            answers = _renew(db, RENEW_WAITING, [beat], lease)
             del renewed[beat.id]
-            renewed |= found
+            renewed |= answers
     return renewed
 
 
@@ -324,9 +324,9 @@ def ask_where(db: Database, ids: Sequence[int]) -> list[int]:
     return [row[0] for row in db.fetch(ASK_WHERE, {"ids": list(ids)})]
 
 
-def answer(db: Database, worker: int, said: Mapping[str, Any]) -> None:
+def answer(db: Database, worker: int, content: Mapping[str, Any]) -> None:
     """Write down what a worker answers, and when."""
-    db.run(ANSWER, {"id": worker, "answer": json.dumps(said)})
+    db.run(ANSWER, {"id": worker, "answer": json.dumps(content)})
 
 
 def forget(db: Database) -> None:

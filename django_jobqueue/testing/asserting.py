@@ -51,19 +51,19 @@ def assert_enqueued(
     """
     check_about("assert_enqueued()", about)
     wanted = Wanted(job_type=known_name_of(handler), **about)
-    found = seen()
-    like = [one for one in found if not wanted.differences(one)]
+    jobs = seen()
+    like = [one for one in jobs if not wanted.differences(one)]
     if count is not None:
         if len(like) != count:
             raise AssertionError(
-                _mismatch(f"{_jobs(len(like))}, not {count},", wanted, found)
+                _mismatch(f"{_jobs(len(like))}, not {count},", wanted, jobs)
             )
         return like
     if not like:
-        raise AssertionError(_mismatch("No job", wanted, found))
+        raise AssertionError(_mismatch("No job", wanted, jobs))
     if len(like) > 1:
         hint = f"Say count={len(like)}, or more about the one that you mean."
-        raise AssertionError(f"{_mismatch(_jobs(len(like)), wanted, found)}\n{hint}")
+        raise AssertionError(f"{_mismatch(_jobs(len(like)), wanted, jobs)}\n{hint}")
     return like[0]
 
 
@@ -85,11 +85,11 @@ def _jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count} jobs"
 
 
-def _mismatch(found: str, wanted: Wanted, jobs: Iterable[Job]) -> str:
+def _mismatch(subject: str, wanted: Wanted, jobs: Iterable[Job]) -> str:
     """The text of a failed assertion: the jobs that were expected, and those that
     exist."""
-    verb = "was" if found in ("No job", "1 job") else "were"
-    lines = [f"{found} like this {verb} enqueued: {wanted}."]
+    verb = "was" if subject in ("No job", "1 job") else "were"
+    lines = [f"{subject} like this {verb} enqueued: {wanted}."]
     ordered = sorted(jobs, key=wanted.distance)
     lines.append("Enqueued, most alike first:" if ordered else "Nothing was enqueued.")
     for one in ordered[:LISTED]:

@@ -21,7 +21,7 @@ class CapturedJobs(Sequence[Job]):
 
     def __init__(self, before: set[UUID]) -> None:
         self._before = before
-        self._kept: list[Job] | None = None
+        self._frozen: list[Job] | None = None
 
     @overload
     def __getitem__(self, index: int) -> Job: ...
@@ -43,11 +43,11 @@ class CapturedJobs(Sequence[Job]):
 
     def keep(self) -> None:
         """Let them be as they are now."""
-        self._kept = self._jobs()
+        self._frozen = self._jobs()
 
     def _jobs(self) -> list[Job]:
-        if self._kept is not None:
-            return self._kept
+        if self._frozen is not None:
+            return self._frozen
         return [one for one in seen() if one.id not in self._before]
 
 

@@ -18,8 +18,8 @@ def run_commits() -> None:
     Each is called once, and stays in Django's list as one that does nothing, so that
     whoever counts on positions there, as ``captureOnCommitCallbacks`` does, is right.
     """
-    while found := _next():
-        function, robust = found
+    while callback := _next():
+        function, robust = callback
         if not robust:
             function()
             continue

@@ -61,7 +61,7 @@ class Wanted:
             raise TypeError(f"tags must be a list of strings: tags=[{self.tags!r}].")
 
     def __str__(self) -> str:
-        said = {
+        conditions = {
             "data": self.data,
             "data_contains": self.data_contains,
             "queue": self.queue,
@@ -70,7 +70,7 @@ class Wanted:
             "tags": sorted(self.tags) or None,
             "status": self.status,
         }
-        parts = [f"{k}={written(v)}" for k, v in said.items() if v is not None]
+        parts = [f"{k}={written(v)}" for k, v in conditions.items() if v is not None]
         return f"{self.job_type!r}" + (f" with {', '.join(parts)}" if parts else "")
 
     def differences(self, job: Job) -> list[str]:
@@ -81,8 +81,8 @@ class Wanted:
 
     def distance(self, job: Job) -> int:
         """The number of differences of this job; 0 if it matches."""
-        found = self.differences(job)
-        return 100 if OTHER_TYPE in found else len(found)
+        differences = self.differences(job)
+        return 100 if OTHER_TYPE in differences else len(differences)
 
     def _of_data(self, data: Any) -> Iterator[str]:
         if self.data is not None:
@@ -92,9 +92,9 @@ class Wanted:
 
     def _of_options(self, job: Job) -> Iterator[str]:
         for name in ("queue", "priority", "status"):
-            wanted, found = getattr(self, name), getattr(job, name)
-            if wanted is not None and wanted != found:
-                yield f"{name} is {written(found)}, not {written(wanted)}"
+            wanted, actual = getattr(self, name), getattr(job, name)
+            if wanted is not None and wanted != actual:
+                yield f"{name} is {written(actual)}, not {written(wanted)}"
         if self.run_after is not None:
             after = self.run_after
             due = job.created_at + after if isinstance(after, timedelta) else after
@@ -139,18 +139,18 @@ def written(value: Any) -> str:
     return text if len(text) <= 300 else text[:300] + "…"
 
 
-def _differences(wanted: Any, found: Any, path: str, *, partly: bool) -> Iterator[str]:
-    """Where ``found`` is not ``wanted``; ``partly``: it may have more keys."""
-    if not (isinstance(wanted, Mapping) and isinstance(found, dict)):
-        if wanted != found:
-            yield f"{path} is {written(found)}, not {written(wanted)}"
+def _differences(wanted: Any, actual: Any, path: str, *, partly: bool) -> Iterator[str]:
+    """Where ``actual`` is not ``wanted``; ``partly``: it may have more keys."""
+    if not (isinstance(wanted, Mapping) and isinstance(actual, dict)):
+        if wanted != actual:
+            yield f"{path} is {written(actual)}, not {written(wanted)}"
         return
     for key, value in wanted.items():
-        if key in found:
+        if key in actual:
             inner = f"{path}[{written(key)}]"
-            yield from _differences(value, found[key], inner, partly=partly)
+            yield from _differences(value, actual[key], inner, partly=partly)
         else:
             yield f"{path} lacks {written(key)}"
     if not partly:
-        for key in found.keys() - wanted.keys():
+        for key in actual.keys() - wanted.keys():
             yield f"{path} has {written(key)} as well"

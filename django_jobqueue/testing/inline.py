@@ -141,8 +141,8 @@ class InlineWorker:
         ).due_in
         lapse = worker_rows.next_lapse(self.db).due_in
         expiry = expire.next_expiry(self.db)
-        found = [*self._scan().values(), lapse, quarantined, expiry]
-        return min((s for s in found if s is not None and s > 0), default=None)
+        waits = [*self._scan().values(), lapse, quarantined, expiry]
+        return min((s for s in waits if s is not None and s > 0), default=None)
 
     def end(self) -> None:
         """Write the counts, and the end of this worker."""

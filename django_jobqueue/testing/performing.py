@@ -69,9 +69,9 @@ def perform(
     _check_attempt(attempt, run.max_attempts)
     outcome = run_here(run).outcome
     let_through(run.error)
-    kept = {field.name: getattr(outcome, field.name) for field in fields(Outcome)}
+    values = {field.name: getattr(outcome, field.name) for field in fields(Outcome)}
     value = None if outcome.result is None else from_json(outcome.result)
-    return Performed(**kept, error=run.error, value=value, context=run.here())
+    return Performed(**values, error=run.error, value=value, context=run.here())
 
 
 def _check_attempt(attempt: int, allowed: int | None) -> None:

@@ -34,12 +34,12 @@ def like_autocommit() -> Iterator[None]:
     with ExitStack() as stack:
         for connection in connections.all(initialized_only=True):
             if connection.in_atomic_block:
-                stack.enter_context(_kept_unless_broken(connection))
+                stack.enter_context(_undone_if_broken(connection))
         yield
 
 
 @contextmanager
-def _kept_unless_broken(connection: BaseDatabaseWrapper) -> Iterator[None]:
+def _undone_if_broken(connection: BaseDatabaseWrapper) -> Iterator[None]:
     block = transaction.atomic(using=connection.alias)
     block._from_testcase = True  # type: ignore[attr-defined]  # a handler's may be durable
     with suppress(_Undo), block:

@@ -19,7 +19,7 @@ def seen() -> list[Job]:
     """All jobs that were enqueued and are not pruned, oldest first."""
     if conf.mode == "queue":
         return enqueued(DjangoDatabase())
-    return [kept.job for kept in memory]
+    return [stored.job for stored in memory]
 
 
 def name_of(handler: Any) -> str:

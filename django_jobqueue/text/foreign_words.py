@@ -224,8 +224,8 @@ RAISED: Final[Mapping[str, str]] = {
 def advice(name: object, words: Mapping[str, str], handler: str = "handler") -> str:
     """What to write instead of a word of another queue, as a sentence that follows
     another one; nothing for other words. It names this ``handler``."""
-    found = words.get(name) if isinstance(name, str) else None
-    return f" {found}.".replace(_HANDLER, handler) if found else ""
+    advised = words.get(name) if isinstance(name, str) else None
+    return f" {advised}.".replace(_HANDLER, handler) if advised else ""
 
 
 def option_hint(name: object, known: Iterable[str], handler: str = "handler") -> str:
@@ -239,9 +239,10 @@ def no_attribute(
     owner: object, name: str, words: Mapping[str, str], handler: str = "handler"
 ) -> Any:
     """Raises AttributeError for an attribute that there is not, with what to write."""
-    kind = type(owner).__name__
+    owner_type = type(owner).__name__
     raise AttributeError(
-        f"{kind!r} object has no attribute {name!r}.{advice(name, words, handler)}",
+        f"{owner_type!r} object has no attribute {name!r}."
+        f"{advice(name, words, handler)}",
         name=name,
         obj=owner,
     )

@@ -25,8 +25,8 @@ def as_keywords(text: str) -> str:
 def as_flags(text: str) -> str:
     """This message for who enqueues at the command line: ``queue=…`` is ``--queue``,
     and ``on_duplicate='return'`` is ``--on-duplicate return``."""
-    text = _NAME.sub(lambda found: _flag(found[0]), as_keywords(text))
-    return _OPTION.sub(lambda found: _flag(found[1], found[2]), text)
+    text = _NAME.sub(lambda match: _flag(match[0]), as_keywords(text))
+    return _OPTION.sub(lambda match: _flag(match[1], match[2]), text)
 
 
 def _flag(name: str, value: str | None = None) -> str:

@@ -91,12 +91,12 @@ class Secrets(frozenset[str]):
     def mask(self, text: str) -> str:
         """The same text with ``MASK`` for each of them, and for several that touch."""
         parts, done = [], 0
-        for start, end in self._found(text):
+        for start, end in self._spans(text):
             parts += [text[done:start], MASK]
             done = end
         return "".join(parts) + text[done:]
 
-    def _found(self, text: str) -> Iterator[tuple[int, int]]:
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Where they are, in order and apart."""
         starts = self._starts
         size = min(map(len, starts), default=len(text) + 1)
@@ -120,10 +120,10 @@ class Secrets(frozenset[str]):
         """
         while text:
             place = bisect_right(self._spellings, text)
-            found = self._spellings[place - 1] if place else ""
-            if text.startswith(found):
-                return len(found)
-            text = commonprefix([text, found])
+            spelling = self._spellings[place - 1] if place else ""
+            if text.startswith(spelling):
+                return len(spelling)
+            text = commonprefix([text, spelling])
         return 0
 
     @cached_property
@@ -136,13 +136,13 @@ class Secrets(frozenset[str]):
     @cached_property
     def _spellings(self) -> list[str]:
         """How texts show them: as they are, as in a repr, as in JSON; sorted."""
-        found = set(self)
+        spellings = set(self)
         for secret in self:
             if not _PLAIN.fullmatch(secret):
-                found.add(repr(secret)[1:-1])
-                found.add(json.dumps(secret)[1:-1])
-                found.add(json.dumps(secret, ensure_ascii=False)[1:-1])
-        return sorted(found - {""})
+                spellings.add(repr(secret)[1:-1])
+                spellings.add(json.dumps(secret)[1:-1])
+                spellings.add(json.dumps(secret, ensure_ascii=False)[1:-1])
+        return sorted(spellings - {""})
 
 
 def mask_text(text: str, secrets: Iterable[str] = ()) -> str:
@@ -176,11 +176,11 @@ def mask_end(text: str, length: int, secrets: Collection[str] = ()) -> str:
 
 def secrets_in(value: Any, sensitive: Iterable[str]) -> Secrets:
     """The texts kept under ``sensitive`` keys, to be masked wherever they turn up."""
-    found: set[str] = set()
+    secrets: set[str] = set()
     names = frozenset(str(name).lower() for name in sensitive)
     if names:
-        _collect(value, names, found, secret=False)
-    return Secrets(found)
+        _collect(value, names, secrets, secret=False)
+    return Secrets(secrets)
 
 
 def _mask(value: Any, sensitive: frozenset[str]) -> Any:
@@ -210,19 +210,19 @@ def _texts_masked(value: Any, secrets: Secrets) -> Any:
 
 
 def _collect(
-    value: Any, sensitive: frozenset[str], found: set[str], *, secret: bool
+    value: Any, sensitive: frozenset[str], secrets: set[str], *, secret: bool
 ) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             inside = secret or key.lower() in sensitive
-            _collect(item, sensitive, found, secret=inside)
+            _collect(item, sensitive, secrets, secret=inside)
     elif isinstance(value, list):
         for item in value:
-            _collect(item, sensitive, found, secret=secret)
+            _collect(item, sensitive, secrets, secret=secret)
     elif secret and not isinstance(value, bool | None):
         text = str(value)
         if len(text) >= SHORTEST_SECRET:
-            found.add(text)
+            secrets.add(text)
 
 
 def _secrets(secrets: Iterable[str]) -> Secrets:

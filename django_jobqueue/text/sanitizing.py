@@ -41,10 +41,10 @@ def clean(text: str, limit: int, secrets: Collection[str] = ()) -> str:
     end = storable(mask_end(text, limit, secrets)).encode()
     note = f"\n… {len(text):,} characters, cut here …\n".encode()
     half = max((limit - len(note)) // 2, 0)
-    kept = start[:half] + note + end[len(end) - half :]
-    return kept.decode("utf-8", "ignore")
+    shortened = start[:half] + note + end[len(end) - half :]
+    return shortened.decode("utf-8", "ignore")
 
 
 def visible(text: str) -> str:
     """The same text with hidden characters written as escapes."""
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _HIDDEN.sub(lambda match: f"\\u{ord(match.group()):04x}", text)

@@ -37,16 +37,16 @@ def near_names(name: str, known: Iterable[str]) -> list[str]:
     Names of one app share their beginning, so their ends must be alike, too.
     """
     names = sorted(known)
-    found = [full for full in names if full.endswith(f".{name}")]
+    nearest = [full for full in names if full.endswith(f".{name}")]
     alike = get_close_matches(name, names, MOST)
-    found += [full for full in alike if _have_like_ends(name, full)]
+    nearest += [full for full in alike if _have_like_ends(name, full)]
     if "." not in name:
         ends: dict[str, list[str]] = {}
         for full in names:
             ends.setdefault(full.rpartition(".")[2], []).append(full)
         for end in get_close_matches(name, ends, MOST):
-            found += ends[end]
-    return list(dict.fromkeys(found))[:MOST]
+            nearest += ends[end]
+    return list(dict.fromkeys(nearest))[:MOST]
 
 
 def _have_like_ends(name: str, full: str) -> bool:

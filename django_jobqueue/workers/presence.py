@@ -25,43 +25,43 @@ class Presence:
         self._process_table = process_table
         self._entry = entry
         self._reported = 0  # how many jobs
-        self._saying = threading.Lock()
+        self._publishing = threading.Lock()
         self._has_claimed = False
-        self._stirred_at = 0.0  # time.monotonic(), as others were told
+        self._published_activity = 0.0  # time.monotonic(), as others were told
 
     def claimed(self) -> None:
         """Jobs were claimed, and none of them has started; from any thread."""
         if not self._reported:
-            self._say_held()
+            self._publish_held()
         if not self._has_claimed:
             self._has_claimed = True
             self._process_table.write(self._entry, claimed=1)
-        if self._worker.activity.last - self._stirred_at > ACTIVITY_EVERY:
-            self._say_stirred()
+        if self._worker.activity.last - self._published_activity > ACTIVITY_EVERY:
+            self._publish_activity()
 
     def watched(self) -> None:
         """Its timer has looked at what runs."""
         self._process_table.write(self._entry, watched=int(time.monotonic() * 1_000))
 
-    def say(self) -> None:
+    def publish(self) -> None:
         """Say how the worker is."""
         worker = self._worker
         self._process_table.write(
             self._entry, running=worker.running, calls=worker.calls
         )
-        self._say_held()
+        self._publish_held()
         if worker.held:
             worker.activity()
-        if worker.activity.last > self._stirred_at:
-            self._say_stirred()
+        if worker.activity.last > self._published_activity:
+            self._publish_activity()
 
-    def _say_held(self) -> None:
-        with self._saying:
+    def _publish_held(self) -> None:
+        with self._publishing:
             self._reported = 0  # first: who claims after the count says it again
             held = len(self._worker.held)
             self._process_table.write(self._entry, held=held)
             self._reported = held
 
-    def _say_stirred(self) -> None:
-        self._stirred_at = self._worker.activity.last
+    def _publish_activity(self) -> None:
+        self._published_activity = self._worker.activity.last
         self._process_table.activity(lease_time(), conf.lease)

@@ -33,15 +33,15 @@ class Timer(Loop):
         self,
         executors: Sequence[Executor],
         held: Collection[Attempt],
-        unresponsive_error: Callable[[list[Attempt]], None],
-        broken: Callable[[str], None] = lambda why: None,
+        on_unresponsive: Callable[[list[Attempt]], None],
+        on_broken: Callable[[str], None] = lambda why: None,
     ) -> None:
         super().__init__()
         self.on_checked: Callable[[], None] = lambda: None  # called after each look
         self._executors = executors
         self._held = held  # all jobs that this process has
-        self._unresponsive = unresponsive_error
-        self._broken = broken  # an executor cannot go on
+        self._on_unresponsive = on_unresponsive
+        self._on_broken = on_broken  # an executor cannot go on
         self._held_at = time.monotonic()
         self._sleeps = False
 
@@ -62,9 +62,9 @@ class Timer(Loop):
                 else:
                     soonest = min(soonest, self._check(attempt, now, lost))
             if why := executor.problem(now):
-                self._broken(why)
+                self._on_broken(why)
         if lost:
-            self._unresponsive(lost)
+            self._on_unresponsive(lost)
         self.on_checked()
         return max(soonest, 0.005)
 

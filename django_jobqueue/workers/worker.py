@@ -87,9 +87,9 @@ class Worker:
         self.completer = Completer(
             holder,
             OwnConnection("completer", plans=FINISHING, pooled=pooled),
-            busy=self._more_will_end,
-            finished=self._written,
-            report=self.reporter.write,
+            more_will_end=self._more_will_end,
+            on_written=self._written,
+            write_reports=self.reporter.write,
             hold_back=self._hold_back,
         )
         self._make_executors(holder)
@@ -272,7 +272,7 @@ class Worker:
             claimer,
             policies=self.policies,
             cancelled=Cancelled(lambda: list(self.held), self.cancel),
-            heard=lambda: self.config.listen and self.listener.hears,
+            gets_notifications=lambda: self.config.listen and self.listener.hears,
         )
 
     def _make_executors(self, holder: Holder) -> None:
@@ -282,9 +282,9 @@ class Worker:
             return run(attempt)
 
         callbacks = ExecutorCallbacks(
-            done=self.completer.add,
-            wanting=self.dispatcher.slot_free,
-            unwritten=lambda: self.completer.waiting,
+            on_done=self.completer.add,
+            on_slot_free=self.dispatcher.slot_free,
+            count_unwritten=lambda: self.completer.waiting,
             table=self._table,
         )
         if self.config.threads:

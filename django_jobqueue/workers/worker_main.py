@@ -103,7 +103,7 @@ class WorkerMain:
         while True:
             self._read(self._pause(worker))
             code = self._obey(worker)
-            presence.say()
+            presence.publish()
             worker.stack_dumper.ask(
                 self._process_table.entry(self._entry).stack_request
             )

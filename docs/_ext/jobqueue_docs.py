@@ -195,7 +195,7 @@ def check_settings(app: Sphinx, env: Any) -> None:
 
 
 def _setting(setting: Setting[Any], text: str) -> Iterable[str]:
-    kind = setting.kind
+    kind = setting.described_as
     if setting.minimum is not None:
         kind += f", at least {setting.minimum:g}"
     if setting.optional:

@@ -289,7 +289,7 @@ def test_progress_is_shown(anna: Client) -> None:
     many(8)
     archived(ONCE, "failed")
     id = started(reason="fixed")
-    while bulk_steps.step(id, look=2) and BulkOperation.objects.get().seen < 6:
+    while bulk_steps.step(id, max_rows=2) and BulkOperation.objects.get().seen < 6:
         pass
     page = get(anna, page_of(MODEL, id))
     assert page.all("div", **{"data-jq-region": "progress"})
@@ -307,7 +307,7 @@ def test_what_came_of_it_is_shown(anna: Client) -> None:
     many(4)
     archived(ONCE, "failed")
     id = started()
-    bulk_steps.step(id, look=100)
+    bulk_steps.step(id, max_rows=100)
     made = list(QueuedJob.objects.filter(bulk_operation_id=id))
     archived(status="succeeded", bulk_operation_id=id)
     archived(status="failed", bulk_operation_id=id)
@@ -326,7 +326,7 @@ def test_what_came_of_it_is_shown(anna: Client) -> None:
 def test_pause_resume_stop_and_undo(anna: Client) -> None:
     many(4)
     id = started()
-    bulk_steps.step(id, look=3)
+    bulk_steps.step(id, max_rows=3)
     for name, after in (("pause", "paused"), ("resume", "queued"), ("stop", "stopped")):
         post(anna, act(name, id), {})
         assert state(id) == after
@@ -342,7 +342,7 @@ UNDO = "Cancel the created jobs that have not started"
 def test_an_undo_asks_and_says_how_many(anna: Client) -> None:
     many(4)
     id = started()
-    bulk_steps.step(id, look=3)
+    bulk_steps.step(id, max_rows=3)
     bulk.stop(id)
     assert f"{UNDO} (3)…" in get(anna, page_of(MODEL, id)).text
     page = post(anna, act("undo", id), {})
@@ -352,7 +352,7 @@ def test_an_undo_asks_and_says_how_many(anna: Client) -> None:
     assert (undo.kind, undo.state, undo.total) == ("cancel", "draft", 3)
     assert QueuedJob.objects.filter(bulk_operation_id=id).count() == 3
     start(anna, undo.pk)
-    bulk_steps.step(undo.pk, look=100)
+    bulk_steps.step(undo.pk, max_rows=100)
     assert QueuedJob.objects.filter(bulk_operation_id=id).count() == 0
     said = [entry.get_change_message() for entry in LogEntry.objects.order_by("pk")]
     which = f"made by bulk operation: {id} · attempts: 0"
@@ -362,11 +362,11 @@ def test_an_undo_asks_and_says_how_many(anna: Client) -> None:
 def test_an_undo_is_not_offered_where_there_is_nothing_to_undo(anna: Client) -> None:
     archived(ONCE, "failed")
     skipped = started(selection=FAILED.also(Term("type", ONCE)))
-    bulk_steps.step(skipped, look=9)
+    bulk_steps.step(skipped, max_rows=9)
     assert UNDO not in get(anna, page_of(MODEL, skipped)).text
     many(2)
     id = started(selection=FAILED.also(Term("type", ADD)))
-    bulk_steps.step(id, look=9)
+    bulk_steps.step(id, max_rows=9)
     assert f"{UNDO} (2)…" in get(anna, page_of(MODEL, id)).text
     operations.cancel(
         QueuedJob.objects.filter(bulk_operation_id=id).values_list("pk", flat=True)
@@ -423,12 +423,12 @@ def test_to_resume_an_operation_beside_its_command_changes_each_job_once(
 ) -> None:
     many(700)  # two chunks
     id = started(here=True)
-    command = bulk_steps.work_here(id, rest=lambda _seconds: None)
+    command = bulk_steps.work_here(id, sleep=lambda _seconds: None)
     done = next(command).changed
     assert 0 < done < 700
     post(anna, act("resume", id), {})
     job = BulkOperation.objects.get(pk=id).job_id
-    chunk = bulk_steps.step(id, look=50, job=job)
+    chunk = bulk_steps.step(id, max_rows=50, job=job)
     assert chunk is not None
     assert chunk.changed == 50
     done += chunk.changed + sum(chunk.changed for chunk in command)
@@ -436,7 +436,7 @@ def test_to_resume_an_operation_beside_its_command_changes_each_job_once(
     replays = QueuedJob.objects.filter(bulk_operation_id=id)
     assert replays.values("replay_of").distinct().count() == replays.count() == 700
     assert BulkOperation.objects.get(pk=id).state == "done"
-    assert bulk_steps.step(id, look=50, job=job) is None
+    assert bulk_steps.step(id, max_rows=50, job=job) is None
 
 
 def test_an_error_is_shown_and_the_operation_can_be_resumed(anna: Client) -> None:
@@ -720,7 +720,7 @@ def test_a_draft_waits_until_its_jobs_are_counted(log_in: LogIn, anna: Client) -
     many(600)
     id = drafted()
     assert bulk.get(id).total is None
-    bulk_counting.step(id, look=500)
+    bulk_counting.step(id, max_rows=500)
     client = log_in(*REPLAYER)
     page = get(client, page_of(MODEL, id))
     assert "500 jobs so far, among 500 that were looked at" in page.text
@@ -815,8 +815,8 @@ def test_an_operation_that_stopped_at_its_number_says_so(anna: Client) -> None:
     many(3)
     id = started()
     BulkOperation.objects.update(confirmed=2)
-    bulk_steps.step(id, look=100)
-    bulk_steps.step(id, look=100)
+    bulk_steps.step(id, max_rows=100)
+    bulk_steps.step(id, max_rows=100)
     page = get(anna, page_of(MODEL, id))
     assert "more jobs match by now than were confirmed" in page.text
     assert "not confirmed: they joined later 1+" in page.text
@@ -831,7 +831,7 @@ def test_a_rate_is_shown_once_there_is_time_enough(
 ) -> None:
     many(4)
     id = started()
-    bulk_steps.step(id, look=2)
+    bulk_steps.step(id, max_rows=2)
     began = timezone.now() - timedelta(hours=1)
     BulkOperation.objects.update(
         started_at=began, progress_at=began + timedelta(seconds=seconds), seen=448_000
@@ -847,7 +847,7 @@ def test_counts_of_what_became_of_many_jobs_are_at_least_so_many(
     monkeypatch.setattr(results, "CAP", 3)
     many(2)
     id = started()
-    bulk_steps.step(id, look=9)
+    bulk_steps.step(id, max_rows=9)
     for status in ("succeeded", "succeeded", "failed", "failed", "failed"):
         archived(status=status, bulk_operation_id=id)
     text = get(anna, page_of(MODEL, id)).text

@@ -131,7 +131,7 @@ def test_counts_stop_where_they_would_cost(
 ) -> None:
     for name in ("store.reading.failure_stats", "admin.failures.failure_list"):
         monkeypatch.setattr(f"django_jobqueue.{name}.MOST_COUNTED", 2)
-        monkeypatch.setattr(f"django_jobqueue.{name}.MOST_LOOKED_AT", 2)
+        monkeypatch.setattr(f"django_jobqueue.{name}.MOST_SAMPLED", 2)
     pay = group()
     for _ in range(3):
         archived(FAIL, "failed", fingerprint=pay)

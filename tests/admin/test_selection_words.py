@@ -10,20 +10,20 @@ import pytest
 from django.utils import translation
 
 from django_jobqueue.admin.parts.selection_words import in_words, phrases
-from django_jobqueue.search.selection import FIELDS, Kind, Selection, Table, Term
+from django_jobqueue.search.selection import FIELDS, Selection, Table, Term, ValueType
 
 MOMENT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ID = UUID(int=7)
-VALUES: dict[Kind, Any] = {
-    Kind.TEXT: "some",
-    Kind.NUMBER: 3,
-    Kind.MOMENT: MOMENT,
-    Kind.MILLISECONDS: 20_200,
-    Kind.ID: ID,
-    Kind.IDS: (ID,),
-    Kind.TEXTS: ("failed", "expired"),
-    Kind.FLAG: True,
-    Kind.JSON: 7,
+VALUES: dict[ValueType, Any] = {
+    ValueType.TEXT: "some",
+    ValueType.NUMBER: 3,
+    ValueType.MOMENT: MOMENT,
+    ValueType.MILLISECONDS: 20_200,
+    ValueType.ID: ID,
+    ValueType.IDS: (ID,),
+    ValueType.TEXTS: ("failed", "expired"),
+    ValueType.FLAG: True,
+    ValueType.JSON: 7,
 }
 
 
@@ -62,8 +62,8 @@ def test_everything_that_can_be_selected_by_has_words(table: Table) -> None:
     for field in FIELDS.values():
         if table not in field.tables:
             continue
-        value = "ready" if field.name == "state" else VALUES[field.kind]
-        path = ("order",) if field.kind is Kind.JSON else ()
+        value = "ready" if field.name == "state" else VALUES[field.value_type]
+        path = ("order",) if field.value_type is ValueType.JSON else ()
         for operator in field.operators:
             (said,) = phrases(
                 Selection(table, (Term(field.name, value, operator, path),))

@@ -36,7 +36,7 @@ def by_operation(job: Any) -> None:
     """By a bulk operation."""
     made = bulk.draft("replay", Selection(Table.ARCHIVED))
     assert bulk.start(made.id)
-    bulk_steps.step(made.id, look=10)
+    bulk_steps.step(made.id, max_rows=10)
 
 
 def by_sql() -> None:

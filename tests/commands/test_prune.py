@@ -181,7 +181,7 @@ def test_it_rests_between_batches_and_an_interrupt_then_says_how_far_it_came(
         if len(rests) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(batches, "rest", rest)
+    monkeypatch.setattr(batches, "sleep", rest)
     with pytest.raises(CommandError) as refused:
         jobqueue("prune", "--status", "failed", "--batch-pause", "1m")
 

@@ -63,7 +63,7 @@ def test_a_value_of_the_wrong_kind_is_refused_with_the_flag_s_name(name: str) ->
     before = conf.read(name)
     message = refusal(str(setting(name).flag), wrong)
     assert message.startswith(
-        f"{setting(name).flag} must be {setting(name).kind}, not "
+        f"{setting(name).flag} must be {setting(name).described_as}, not "
     )
     assert message.endswith(".")
     assert conf.read(name) == before

@@ -320,7 +320,7 @@ def test_it_looks_again_until_it_is_interrupted(
         if len(rests) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(status, "rest", rest)
+    monkeypatch.setattr(status, "sleep", rest)
     said = jobqueue("status", "--watch")
     assert rests == [2, 2, 2]
     assert said.out.count("Job queue in database") == 3
@@ -332,7 +332,7 @@ def test_it_looks_again_until_it_is_interrupted(
 def test_on_a_terminal_the_picture_takes_the_whole_screen_and_leaves_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(status, "rest", _interrupt_second())
+    monkeypatch.setattr(status, "sleep", _interrupt_second())
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("LINES", "6")
     out = jobqueue("status", "--watch", "0.5", stdout=Terminal()).out
@@ -348,7 +348,7 @@ def test_without_rich_a_terminal_gets_one_picture_below_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(rich_output, "IS_INSTALLED", False)
-    monkeypatch.setattr(status, "rest", _interrupt_second())
+    monkeypatch.setattr(status, "sleep", _interrupt_second())
     out = jobqueue("status", "--watch", "0.5", stdout=Terminal()).out
     assert out.count("Job queue in database 'default'") == 2
     assert "\x1b" not in out
@@ -360,7 +360,7 @@ def test_on_a_terminal_an_outage_takes_the_place_of_the_picture(
     def fail() -> None:
         raise OperationalError("connection refused:\n  is the server running?")
 
-    monkeypatch.setattr(status, "rest", _interrupt_second())
+    monkeypatch.setattr(status, "sleep", _interrupt_second())
     monkeypatch.setattr(status, "read", fail)
     monkeypatch.setattr(status, "connections", {"default": connection.copy()})
     monkeypatch.setenv("COLUMNS", "100")

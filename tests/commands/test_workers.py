@@ -172,7 +172,7 @@ def test_the_answer_of_now_is_shown_and_not_an_older_one(
         }
         row.save()
 
-    monkeypatch.setattr(worker_stacks, "rest", answer)
+    monkeypatch.setattr(worker_stacks, "sleep", answer)
     assert jobqueue("workers", "stacks", "a:1").out.splitlines() == [
         "",
         "Worker a:1",

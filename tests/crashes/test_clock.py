@@ -100,8 +100,8 @@ def test_a_rescuer_that_sees_the_clock_being_set_waits_until_all_have_renewed(
     made = Rescuer(
         own,
         DeadlineWatch(own, WorkerConfig()),
-        quarantined=lambda at: None,
-        buried=lambda n: None,
+        on_quarantined=lambda at: None,
+        on_buried=lambda n: None,
     )
     made._patient_until = 0.0
     made.tick()

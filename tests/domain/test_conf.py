@@ -23,7 +23,7 @@ def test_every_default_passes_its_own_check(name: str) -> None:
 def test_every_setting_is_described_and_read_as_an_attribute(name: str) -> None:
     setting = Conf.settings[name]
     assert setting.help.endswith(".")
-    assert setting.kind
+    assert setting.described_as
     with override_settings(JOBQUEUE={}):
         assert getattr(conf, name.lower()) == setting.convert(setting.default)
     assert getattr(Conf, name.lower()) is setting

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from django_jobqueue.domain.failures import KEPT_FRAMES, MESSAGE_LENGTH, Failure
+from django_jobqueue.domain.failures import MESSAGE_LENGTH, MOST_FRAMES, Failure
 from django_jobqueue.text.redaction import MASK
 from tests.domain.raised import call_in, caught, raised
 from tests.sample import jobs
@@ -114,7 +114,7 @@ def recurse(depth: int) -> None:
 
 def test_of_endless_recursion_the_innermost_frames_are_kept() -> None:
     failure = kept(caught(lambda: recurse(0)))
-    assert len(failure.frames) == KEPT_FRAMES
+    assert len(failure.frames) == MOST_FRAMES
     assert {frame["function"] for frame in failure.frames} == {"recurse"}
     assert len(failure.traceback) < 65_536
 

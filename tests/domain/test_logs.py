@@ -230,7 +230,7 @@ def test_the_traceback_cannot_talk_to_a_terminal_and_shows_no_credential(
     assert "hunter2" not in text
     assert text.splitlines()[1] == "Traceback (most recent call last):"
     assert text.splitlines()[-1] == f"ValueError: \\x1b[31m postgres://{MASK}@db"
-    assert "kept_traceback" not in vars(records[0])
+    assert "masked_traceback" not in vars(records[0])
 
 
 def test_of_a_sensitive_job_type_the_masked_traceback_is_shown(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.domain.report import KEPT_BYTES, KEPT_LINES, LINE_BYTES, Report
+from django_jobqueue.domain.report import LINE_BYTES, MOST_BYTES, MOST_LINES, Report
 from django_jobqueue.text.redaction import MASK
 from tests.domain.made import context
 
@@ -106,11 +106,11 @@ def test_a_level_that_there_is_not_is_refused_with_those_that_there_are() -> Non
 
 def test_the_last_lines_are_kept_and_the_others_counted() -> None:
     made = context()
-    for n in range(KEPT_LINES + 50):
+    for n in range(MOST_LINES + 50):
         made.log(f"line {n}")
     told = made.report.take()
-    assert len(told.lines) == KEPT_LINES
-    assert told.lines[-1][2] == f"line {KEPT_LINES + 49}"
+    assert len(told.lines) == MOST_LINES
+    assert told.lines[-1][2] == f"line {MOST_LINES + 49}"
     assert told.dropped == 50
     made.log("one more")
     told = made.report.take()
@@ -124,7 +124,7 @@ def test_the_lines_take_no_more_than_their_room() -> None:
         made.log("ü" * 1_500)
     told = made.report.take()
     size = sum(len(text.encode()) for _, _, text in told.lines)
-    assert size <= KEPT_BYTES
+    assert size <= MOST_BYTES
     assert len(told.lines) + told.dropped == 100
 
 
@@ -164,7 +164,7 @@ def test_whoever_writes_is_called_once_until_it_takes() -> None:
 
 def test_the_tail_is_the_last_lines_as_text() -> None:
     made = context()
-    for n in range(KEPT_LINES):
+    for n in range(MOST_LINES):
         made.log(f"line {n} " + "x" * 100, level="error")
     tail = made.report.tail()
     assert len(tail.encode()) <= 8_000

@@ -232,7 +232,7 @@ def test_fields_of_the_other_table_are_told() -> None:
 @pytest.mark.parametrize("table", Table)
 def test_every_field_can_be_searched(table: Table) -> None:
     found = [f for f in FIELDS.values() if table in f.tables]
-    fields = {field.name for field in found if field.kind not in SEVERAL}
+    fields = {field.name for field in found if field.value_type not in SEVERAL}
     assert {name.removesuffix(".key") for name in qualifiers(table)} == fields
 
 

@@ -46,8 +46,8 @@ def rescuer(own: OwnConnection) -> Rescuer:
     made = Rescuer(
         own,
         DeadlineWatch(own, WorkerConfig()),
-        quarantined=lambda seen_at: None,
-        buried=lambda number: None,
+        on_quarantined=lambda seen_at: None,
+        on_buried=lambda number: None,
     )
     made._patient_until = 0.0
     return made

@@ -67,11 +67,11 @@ class Host:
     def ask(self, desire: str) -> None:
         """Let an operator ask for this, and control look after the worker."""
         self.table.write(0, desired=DESIRES.index(desire))
-        self.look_after()
+        self.fence_and_obey()
 
-    def look_after(self) -> None:
+    def fence_and_obey(self) -> None:
         """Let control look after the worker."""
-        self.control.look_after([self.worker])
+        self.control.fence_and_obey([self.worker])
 
     def close(self) -> None:
         """Close the pipe of a process."""
@@ -108,7 +108,7 @@ def test_a_worker_is_drained_and_resumed_once_each(host: Host) -> None:
 
 def test_a_worker_that_operators_stop_has_no_successor(host: Host) -> None:
     host.ask("stop")
-    host.look_after()
+    host.fence_and_obey()
     assert host.steps == ["stop: drain"]
     assert host.control.missing([host.worker]) == 0
     assert host.control.is_over([], all_buried=True)
@@ -118,7 +118,7 @@ def test_a_worker_that_operators_restart_has_a_successor_while_it_ends(
     host: Host,
 ) -> None:
     host.ask("restart")
-    host.look_after()
+    host.fence_and_obey()
     assert host.steps == ["stop: drain"]
     assert host.control.missing([host.worker]) == 1
 
@@ -153,9 +153,9 @@ def test_a_worker_whose_lease_is_lost_is_fenced_once_whatever_it_was_asked(
 ) -> None:
     host.ask(before)
     host.table.write(0, lost=1)
-    host.look_after()
+    host.fence_and_obey()
     host.worker.is_killed = True  # as a kill that has an effect does
-    host.look_after()
+    host.fence_and_obey()
     assert host.worker.fenced == "was given up"
     assert caplog.text.count("its lease was given up") == 1
 
@@ -166,7 +166,7 @@ def test_a_worker_whose_lease_is_lost_is_fenced_while_its_host_stops(
     host.control.stop_within(100)
     host.control.proceed([host.worker])
     host.table.write(0, lost=1)
-    host.look_after()
+    host.fence_and_obey()
     assert host.worker.fenced == "was given up"
 
 
@@ -181,7 +181,7 @@ def test_the_end_of_a_fenced_worker_says_how_it_lost_its_lease_and_is_no_crash(
     host: Host, entry: dict[str, int], reason: str
 ) -> None:
     host.table.write(0, **entry)
-    host.look_after()
+    host.fence_and_obey()
     death = host.control.ended(
         host.worker, host.table.entry(0), crashed=True, reason="killed", lived=0.0
     )

@@ -309,8 +309,8 @@ def rescuer_on(own: OwnConnection, said: list[object]) -> Rescuer:
     return Rescuer(
         own,
         prospects_on(own),
-        quarantined=said.append,
-        buried=said.append,
+        on_quarantined=said.append,
+        on_buried=said.append,
     )
 
 
@@ -491,10 +491,10 @@ def test_expired_jobs_that_the_database_refuses_to_archive_keep_no_others(
 def test_one_look_ahead_does_for_all_chores(own: OwnConnection) -> None:
     deadlines = prospects_on(own)
     first, second = Counter(), Counter()
-    assert deadlines.look(first).expiry is None
+    assert deadlines.next_for(first).expiry is None
     jobs.add.using(expires_at=timezone.now() + timedelta(seconds=60)).enqueue(1)
-    assert deadlines.look(second).expiry is None
-    for look in (deadlines.look(second), deadlines.look(first, anew=True)):
+    assert deadlines.next_for(second).expiry is None
+    for look in (deadlines.next_for(second), deadlines.next_for(first, reread=True)):
         assert look.expiry == pytest.approx(60, abs=5)
 
 

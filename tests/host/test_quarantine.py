@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from django_jobqueue.host.restarts import LONGEST_QUARANTINE_REST as LONGEST
-from django_jobqueue.host.restarts import SHORTEST_QUARANTINE_REST as SHORTEST
+from django_jobqueue.host.restarts import LONGEST_QUARANTINE_PAUSE as LONGEST
+from django_jobqueue.host.restarts import SHORTEST_QUARANTINE_PAUSE as SHORTEST
 from django_jobqueue.host.restarts import Quarantine
 
 

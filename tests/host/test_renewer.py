@@ -8,7 +8,7 @@ import pytest
 
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.host.maintenance.renewer import LOOK_EVERY, Renewer
+from django_jobqueue.host.maintenance.renewer import CHECK_EVERY, Renewer
 from django_jobqueue.models import Worker
 from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
@@ -133,12 +133,12 @@ def test_without_notifications_no_lease_is_renewed_for_longer(calm: Calm) -> Non
 
 
 def test_a_renewer_with_nothing_to_see_rests_until_the_next_renewal(calm: Calm) -> None:
-    assert calm.renewer.tick() > LOOK_EVERY
+    assert calm.renewer.tick() > CHECK_EVERY
     calm.process_table.activity(lease_time(), conf.lease)
     assert calm.wakeups.maintenance.wait(0)[0]
     assert calm.is_renewed()
     assert not calm.is_eased
-    assert calm.renewer.tick() <= LOOK_EVERY
+    assert calm.renewer.tick() <= CHECK_EVERY
 
 
 def test_the_supervisor_is_told_of_what_is_asked_once(calm: Calm) -> None:

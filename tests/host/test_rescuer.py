@@ -333,8 +333,8 @@ def test_it_says_up_to_which_death_all_are_looked_after(own: OwnConnection) -> N
     made = Rescuer(
         own,
         DeadlineWatch(own, WorkerConfig()),
-        quarantined=lambda at: None,
-        buried=said.append,
+        on_quarantined=lambda at: None,
+        on_buried=said.append,
     )
     for number in (4, 5, 6):
         made.report(ProcessDeath(register(own), "host:1", True, KILLED, number))
@@ -387,7 +387,9 @@ def test_a_death_is_told_to_be_looked_after_also_if_the_next_look_fails(
     """Else a drain would wait for it for good."""
     said: list[int] = []
     deadlines = DeadlineWatch(own, WorkerConfig())
-    made = Rescuer(own, deadlines, quarantined=lambda at: None, buried=said.append)
+    made = Rescuer(
+        own, deadlines, on_quarantined=lambda at: None, on_buried=said.append
+    )
     made.tick()
 
     def fail(*given: Any, **more: Any) -> None:
@@ -395,14 +397,14 @@ def test_a_death_is_told_to_be_looked_after_also_if_the_next_look_fails(
 
     made.report(ProcessDeath(register(own), "host:1", True, KILLED, 1))
     with monkeypatch.context() as patch:
-        patch.setattr(deadlines, "look", fail)
+        patch.setattr(deadlines, "next_for", fail)
         with pytest.raises(StoreUnavailable):
             made.tick()
     assert said == []
-    looked_at = deadlines.looked_at
+    read_at = deadlines.read_at
     made.tick()
     assert said == [1]
-    assert deadlines.looked_at > looked_at
+    assert deadlines.read_at > read_at
     made.tick()
     assert said == [1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django_jobqueue.host.restarts import (
     LOGGED_EVERY,
-    LONGEST_REST,
+    LONGEST_PAUSE,
     SHORT_LIFE,
     Restarts,
 )
@@ -22,7 +22,7 @@ def rests(*lives: float) -> list[float]:
 
 def test_who_dies_young_again_and_again_is_replaced_later_and_later() -> None:
     assert rests(*[0.0] * 8) == [0.0, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
-    assert rests(*[0.0] * 50)[-1] == LONGEST_REST
+    assert rests(*[0.0] * 50)[-1] == LONGEST_PAUSE
 
 
 def test_who_lived_for_long_is_replaced_at_once() -> None:

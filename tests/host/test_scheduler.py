@@ -450,8 +450,8 @@ def test_a_setting_keeps_a_host_from_firing(own: OwnConnection, fires: bool) -> 
         loops = MaintenanceLoops(
             WorkerConfig(),
             pooled=False,
-            quarantined=lambda seen_at: None,
-            buried=lambda number: None,
+            on_quarantined=lambda seen_at: None,
+            on_buried=lambda number: None,
         )
     loops.tick()
     loops.rescuer._connection.close()

@@ -48,16 +48,16 @@ def started(kind: str, selection: Selection, **options: Any) -> Operation:
     return made
 
 
-def step(operation: Operation, look: int = 100, most: int | None = None) -> Chunk:
+def step(operation: Operation, max_rows: int = 100, most: int | None = None) -> Chunk:
     """One chunk, which there must be."""
-    done = bulk_steps.step(operation.id, look=look, most=most)
+    done = bulk_steps.step(operation.id, max_rows=max_rows, most=most)
     assert done is not None
     return done
 
 
-def finished(operation: Operation, look: int = 100) -> BulkOperation:
+def finished(operation: Operation, max_rows: int = 100) -> BulkOperation:
     """The row after all of its chunks."""
-    while not step(operation, look).over:
+    while not step(operation, max_rows).over:
         pass
     return BulkOperation.objects.get(pk=operation.id)
 
@@ -120,7 +120,7 @@ def test_a_replay_keeps_the_order_and_remembers_the_operation() -> None:
     old = failed(7)
     archive(ADD, "succeeded")
     operation = started("replay", FAILED, queue="slow", priority=-3)
-    row = finished(operation, look=3)
+    row = finished(operation, max_rows=3)
     assert copies() == old
     assert (row.state, row.seen, row.changed, row.skipped) == ("done", 7, 7, {})
     assert row.finished_at is not None
@@ -156,21 +156,21 @@ def test_jobs_up_to_the_cutoff_are_meant_and_none_after_it() -> None:
 def test_each_chunk_begins_where_the_last_one_ended() -> None:
     old = failed(5)
     operation = started("replay", FAILED)
-    assert step(operation, look=2).changed == 2
+    assert step(operation, max_rows=2).changed == 2
     assert copies() == old[:2]
     row = BulkOperation.objects.get()
     assert (row.state, row.seen, row.changed) == ("running", 2, 2)
-    assert step(operation, look=2).changed == 2
-    last = step(operation, look=2)
+    assert step(operation, max_rows=2).changed == 2
+    last = step(operation, max_rows=2)
     assert (last.changed, last.over) == (1, True)
     assert copies() == old
-    assert bulk_steps.step(operation.id, look=2) is None
+    assert bulk_steps.step(operation.id, max_rows=2) is None
 
 
 def test_jobs_that_ended_at_the_same_moment_are_each_handled_once() -> None:
     moment = ago(50)
     old = {archive(ADD, "failed", finished_at=moment) for _ in range(9)}
-    finished(started("replay", FAILED), look=2)
+    finished(started("replay", FAILED), max_rows=2)
     assert len(copies()) == 9
     assert set(copies()) == old
 
@@ -178,9 +178,9 @@ def test_jobs_that_ended_at_the_same_moment_are_each_handled_once() -> None:
 def test_what_fails_undoes_the_chunk_and_its_cursor() -> None:
     old = failed(4)
     operation = started("replay", FAILED)
-    step(operation, look=2)
+    step(operation, max_rows=2)
     with transaction.atomic():
-        step(operation, look=2)
+        step(operation, max_rows=2)
         transaction.set_rollback(True)  # the worker dies here
     assert copies() == old[:2]
     finished(operation)
@@ -190,7 +190,7 @@ def test_what_fails_undoes_the_chunk_and_its_cursor() -> None:
 def test_no_more_than_so_many_are_handled_in_a_chunk() -> None:
     old = failed(5)
     operation = started("replay", FAILED)
-    done = step(operation, look=100, most=2)
+    done = step(operation, max_rows=100, most=2)
     assert (done.changed, done.over) == (2, False)
     finished(operation)
     assert copies() == old
@@ -203,8 +203,8 @@ def test_a_rare_value_is_looked_for_in_windows() -> None:
     selection = FAILED.also(Term("data", 7, path=("order",)), Term("attempts", 1, ">="))
     ArchivedJob.objects.filter(id=rare).update(attempts=1)
     operation = started("replay", selection)
-    looks = [step(operation, look=2) for _ in range(4)]
-    assert [done.looked_at for done in looks] == [2, 2, 2, 1]
+    looks = [step(operation, max_rows=2) for _ in range(4)]
+    assert [done.examined for done in looks] == [2, 2, 2, 1]
     assert sum(done.changed for done in looks) == 1
     assert copies() == [rare]
 
@@ -219,15 +219,15 @@ def test_a_moment_bounds_the_rows_that_are_looked_at() -> None:
         Term("finished", ago(3_600), ">="), Term("finished", ago(60), "<")
     )
     operation = started("replay", selection)
-    assert operation.counted.looked_at == 2
-    assert step(operation, look=9).looked_at == 2
+    assert operation.counted.examined == 2
+    assert step(operation, max_rows=9).examined == 2
     assert copies() == late
 
 
 def test_no_more_jobs_are_changed_than_the_limit() -> None:
     old = failed(5)
     operations.replay_many(old[:1])
-    row = finished(started("replay", FAILED, limit=2), look=2)
+    row = finished(started("replay", FAILED, limit=2), max_rows=2)
     assert (row.state, row.changed) == ("stopped", 2)
     assert sorted(map(str, copies())) == sorted(map(str, old[:3]))
     with pytest.raises(InvalidArguments, match="limit must be a whole number"):
@@ -259,7 +259,7 @@ def test_an_operation_whose_caller_died_can_be_resumed() -> None:
     failed(3)
     made = bulk.draft("replay", FAILED, here=True)
     bulk.start(made.id, here=True)
-    bulk_steps.step(made.id, look=1)
+    bulk_steps.step(made.id, max_rows=1)
     assert bulk.is_abandoned(bulk.get(made.id))
     assert bulk.resume(made.id)
     assert finished(made).changed == 3
@@ -322,8 +322,8 @@ def test_only_what_a_replay_succeeded_with_may_be_left_out() -> None:
 def test_two_replays_of_the_same_jobs_replay_each_once() -> None:
     old = failed(6)
     one, two = started("replay", FAILED), started("replay", FAILED)
-    step(one, look=3)
-    step(two, look=4)
+    step(one, max_rows=3)
+    step(two, max_rows=4)
     finished(one), finished(two)
     assert sorted(map(str, copies())) == sorted(map(str, old))
 
@@ -404,24 +404,24 @@ def test_prune_deletes_jobs_with_their_failures() -> None:
 def test_jobs_by_their_ids() -> None:
     one, _two, three = failed(3)
     chosen = Selection(Table.ARCHIVED, (Term("id", (one, three)),))
-    finished(started("replay", chosen), look=1)
+    finished(started("replay", chosen), max_rows=1)
     assert copies() == [one, three]
 
 
 def test_pause_resume_and_stop(operated: Told) -> None:
     failed(4)
     operation = started("replay", FAILED)
-    step(operation, look=1)
+    step(operation, max_rows=1)
     assert bulk.pause(operation.id, by="bert")
     assert not bulk.pause(operation.id)
-    assert bulk_steps.step(operation.id, look=1) is None
+    assert bulk_steps.step(operation.id, max_rows=1) is None
 
     assert bulk.resume(operation.id, by="bert")
     assert not bulk.resume(operation.id)
-    step(operation, look=1)
+    step(operation, max_rows=1)
     assert bulk.stop(operation.id, by="bert")
     assert not bulk.stop(operation.id)
-    assert bulk_steps.step(operation.id, look=1) is None
+    assert bulk_steps.step(operation.id, max_rows=1) is None
     row = BulkOperation.objects.get()
     assert (row.state, row.changed) == ("stopped", 2)
     assert row.finished_at is not None
@@ -443,13 +443,13 @@ def test_a_draft_can_be_discarded() -> None:
 def test_only_the_job_of_an_operation_works_it_off() -> None:
     failed(2)
     operation = started("replay", FAILED)
-    assert bulk_steps.step(operation.id, look=1, job=uuid4()) is None
+    assert bulk_steps.step(operation.id, max_rows=1, job=uuid4()) is None
     bulk.pause(operation.id)
     before = BulkOperation.objects.get().job_id
     bulk.resume(operation.id)
     after = BulkOperation.objects.get().job_id
-    assert bulk_steps.step(operation.id, look=1, job=before) is None
-    assert bulk_steps.step(operation.id, look=1, job=after) is not None
+    assert bulk_steps.step(operation.id, max_rows=1, job=before) is None
+    assert bulk_steps.step(operation.id, max_rows=1, job=after) is not None
 
 
 def test_an_operation_whose_job_was_cancelled_can_be_resumed() -> None:

@@ -92,9 +92,11 @@ def queue() -> None:
     make(status="running", attempts=1, started_at=timezone.now())
 
 
-def done(operation: bulk_operations.Operation, look: int = 7) -> BulkOperation:
+def done(operation: bulk_operations.Operation, max_rows: int = 7) -> BulkOperation:
     """The row after all of its chunks."""
-    while (chunk := bulk_steps.step(operation.id, look=look)) and not chunk.over:
+    while (
+        chunk := bulk_steps.step(operation.id, max_rows=max_rows)
+    ) and not chunk.over:
         pass
     return BulkOperation.objects.get(pk=operation.id)
 
@@ -131,19 +133,21 @@ def test_what_is_counted_is_what_is_done(
 
 
 @pytest.mark.parametrize(("kind", "selection", "options"), one_of_each())
-@pytest.mark.parametrize("look", [1, 5, 10_000])
+@pytest.mark.parametrize("max_rows", [1, 5, 10_000])
 def test_a_count_in_chunks_is_that_of_one(
-    kind: str, selection: Selection, options: dict[str, Any], look: int
+    kind: str, selection: Selection, options: dict[str, Any], max_rows: int
 ) -> None:
     population()
     queue()
     at_once = bulk.draft(kind, selection, **options)
     BulkOperation.objects.filter(pk=at_once.id).update(counted=None, total=None)
-    while (chunk := bulk_counting.step(at_once.id, look=look)) and not chunk.over:
+    while (
+        chunk := bulk_counting.step(at_once.id, max_rows=max_rows)
+    ) and not chunk.over:
         assert bulk.get(at_once.id).total is None
     counted = bulk.get(at_once.id).counted
     assert counted.over
-    for name in ("cells", "looked_at", "oldest", "newest", "job_types", "is_most"):
+    for name in ("cells", "examined", "oldest", "newest", "job_types", "is_most"):
         assert getattr(counted, name) == getattr(at_once.counted, name)
 
 
@@ -161,7 +165,7 @@ def test_statistics_of_an_earlier_time_change_no_number(kind: str) -> None:
     made = bulk.draft(kind, rare)
     assert (made.total, made.counted.is_most) == (1_000, False)
     assert bulk.start(made.id)
-    assert done(made, look=1_000).changed == 1_000
+    assert done(made, max_rows=1_000).changed == 1_000
 
 
 @pytest.mark.parametrize(
@@ -189,19 +193,19 @@ def test_what_joins_later_is_left_alone_and_the_operation_stops() -> None:
     assert (row.state, row.changed, row.skipped) == ("stopped", 2, {"unconfirmed": 1})
     left = ArchivedJob.objects.filter(status="failed").values_list("pk", flat=True)
     assert set(left) == set(archived[2:])
-    assert bulk_steps.step(made.id, look=9) is None
+    assert bulk_steps.step(made.id, max_rows=9) is None
 
 
 @pytest.mark.parametrize("kind", ["replay", "cancel", "run_now", "reschedule", "prune"])
-@pytest.mark.parametrize("look", [1, 2, 3, 100])
-def test_no_operation_changes_more_than_was_confirmed(kind: str, look: int) -> None:
+@pytest.mark.parametrize("max_rows", [1, 2, 3, 100])
+def test_no_operation_changes_more_than_was_confirmed(kind: str, max_rows: int) -> None:
     population()
     queue()
     selection = ALL if kind in ("replay", "prune") else WAITING
     made = bulk.draft(kind, selection, **({"priority": 9} if "re" in kind else {}))
     assert bulk.start(made.id)
     BulkOperation.objects.filter(pk=made.id).update(confirmed=3)
-    row = done(made, look=look)
+    row = done(made, max_rows=max_rows)
     assert (row.state, row.changed) == ("stopped", 3)
     assert row.skipped["unconfirmed"] >= 1
 

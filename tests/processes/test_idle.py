@@ -57,7 +57,7 @@ def test_a_stream_goes_on_while_it_is_polled_for() -> None:
 def hearing(worker: HandDriven) -> HandDriven:
     """A worker that hears notifications, and wants them."""
     dispatcher = worker.worker.dispatcher
-    dispatcher._heard = lambda: True
+    dispatcher._gets_notifications = lambda: True
     worker.claim()
     assert Worker.objects.get().listening
     return worker

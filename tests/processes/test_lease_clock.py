@@ -65,12 +65,12 @@ def test_after_a_sleep_a_supervisor_kills_what_others_may_have_taken_over(
     child = Child(os.getpid(), 0, 0, time.monotonic())
     process_table = renewed(worker, own)
     control = HostControl(WorkerConfig(), process_table, wanted=1, grace=0)
-    control.look_after([child])
+    control.fence_and_obey([child])
     suspend(conf.lease / 2)
-    control.look_after([child])
+    control.fence_and_obey([child])
     assert killed == []
     suspend(conf.lease)
-    control.look_after([child])
+    control.fence_and_obey([child])
     assert killed == [child]
     assert child.fenced
 
@@ -98,12 +98,12 @@ def test_after_a_sleep_an_embedded_worker_leaves(
     control = HostControl(config, process_table, wanted=1, grace=0)
     hosted = HostedThreads(config, process_table, 0)
     hosted.begin()
-    control.look_after([hosted])
+    control.fence_and_obey([hosted])
     assert not hosted.is_leaving
     hosted.worker.held.add(attempt_of(lambda: None))
     hosted.worker.activity()
     suspend(conf.lease)
-    control.look_after([hosted])
+    control.fence_and_obey([hosted])
     assert hosted.is_leaving
     hosted.worker.held.clear()
     hosted.end()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_jobqueue.conf import conf
-from django_jobqueue.domain.failures import KEPT_FRAMES, MESSAGE_LENGTH, Failure
+from django_jobqueue.domain.failures import MESSAGE_LENGTH, MOST_FRAMES, Failure
 from django_jobqueue.text.redaction import (
     MASK,
     SHORTEST_SECRET,
@@ -54,7 +54,7 @@ def check_bounds(failure: Failure) -> None:
     assert 0 < len(failure.error_class) <= 200
     assert len(failure.message.encode()) <= MESSAGE_LENGTH
     assert len(failure.traceback.encode()) <= conf.max_traceback_bytes
-    assert len(failure.frames) <= KEPT_FRAMES
+    assert len(failure.frames) <= MOST_FRAMES
     assert len(mark.error_class) <= 200
     assert len(mark.frame) <= 300
     assert len(mark.template.encode()) <= MESSAGE_LENGTH

@@ -10,7 +10,7 @@ from django.test import override_settings
 
 from django_jobqueue import operations
 from django_jobqueue.models import BulkOperation, FailureGroup, JobType, Worker
-from django_jobqueue.stats.attention import KINDS, MOST
+from django_jobqueue.stats.attention import CODES, MOST
 from tests.stats.rows import (
     ADD,
     SAY,
@@ -234,10 +234,10 @@ def test_the_most_urgent_comes_first() -> None:
     first."""
     everything_at_once()
     found = concerns()
-    assert len({concern.code for concern in found}) == len(KINDS) - 2
+    assert len({concern.code for concern in found}) == len(CODES) - 2
     assert found == sorted(found, key=lambda concern: concern.rank)
     assert [c.is_bad for c in found] == sorted((c.is_bad for c in found), reverse=True)
-    for code in KINDS:
+    for code in CODES:
         weights = [concern.weight for concern in found if concern.code == code]
         assert weights == sorted(weights, reverse=True)
         assert code in EQUALS or not weights or len(set(weights)) > 1

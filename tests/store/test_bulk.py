@@ -48,10 +48,10 @@ def replaying(count: int) -> UUID:
     return id
 
 
-def to_the_end(id: UUID, look: int) -> int:
+def to_the_end(id: UUID, max_rows: int) -> int:
     """All chunks; returns how many jobs were changed by this caller."""
     changed = 0
-    while (done := bulk_steps.step(id, look=look)) is not None:
+    while (done := bulk_steps.step(id, max_rows=max_rows)) is not None:
         changed += done.changed
     return changed
 
@@ -94,7 +94,7 @@ def test_a_pause_waits_for_the_chunk_at_hand(
     with open_transaction(own) as db:
         operation = store_bulk.operation_rows.lock(db, id)
         assert operation is not None
-        store_bulk.chunk(db, operation, look=5)
+        store_bulk.chunk(db, operation, max_rows=5)
         pausing = background(partial(bulk.pause, id))
         until_waiting()
     assert pausing.result(30)
@@ -107,7 +107,7 @@ def test_a_chunk_that_is_not_committed_never_was(own: OwnConnection) -> None:
     with rolled_back(own), open_transaction(own) as db:
         operation = store_bulk.operation_rows.lock(db, id)
         assert operation is not None
-        assert store_bulk.chunk(db, operation, look=5).changed == 5
+        assert store_bulk.chunk(db, operation, max_rows=5).changed == 5
     row = BulkOperation.objects.get()
     assert (row.state, row.changed, row.cursor) == ("queued", 0, None)
     assert copies() == []
@@ -229,7 +229,7 @@ def test_a_job_that_changes_after_it_was_found_is_left_alone(
         operation = store_bulk.operation_rows.lock(db, id)
         assert operation is not None
         meanwhile = Interrupted(db, lambda: other.run(update, {"id": first}))
-        done = store_bulk.chunk(meanwhile, operation, look=5)  # type: ignore[arg-type]
+        done = store_bulk.chunk(meanwhile, operation, max_rows=5)  # type: ignore[arg-type]
 
     assert (done.changed, done.skipped) == (1, skipped)
     left = QueuedJob.objects.get(id=first)
@@ -270,7 +270,7 @@ def test_a_job_that_is_pruned_after_it_was_found_is_counted_as_changed(
         operation = store_bulk.operation_rows.lock(db, id)
         assert operation is not None
         meanwhile = Interrupted(db, lambda: other.run(delete, {"id": first}))
-        done = store_bulk.chunk(meanwhile, operation, look=5)  # type: ignore[arg-type]
+        done = store_bulk.chunk(meanwhile, operation, max_rows=5)  # type: ignore[arg-type]
 
     assert (done.changed, done.skipped) == (1, skipped)
     assert copies() == ([second] if kind == "replay" else [])
@@ -313,7 +313,7 @@ def test_an_operation_that_is_not_at_work_is_not_handed_over(
             window.ARCHIVED.format(
                 position=window.ARCHIVED_POSITION,
                 indexed="jobqueue_archivedjob.status = 'failed'",
-                rest="true",
+                unindexed="true",
             ),
             {
                 "cutoff": ago(0),
@@ -321,7 +321,7 @@ def test_an_operation_that_is_not_at_work_is_not_handed_over(
                 "cursor_1": str(new_id()),
                 "internal": "jobqueue.bulk",
                 "prune": False,
-                "look": 100,
+                "max_rows": 100,
             },
         ),
     ],

@@ -18,7 +18,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.store.connection import (
     EMPTY,
-    LONGEST_REST,
+    LONGEST_PAUSE,
     PINNED,
     DjangoDatabase,
     OwnConnection,
@@ -95,7 +95,7 @@ def test_a_terminated_connection_is_unavailable_once_and_then_made_again(
     with pytest.raises(StoreUnavailable) as caught:
         pid(own)
 
-    assert 0 < caught.value.retry_in <= LONGEST_REST
+    assert 0 < caught.value.retry_in <= LONGEST_PAUSE
     assert pid(own) != before
 
 
@@ -344,7 +344,7 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
     assert messages[0].startswith("tests: database error, trying again: relation")
     assert "can be used again" in messages[1]
     assert "(50 tries)" in messages[1]
-    assert max(rests) <= LONGEST_REST
+    assert max(rests) <= LONGEST_PAUSE
     assert max(rests[:2]) < min(rests[10:])
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django_jobqueue.domain.retry_decision import Outcome
 from django_jobqueue.models import ArchivedJob, Failure, FailureGroup, QueuedJob
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.queue.finish import GROUPS_PER_PLACE, KEPT_FAILURES
+from django_jobqueue.store.queue.finish import GROUPS_PER_PLACE, MOST_FAILURES
 from tests.store.outcomes import (
     CANCELLED,
     RAN,
@@ -207,11 +207,11 @@ def test_of_a_job_that_fails_without_end_the_first_and_the_last_failures_are_kep
     own: OwnConnection, holder: int
 ) -> None:
     make()
-    for number in range(1, KEPT_FAILURES + 11):
+    for number in range(1, MOST_FAILURES + 11):
         attempt(own, holder, retried(what=failure(f"{number}", template="<n>")))
 
     numbers = Failure.objects.order_by("number").values_list("number", flat=True)
-    assert list(numbers) == [1, *range(11, KEPT_FAILURES + 11)]
+    assert list(numbers) == [1, *range(11, MOST_FAILURES + 11)]
 
 
 @pytest.mark.parametrize("outcome", [snoozed(0), RELEASED])
@@ -219,10 +219,10 @@ def test_of_a_job_that_is_put_off_without_end_not_every_time_is_kept(
     own: OwnConnection, holder: int, outcome: Outcome
 ) -> None:
     make()
-    for _ in range(KEPT_FAILURES + 10):
+    for _ in range(MOST_FAILURES + 10):
         attempt(own, holder, outcome)
 
-    assert Failure.objects.count() <= KEPT_FAILURES + 1
+    assert Failure.objects.count() <= MOST_FAILURES + 1
 
 
 def test_failures_of_other_jobs_are_not_trimmed(
@@ -239,4 +239,4 @@ def test_failures_of_other_jobs_are_not_trimmed(
 
     assert Failure.objects.filter(job_id=old).count() == 40
     report(own, held_by(holder), came_to(first, retried()))
-    assert Failure.objects.filter(job_id=old).count() == KEPT_FAILURES + 1
+    assert Failure.objects.filter(job_id=old).count() == MOST_FAILURES + 1

@@ -38,7 +38,7 @@ def _cancelled() -> tuple[str, str, Change]:
         QueuedJob.objects.create(id=id, job_type_id=ADD, queue="a")
     made = bulk.draft("cancel", Selection(Table.QUEUED, (Term("queue", "a"),)))
     assert bulk.start(made.id)
-    return "jobqueue_queuedjob", "id", lambda: bulk_steps.step(made.id, look=10)
+    return "jobqueue_queuedjob", "id", lambda: bulk_steps.step(made.id, max_rows=10)
 
 
 @pytest.mark.parametrize("scene", [_groups, _cancelled])

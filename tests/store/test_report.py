@@ -84,11 +84,11 @@ def test_of_a_job_that_is_attempted_for_ever_the_last_reports_are_kept(
 ) -> None:
     id, other = running(), running()
     reports.write(own, "host:1", [content(other, done=1.0)])
-    for fence in range(1, reports.KEPT + 6):
+    for fence in range(1, reports.MOST_REPORTS + 6):
         QueuedJob.objects.filter(id=id).update(fence=fence)
         reports.write(own, "host:1", [content(id, fence, done=1.0)])
     fences = Row.objects.filter(job_id=id).order_by("fence")
-    assert [row.fence for row in fences] == list(range(6, reports.KEPT + 6))
+    assert [row.fence for row in fences] == list(range(6, reports.MOST_REPORTS + 6))
     assert Row.objects.filter(job_id=other).exists()
 
 

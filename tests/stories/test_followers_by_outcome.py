@@ -109,7 +109,7 @@ def cancelled_in_bulk(ids: list[UUID]) -> None:
     chosen = Selection(Table.QUEUED, (Term("type", "tests.sample.end_with"),))
     operation = bulk.draft("cancel", chosen, by="anna", here=True)
     assert bulk.start(operation.id, by="anna", here=True)
-    while (done := bulk_steps.step(operation.id, look=10)) and not done.over:
+    while (done := bulk_steps.step(operation.id, max_rows=10)) and not done.over:
         pass
 
 

@@ -447,7 +447,7 @@ def test_two_bulk_replays_at_once_replay_each_job_once(
     QueuedJob.objects.all().delete()  # those that would do it
 
     def work(n: int) -> None:
-        bulk_steps.step(drafts[n].id, look=100)
+        bulk_steps.step(drafts[n].id, max_rows=100)
 
     with ThreadPoolExecutor(2) as both:
         futures = [submit(both, lambda n=n: work(n)) for n in range(2)]  # type: ignore[misc]

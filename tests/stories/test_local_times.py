@@ -83,7 +83,7 @@ def test_times_are_read_in_utc(ended: list[UUID]) -> None:
 def test_a_bulk_operation_takes_each_job_once(ended: list[UUID]) -> None:
     draft = operations.bulk.draft("replay", Selection(Table.ARCHIVED))
     operations.bulk.start(draft.id)
-    while not getattr(bulk_steps.step(draft.id, look=2), "over", True):
+    while not getattr(bulk_steps.step(draft.id, max_rows=2), "over", True):
         pass
     replays = queued(replay_of__isnull=False)
     assert sorted(job.replay_of for job in replays) == sorted(ended)

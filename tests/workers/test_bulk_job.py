@@ -39,7 +39,7 @@ class Clock:
         self.now += self.step
         return self.now
 
-    def rest(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         self.rests.append(seconds)
         self.now += seconds
 
@@ -88,7 +88,7 @@ def context_of(id: UUID, **values: Any) -> Context:
 def work(id: UUID, clock: Clock, **values: Any) -> None:
     """Run one job of the operation."""
     context = context_of(id, **values)
-    Slice(context, id, clock=clock, rest=clock.rest).work()
+    Slice(context, id, clock=clock, sleep=clock.sleep).work()
 
 
 def copies() -> int:
@@ -175,13 +175,13 @@ def test_a_draft_that_is_started_or_discarded_is_counted_no_further() -> None:
     counting = context_of(id := drafted(20))
     bulk.stop(id)
     clock = Clock()
-    Slice(counting, id, clock=clock, rest=clock.rest).work()
+    Slice(counting, id, clock=clock, sleep=clock.sleep).work()
     assert bulk.get(id).total is None
 
     id = drafted(0)
     counting = context_of(id)
     bulk.start(id)
-    Slice(counting, id, clock=clock, rest=clock.rest).work()
+    Slice(counting, id, clock=clock, sleep=clock.sleep).work()
     assert (bulk.get(id).state, copies()) == ("queued", 0)
 
 
@@ -191,13 +191,13 @@ def test_a_job_that_was_succeeded_by_another_does_nothing_more() -> None:
     bulk.pause(id)
     bulk.resume(id)
     clock = Clock()
-    Slice(old, id, clock=clock, rest=clock.rest).work()
+    Slice(old, id, clock=clock, sleep=clock.sleep).work()
     assert copies() == 0
 
 
 def test_a_paused_operation_ends_its_job_and_keeps_its_place() -> None:
     id = replaying(5)
-    bulk_steps.step(id, look=2)
+    bulk_steps.step(id, max_rows=2)
     bulk.pause(id)
     work(id, Clock())
     row = BulkOperation.objects.get()
@@ -209,12 +209,12 @@ def test_a_paused_operation_ends_its_job_and_keeps_its_place() -> None:
 
 def test_a_worker_that_stops_gives_the_job_back_and_nothing_is_lost() -> None:
     id = replaying(5)
-    bulk_steps.step(id, look=2)
+    bulk_steps.step(id, max_rows=2)
     stopping = context_of(id)
     stopping._cancelled = True
     clock = Clock()
     with pytest.raises(Cancel):
-        Slice(stopping, id, clock=clock, rest=clock.rest).work()
+        Slice(stopping, id, clock=clock, sleep=clock.sleep).work()
     row = BulkOperation.objects.get()
     assert (row.state, row.changed, row.error) == ("running", 2, "")
     work(id, Clock())
@@ -226,7 +226,7 @@ def test_a_rate_is_kept_without_keeping_a_slot() -> None:
     clock, before = Clock(), timezone.now()
     work(id, clock)
     assert copies() == 10
-    assert all(rest < 0.5 for rest in clock.rests)
+    assert all(pause < 0.5 for pause in clock.rests)
     job = QueuedJob.objects.get(id=BulkOperation.objects.get().job_id)
     assert job.run_after > before + timedelta(seconds=0.8)
     work(id, Clock())

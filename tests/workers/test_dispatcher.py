@@ -535,7 +535,7 @@ def test_a_worker_looks_when_a_job_is_due_again_that_failed_after_long(
     worker: HandDriven, other: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ear, dispatcher = Hearing(other), worker.worker.dispatcher
-    monkeypatch.setattr(dispatcher, "_heard", lambda: True)
+    monkeypatch.setattr(dispatcher, "_gets_notifications", lambda: True)
     jobs.say.enqueue("retry")
     worker.claim()
     worker.run()

@@ -31,7 +31,7 @@ class Scene:
         self.gate = threading.Event()
         self.running = self.peak = 0
         self.lock = threading.Lock()
-        callbacks = ExecutorCallbacks(done=self._take, wanting=self.wanted.set)
+        callbacks = ExecutorCallbacks(on_done=self._take, on_slot_free=self.wanted.set)
         self.executor: Executor
         if kind is Threads:
             self.executor = Threads(SLOTS, callbacks, run=attempt_steps.run)

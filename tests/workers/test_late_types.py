@@ -92,10 +92,12 @@ def test_maintenance_sees_a_quarantined_job_of_a_type_declared_after_its_start(
     own: OwnConnection, late: Callable[[], Handler]
 ) -> None:
     deadlines = DeadlineWatch(own, WorkerConfig())
-    deadlines.look(Counter())
+    deadlines.next_for(Counter())
     late().enqueue()
     QueuedJob.objects.update(quarantined=True)
-    assert deadlines.look(Counter(), anew=True).quarantined == pytest.approx(0, abs=1)
+    assert deadlines.next_for(Counter(), reread=True).quarantined == pytest.approx(
+        0, abs=1
+    )
 
 
 def test_a_drain_of_a_test_runs_what_a_handler_of_it_declared(

@@ -152,7 +152,7 @@ def test_a_locked_row_of_a_worker_keeps_it_from_nothing(
 ) -> None:
     worker = make_worker()
     dispatcher = worker.worker.dispatcher
-    monkeypatch.setattr(dispatcher, "_heard", lambda: True)
+    monkeypatch.setattr(dispatcher, "_gets_notifications", lambda: True)
     with open_transaction(own) as transaction_:
         transaction_.fetch("SELECT FROM jobqueue_worker FOR UPDATE")
         for count in (1, 2):
@@ -268,7 +268,7 @@ def test_jobs_that_expire_wait_for_no_follower(
 
 
 def _look_anew(expirer: Expirer) -> None:
-    expirer._deadlines.looked_at = -1e9
+    expirer._deadlines.read_at = -1e9
     expirer.tick()
 
 

@@ -59,7 +59,7 @@ def test_that_it_holds_none_any_more_is_said_when_it_next_speaks(
         assert entry().held == 1
         worker.run()
         worker.finish()
-        worker.presence.say()  # type: ignore[attr-defined]
+        worker.presence.publish()  # type: ignore[attr-defined]
         assert (entry().held, entry().running, entry().claimed) == (0, 0, 1)
 
 
@@ -92,7 +92,7 @@ def test_a_claim_beside_the_saying_is_never_said_to_be_none(
 
     held = worker.worker.held = Held()  # type: ignore[assignment]
     presence: Presence = worker.presence  # type: ignore[attr-defined]
-    speaker = threading.Thread(target=presence.say)
+    speaker = threading.Thread(target=presence.publish)
     speaker.start()
     assert counting.wait(10)
     held.add(object())

@@ -174,7 +174,7 @@ def _so_far(counted: Counted) -> str:
         "They are being counted: %(jobs)s so far, among %(rows)s that were looked at. "
         "What is said here is of these."
     )
-    rows = numbers.number(counted.looked_at)
+    rows = numbers.number(counted.examined)
     return text % {"jobs": jobs_text(counted.number), "rows": rows}
 
 

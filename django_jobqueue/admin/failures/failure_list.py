@@ -37,7 +37,7 @@ from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import failure_stats
 from django_jobqueue.store.reading.failure_stats import (
     MOST_COUNTED,
-    MOST_LOOKED_AT,
+    MOST_SAMPLED,
     Figures,
 )
 from django_jobqueue.text import numbers
@@ -158,7 +158,7 @@ def waiting_cell(request: HttpRequest, fingerprint: UUID, figures: Figures) -> A
     """How many queued jobs failed so last, as a link to them; at least so many, where
     not all failures were looked at."""
     text = numbers.number(figures.waiting)
-    if figures.waiting and figures.looked_at >= MOST_LOOKED_AT:
+    if figures.waiting and figures.sampled >= MOST_SAMPLED:
         text = f"≥ {text}"
     if not figures.waiting or not may_view(request, QueuedJob):
         return text

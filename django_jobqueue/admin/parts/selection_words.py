@@ -10,7 +10,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.parts import display
-from django_jobqueue.search.selection import FIELDS, Kind, Selection, Table, Term
+from django_jobqueue.search.selection import FIELDS, Selection, Table, Term, ValueType
 from django_jobqueue.text import numbers
 from django_jobqueue.text.redaction import MASK, mask_at
 
@@ -85,22 +85,22 @@ def phrases(selection: Selection, *, data: bool = True) -> list[str]:
 
 def phrase(term: Term, *, data: bool = True) -> str:
     """One condition in words: "finished before 2026-11-21 10:00:00 UTC"."""
-    kind = FIELDS[term.field].kind
+    value_type = FIELDS[term.field].value_type
     if term.field == "groups":
         return _groups(len(term.value))
-    if kind is Kind.IDS:
+    if value_type is ValueType.IDS:
         return _ids(term.value)
-    if kind is Kind.TEXTS:
+    if value_type is ValueType.TEXTS:
         return " / ".join(phrase(Term("status", value)) for value in term.value)
-    if kind is Kind.FLAG:
+    if value_type is ValueType.FLAG:
         return gettext("replayed") if term.value else gettext("not replayed")
-    patterns = _MOMENTS if kind is Kind.MOMENT else _PATTERNS
-    if kind is Kind.JSON:
+    patterns = _MOMENTS if value_type is ValueType.MOMENT else _PATTERNS
+    if value_type is ValueType.JSON:
         name = display.shown_text(".".join((term.field, *term.path)))
     else:
         name = str(_NAMES[term.field])
-    hidden = kind is Kind.JSON and not data
-    value = MASK if hidden else _value(term, kind)
+    hidden = value_type is ValueType.JSON and not data
+    value = MASK if hidden else _value(term, value_type)
     return str(patterns[term.operator]) % {"name": name, "value": value}
 
 
@@ -117,13 +117,13 @@ def _groups(count: int) -> str:
     return text % {"count": numbers.number(count)}
 
 
-def _value(term: Term, kind: Kind) -> str:
+def _value(term: Term, value_type: ValueType) -> str:
     value = term.value
     if isinstance(value, datetime):
         return display.exact(value)
-    if kind is Kind.MILLISECONDS:
+    if value_type is ValueType.MILLISECONDS:
         return numbers.duration(value)
-    if kind is Kind.JSON:
+    if value_type is ValueType.JSON:
         masked = mask_at(term.path, value)
         text = json.dumps(masked, ensure_ascii=False, default=str)
         return display.shown_text(text, display.CELL)

@@ -134,7 +134,7 @@ class Burial:
         self.recovery = Recovery(of, crashed=death.crashed, reason=reason)
         self._overruns = Overruns(death.worker, death.timed_out)
         self._suspected = Recovery(of, crashed=True, reason=reason)
-        self._rest = SHORTEST
+        self._pause = SHORTEST
 
     def go_on(self, db: OwnConnection) -> None:
         """Record the end of the worker, and take its jobs, even while another
@@ -146,8 +146,8 @@ class Burial:
         try:
             self._go_on(db)
         except (StoreUnavailable, psycopg.Error):
-            self.next_at = time.monotonic() + self._rest
-            self._rest = min(LONGEST, 2 * self._rest)
+            self.next_at = time.monotonic() + self._pause
+            self._pause = min(LONGEST, 2 * self._pause)
             raise
 
     def _go_on(self, db: OwnConnection) -> None:

@@ -19,14 +19,14 @@ from django_jobqueue.store.next_deadlines import NextDeadlines
 
 logger = logging.getLogger("django_jobqueue.rescuer")
 
-LONGEST: Final = 15.0  # seconds between looks
+LONGEST: Final = 15.0  # seconds between two readings
 
 
 class DeadlineWatch:
     """Reads them for loops that share one thread and one connection."""
 
     def __init__(self, connection: OwnConnection, config: WorkerConfig) -> None:
-        self.looked_at = -LONGEST  # time.monotonic() before the last look
+        self.read_at = -LONGEST  # time.monotonic() before they were read
         self.clock_set_at = -math.inf  # time.monotonic(); the database's, forward
         self._connection = connection
         self._config = config
@@ -34,30 +34,30 @@ class DeadlineWatch:
         self._served: set[Loop] = set()
         self._clock = ClockWatch()
 
-    def look(self, loop: Loop, *, anew: bool = False) -> NextDeadlines:
-        """The next deadlines from now. Each loop gets a look once; then, or if it wants
-        them ``anew``, they are read again. Raises StoreUnavailable."""
-        if anew or loop in self._served or self.rest <= 0:
+    def next_for(self, loop: Loop, *, reread: bool = False) -> NextDeadlines:
+        """The next deadlines from now. Each loop gets the same ones once; then, or to
+        ``reread``, they are read again. Raises StoreUnavailable."""
+        if reread or loop in self._served or self.seconds_until_read <= 0:
             self._served.clear()
-            self._next_deadlines = self._look()
+            self._next_deadlines = self._read()
         self._served.add(loop)
-        return self._next_deadlines.after(time.monotonic() - self.looked_at)
+        return self._next_deadlines.after(time.monotonic() - self.read_at)
 
     @property
-    def rest(self) -> float:
-        """Seconds until the next look. No lease that is granted meanwhile lapses
+    def seconds_until_read(self) -> float:
+        """Seconds until they are read again. No lease that is granted meanwhile lapses
         earlier."""
-        return self.looked_at + min(LONGEST, conf.lease) - time.monotonic()
+        return self.read_at + min(LONGEST, conf.lease) - time.monotonic()
 
-    def _look(self) -> NextDeadlines:
+    def _read(self) -> NextDeadlines:
         names = [d.name for d in registry if self._config.has_slots_for(d)]
         began, before = time.monotonic(), lease_time()
-        found = next_deadlines.read(
+        deadlines = next_deadlines.read(
             self._connection, names, self._config.queues, schedules.names
         )
-        self.looked_at = began
-        ahead = self._clock.see(found.clock, before, lease_time())
-        if ahead > conf.lease / 6:  # two thirds of one are left in every lease
+        self.read_at = began
+        jump = self._clock.see(deadlines.clock, before, lease_time())
+        if jump > conf.lease / 6:  # two thirds of one are left in every lease
             self.clock_set_at = time.monotonic()
-            logger.warning("The database's clock was set forward by %.1f s", ahead)
-        return found
+            logger.warning("The database's clock was set forward by %.1f s", jump)
+        return deadlines

@@ -42,24 +42,24 @@ class Expirer(Loop):
 
     def tick(self) -> float:
         """Archive a batch of expired jobs."""
-        seconds = self._deadlines.look(self).expiry
+        seconds = self._deadlines.next_for(self).expiry
         if seconds is None or seconds > 0:
-            rest = self._deadlines.rest
-            return rest if seconds is None else min(seconds, rest)
+            until_read = self._deadlines.seconds_until_read
+            return until_read if seconds is None else min(seconds, until_read)
         if self._refused:
             return self._expire_others()
         try:
-            found = self._expire(None)
+            expired = self._expire(None)
         except (psycopg.Error, StoreUnavailable) as error:
             if isinstance(error, StoreUnavailable) and not is_contended(error):
                 raise
             return self._expire_others()
-        return 0.0 if found else 1.0  # else somebody else has locked them
+        return 0.0 if expired else 1.0  # else somebody else has locked them
 
     def _expire(self, only: Sequence[UUID] | None) -> int:
-        found = expire.expire(self._connection, only)
-        announce_expired(found)
-        return len(found)
+        expired = expire.expire(self._connection, only)
+        announce_expired(expired)
+        return len(expired)
 
     def _expire_others(self) -> float:
         """The same without the refused jobs; returns the seconds to rest."""
@@ -67,16 +67,16 @@ class Expirer(Loop):
         self._refused = {id: at for id, at in self._refused.items() if at > now}
         ids = expire.due(self._connection, self._refused)
         for left in each_it_can(self._connection, ids, self._expire, brief=True):
-            rest = LOCKED_AFTER if left.is_locked else AGAIN_AFTER
+            delay = LOCKED_AFTER if left.is_locked else AGAIN_AFTER
             for id in left.items:
                 logger.error(
                     "Job %s expired and cannot be archived: %s",
                     id,
                     one_line(left.error),
                 )
-                self._refused[id] = time.monotonic() + rest
+                self._refused[id] = time.monotonic() + delay
         # A full batch may have others behind it, or be locked by somebody else.
         if len(ids) == expire.BATCH:
             return 1.0
         again = min(self._refused.values(), default=now) - time.monotonic()
-        return min(max(1.0, again), self._deadlines.rest)
+        return min(max(1.0, again), self._deadlines.seconds_until_read)

@@ -71,8 +71,8 @@ class Maintenance:
         self._loops = MaintenanceLoops(
             self.config,
             pooled=pooled,
-            quarantined=self._report_quarantine,
-            buried=self._report_buried,
+            on_quarantined=self._report_quarantine,
+            on_buried=self._report_buried,
         )
         self._renewer = Renewer(
             self.process_table, OwnConnection("renewer", pooled=pooled)
@@ -99,10 +99,10 @@ class Maintenance:
         self.rescuer.report(death)
         self._loops.hurry(self.rescuer)
 
-    def look(self) -> None:
+    def check_workers(self) -> None:
         """Look at the workers now: one of them has something to do, or was asked for
         something."""
-        self._renewer.look()
+        self._renewer.check_workers()
 
     def settle(self) -> None:
         """Deal with the last deaths, as far as there is time."""
@@ -134,13 +134,13 @@ class MaintenanceLoops(LoopGroup):
         config: WorkerConfig,
         *,
         pooled: bool,
-        quarantined: Callable[[float], None],
-        buried: Callable[[int], None],
+        on_quarantined: Callable[[float], None],
+        on_buried: Callable[[int], None],
     ) -> None:
         connection = OwnConnection("maintenance", pooled=pooled)
         deadlines = DeadlineWatch(connection, config)
         self.rescuer = Rescuer(
-            connection, deadlines, quarantined=quarantined, buried=buried
+            connection, deadlines, on_quarantined=on_quarantined, on_buried=on_buried
         )
         loops = [
             self.rescuer,
@@ -156,10 +156,10 @@ class MaintenanceLoops(LoopGroup):
 def find_dead(connection: OwnConnection) -> list[ProcessDeath]:
     """Workers of this host whose process is surely gone: their supervisor was killed,
     and nobody needs to wait for their leases. Raises StoreUnavailable."""
-    found = worker_rows.predecessors(connection, identity.host())
+    predecessors = worker_rows.predecessors(connection, identity.host())
     return [
         ProcessDeath(worker, f"#{worker}", True, "its supervisor died")
-        for worker, other in found.items()
+        for worker, other in predecessors.items()
         if identity.is_dead(other)
     ]
 

@@ -65,7 +65,7 @@ class MaintenanceProcess:
         while not self._take_orders():
             self._report_deaths()
             if self._read(FOREVER):
-                self._maintenance.look()
+                self._maintenance.check_workers()
         self._report_deaths()
         self._finish()
         self._maintenance.stop(0.2)

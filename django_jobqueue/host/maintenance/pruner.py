@@ -54,9 +54,9 @@ class Pruner(Loop):
         except Exception as error:
             self._pass = None
             if isinstance(error, StoreUnavailable):  # perhaps cut off after long work
-                error.retry_in = max(error.retry_in, _rest_after(began))
+                error.retry_in = max(error.retry_in, _pause_after(began))
             raise
-        return _rest_after(began)
+        return _pause_after(began)
 
     def _batches(self) -> Iterator[int]:
         hourly = time.monotonic() >= self._hour_ends
@@ -82,6 +82,6 @@ class Pruner(Loop):
             prune.forget_groups(self._connection)
 
 
-def _rest_after(began: float) -> float:
+def _pause_after(began: float) -> float:
     """Seconds to rest after a batch, also after one that failed."""
     return (time.monotonic() - began) * SHARE

@@ -25,7 +25,7 @@ from django_jobqueue.store.control import cancel
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY: Final = 1.0  # seconds between looks at the entries
+CHECK_EVERY: Final = 1.0  # seconds between looks at the entries
 AGAIN_AFTER: Final = 0.25  # the same while a worker's row is locked by somebody
 WARN_EVERY: Final = 60.0  # seconds
 
@@ -58,7 +58,7 @@ class Renewer(Loop):
         self._is_asked = True
         super().wake()
 
-    def look(self) -> None:
+    def check_workers(self) -> None:
         """End a long rest: a worker has something to do."""
         super().wake()
 
@@ -72,12 +72,12 @@ class Renewer(Loop):
             self._renew(entries, calm, began)
         for entry in entries.values():
             self._hear_for(entry)
-        rest = self._next - began
+        until_next = self._next - began
         if not entries.keys() <= self._renewed:
-            return min(AGAIN_AFTER, rest)
+            return min(AGAIN_AFTER, until_next)
         if self._process_table.may_idle(began, conf.lease):
-            return rest
-        return min(LOOK_EVERY, rest)
+            return until_next
+        return min(CHECK_EVERY, until_next)
 
     def _renew(
         self, entries: Mapping[int, ProcessEntry], calm: bool, began: float
@@ -90,11 +90,11 @@ class Renewer(Loop):
         ]
         longer = conf.lease * EASE if calm else 0.0
         try:
-            found = worker_rows.renew(self._connection, beats, conf.lease + longer)
+            alive = worker_rows.renew(self._connection, beats, conf.lease + longer)
         except StoreUnavailable as error:
             error.retry_in = min(error.retry_in, conf.lease / 10)
             raise
-        renewed = {id: asked for id, asked in found.items() if asked is not None}
+        renewed = {id: asked for id, asked in alive.items() if asked is not None}
         self._renewed = set(renewed)
         self._is_eased = calm
         self._next = began + (longer if calm else conf.lease / 3)
@@ -102,7 +102,7 @@ class Renewer(Loop):
         for worker, entry in entries.items():
             if worker in renewed:
                 self._pass_on(entry, renewed[worker])
-            elif worker in found:
+            elif worker in alive:
                 self._warn_locked(entry)
             else:
                 logger.error("Worker %s was given up by others", entry.pid)

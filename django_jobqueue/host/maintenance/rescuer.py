@@ -48,9 +48,9 @@ class Rescuer(Loop):
     waits for half a lease before it gives up a worker. After the database's clock was
     set forward, it waits until every living worker has renewed.
 
-    It calls ``quarantined`` with the time.monotonic() at which it saw a job that must
-    run alone and may, or with zero if there is none; and ``buried`` with the number of
-    the last death up to which it has dealt with all.
+    It calls ``on_quarantined`` with the time.monotonic() at which it saw a job that
+    must run alone and may, or with zero if there is none; and ``on_buried`` with the
+    number of the last death up to which it has dealt with all.
     """
 
     name = "rescuer"
@@ -60,15 +60,15 @@ class Rescuer(Loop):
         connection: OwnConnection,
         deadlines: DeadlineWatch,
         *,
-        quarantined: Callable[[float], None],
-        buried: Callable[[int], None],
+        on_quarantined: Callable[[float], None],
+        on_buried: Callable[[int], None],
     ) -> None:
         super().__init__()
         self.released: deque[Rescued] = deque(maxlen=REMEMBERED)  # for the dump
         self._connection = connection
         self._deadlines = deadlines
-        self._quarantined = quarantined
-        self._buried = buried
+        self._on_quarantined = on_quarantined
+        self._on_buried = on_buried
         self._burials: deque[Burial] = deque()
         self._last = 0  # the greatest number of a death that was reported
         self._reported = 0  # the number up to which all are dealt with, as reported
@@ -77,7 +77,7 @@ class Rescuer(Loop):
         self._blind = False
         self._sweeping: Recovery | None = None
         self._next_strays = 0.0
-        self._strays_rest = self._longest_rest
+        self._sweep_pause = self._longest_sweep_pause
         self._refused: set[UUID] = set()  # jobs that the log has named
 
     def report(self, death: ProcessDeath) -> None:
@@ -107,17 +107,17 @@ class Rescuer(Loop):
         try:
             self._bury()
             self._sweep()
-            deadlines = self._look()
+            deadlines = self._read_deadlines()
             if self._give_up(deadlines):
                 self._bury()
-                deadlines = self._look()
+                deadlines = self._read_deadlines()
         except StoreUnavailable as error:
             self._blind = self._blind or error.is_outage
             raise
         waits = deadlines.quarantined is not None and deadlines.quarantined <= 0
-        self._quarantined(self._deadlines.looked_at if waits else 0.0)
+        self._on_quarantined(self._deadlines.read_at if waits else 0.0)
         self._report_buried()
-        return self._rest(deadlines, waits=waits)
+        return self._pause(deadlines, waits=waits)
 
     def close(self) -> None:
         """Let the connection go."""
@@ -142,15 +142,15 @@ class Rescuer(Loop):
         number = min(left) - 1 if left else self._last
         if number > self._reported:
             self._reported = number
-            self._buried(number)
+            self._on_buried(number)
 
-    def _look(self) -> NextDeadlines:
+    def _read_deadlines(self) -> NextDeadlines:
         """Read the deadlines again if the dead may have left jobs."""
-        deadlines = self._deadlines.look(self, anew=self._has_news)
+        deadlines = self._deadlines.next_for(self, reread=self._has_news)
         if deadlines.was_set_back:
             logger.warning("The database's clock was set back; leases count from now")
             worker_rows.shorten(self._connection)
-            deadlines = self._deadlines.look(self, anew=True)
+            deadlines = self._deadlines.next_for(self, reread=True)
         self._has_news = False
         return deadlines
 
@@ -173,38 +173,41 @@ class Rescuer(Loop):
         until = max(self._patient_until, self._deadlines.clock_set_at + _all_renewed())
         return until - time.monotonic()
 
-    def _rest(self, deadlines: NextDeadlines, *, waits: bool) -> float:
+    def _pause(self, deadlines: NextDeadlines, *, waits: bool) -> float:
         """Seconds until there may be something to do; ``waits``: a job that must run
         alone does."""
         now = time.monotonic()
-        rests = [self._deadlines.rest, *(b.next_at - now for b in list(self._burials))]
+        pauses = [
+            self._deadlines.seconds_until_read,
+            *(b.next_at - now for b in list(self._burials)),
+        ]
         if deadlines.lapse is not None:
-            rests.append(max(deadlines.lapse + 0.05, self._patience, 0.2))
+            pauses.append(max(deadlines.lapse + 0.05, self._patience, 0.2))
         if waits or deadlines.is_held_back:
-            rests.append(QUARANTINE_EVERY)
+            pauses.append(QUARANTINE_EVERY)
         elif deadlines.quarantined is not None:
-            rests.append(deadlines.quarantined)
-        if self._strays_rest < self._longest_rest:
-            rests.append(self._next_strays - now)
-        return max(0.0, min(rests))
+            pauses.append(deadlines.quarantined)
+        if self._sweep_pause < self._longest_sweep_pause:
+            pauses.append(self._next_strays - now)
+        return max(0.0, min(pauses))
 
     @property
-    def _longest_rest(self) -> float:
+    def _longest_sweep_pause(self) -> float:
         return conf.lease * STRAYS_EVERY
 
     def _expect_strays(self) -> None:
         """The last statements of the dead may still run on the server: a claim that
         waits for a lock, the commit of an atomic job. So look again, and soon."""
-        self._strays_rest = STRAYS_AFTER
-        self._next_strays = time.monotonic() + self._strays_rest
+        self._sweep_pause = STRAYS_AFTER
+        self._next_strays = time.monotonic() + self._sweep_pause
 
     def _sweep(self) -> None:
         """Look for strays now and then, and no sooner after a try that failed."""
         now = time.monotonic()
         if now < self._next_strays:
             return
-        self._strays_rest = min(2 * self._strays_rest, self._longest_rest)
-        self._next_strays = now + self._strays_rest
+        self._sweep_pause = min(2 * self._sweep_pause, self._longest_sweep_pause)
+        self._next_strays = now + self._sweep_pause
         if self._sweeping is None:
             strays = worker_rows.strays(self._connection)
             if not strays:
@@ -224,7 +227,7 @@ class Rescuer(Loop):
                     "Job %s of a dead worker cannot be taken from it, and is tried "
                     "again every %g s: %s",
                     id,
-                    self._longest_rest,
+                    self._longest_sweep_pause,
                     one_line(error),
                 )
         self._refused.update(refused)

@@ -55,10 +55,10 @@ class Scheduler(Loop):
 
     def tick(self) -> float:
         """Fire or plan a batch of the schedules that are due."""
-        seconds = self._deadlines.look(self).firing
+        seconds = self._deadlines.next_for(self).firing
         if seconds is None or seconds > 0:
-            rest = self._deadlines.rest
-            return rest if seconds is None else min(seconds, rest)
+            until_read = self._deadlines.seconds_until_read
+            return until_read if seconds is None else min(seconds, until_read)
         now = time.monotonic()
         self._failed = {name: at for name, at in self._failed.items() if at > now}
         due = fire_store.due(self._connection, schedules.names, self._failed)

@@ -80,7 +80,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """A parser for each subcommand."""
-        found = parser.add_subparsers(
+        subparsers = parser.add_subparsers(
             dest="subcommand",
             required=True,
             metavar="SUBCOMMAND",
@@ -88,18 +88,18 @@ class Command(BaseCommand):
             parser_class=Parser,
         )
         for name, subcommand in SUBCOMMANDS.items():
-            own = found.add_parser(
+            own = subparsers.add_parser(
                 name,
                 help=subcommand.summary,
                 description=subcommand.description,
                 epilog=subcommand.epilog,
                 formatter_class=HelpFormatter,
             )
-            own.rest = subcommand.rest
-            own.siblings = found.choices
+            own.positionals = subcommand.positionals
+            own.siblings = subparsers.choices
             subcommand.add_arguments(own)
             _add_general_arguments(own)
-        found.choices = Names(found.choices)
+        subparsers.choices = Names(subparsers.choices)
 
     def execute(self, *args: Any, **options: Any) -> Any:
         """Do it, and end quietly where nobody reads the output any more: ``| head``."""

@@ -126,8 +126,8 @@ class Command(BaseCommand):
             problem = setting.problem(value)
             if problem:
                 raise CommandError(f"{setting.flag} {problem}.")
-            kept = conf.retention if isinstance(setting, Retention) else None
-            flags[name] = value if kept is None else {**kept, **value}
+            in_force = conf.retention if isinstance(setting, Retention) else None
+            flags[name] = value if in_force is None else {**in_force, **value}
         return flags
 
 

@@ -22,7 +22,7 @@ BATCH: Final = 1_000  # jobs
 INTERRUPTED: Final = 128 + signal.SIGINT  # what a shell returns for it
 
 audit_log = logging.getLogger("django_jobqueue.operations")
-rest = time.sleep
+sleep = time.sleep
 
 
 def run_batches(
@@ -49,7 +49,7 @@ def run_batches(
                     return
                 advance(done)
                 if done and pause:
-                    rest(pause)
+                    sleep(pause)
     except KeyboardInterrupt:
         raise CommandError(
             f"Interrupted. {summary()}", returncode=INTERRUPTED

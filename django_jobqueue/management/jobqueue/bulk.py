@@ -97,10 +97,10 @@ def show_examples(
 
 def refuse(problems: Iterable[str]) -> None:
     """Raises CommandError if there are problems with single jobs."""
-    found = list(problems)
-    shown = found[:SHOWN_PROBLEMS]
-    if len(found) > len(shown):
-        shown.append(f"… and {counted(len(found) - len(shown), 'other id')}.")
+    texts = list(problems)
+    shown = texts[:SHOWN_PROBLEMS]
+    if len(texts) > len(shown):
+        shown.append(f"… and {counted(len(texts) - len(shown), 'other id')}.")
     if shown:
         raise CommandError("\n".join(shown))
 

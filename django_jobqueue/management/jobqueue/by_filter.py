@@ -34,19 +34,19 @@ class ByFilter:
     def __init__(
         self,
         console: Console,
-        kind: BulkKind,
+        operation: BulkKind,
         selection: Selection,
         *,
         reason: str = "",
         **how: Any,
     ) -> None:
         self._console = console
-        self._title, self._verb = VERBS[kind]
+        self._title, self._verb = VERBS[operation]
         self.draft = operations.bulk.draft(
-            kind, selection, reason=reason, by=by(), here=True, **how
+            operation, selection, reason=reason, by=by(), here=True, **how
         )
         options = self.draft.options
-        changes, self.skipped = planned(kind, self.draft.counted, options)
+        changes, self.skipped = planned(operation, self.draft.counted, options)
         self.total = changes if options.limit is None else min(changes, options.limit)
         self._done = 0
         self._asked = 0
@@ -69,7 +69,7 @@ class ByFilter:
         bulk.make_sure(self._console, options, self.total, jobs, self._verb)
         if self.total:
             self._work_off()
-        self._console.say(self._summary())
+        self._console.info(self._summary())
 
     def _work_off(self) -> None:
         operations.bulk.start(self.draft.id, by=by(), here=True)

@@ -35,7 +35,7 @@ class Cancel(Subcommand):
 
     name = "cancel"
     summary = "Cancel queued and running jobs, by id or by filter."
-    rest = "ids"
+    positionals = "ids"
     description = """\
 Cancel jobs. Queued ones are archived as cancelled at once; running ones are
 asked to stop, and archived as cancelled when they do.
@@ -73,18 +73,18 @@ transaction of its own. A cancelled job can be replayed."""
 
 def _by_id(console: Console, options: dict[str, Any], ids: list[UUID]) -> None:
     jobs = QueuedJob.objects.using(conf.database).filter(pk__in=ids).order_by("pk")
-    found = list(jobs)
+    queued = list(jobs)
     if options["dry_run"]:
-        running = sum(job.status == QueuedStatus.RUNNING for job in found)
-        _show(console, len(found), running, found)
-        done = {job.pk for job in found}
+        running = sum(job.status == QueuedStatus.RUNNING for job in queued)
+        _show(console, len(queued), running, queued)
+        done = {job.pk for job in queued}
     else:
-        jobs_text = counted(len(found), "job")
-        bulk.make_sure(console, options, len(found), jobs_text, "cancelled")
+        jobs_text = counted(len(queued), "job")
+        bulk.make_sure(console, options, len(queued), jobs_text, "cancelled")
         cancelled = operations.cancel(ids, reason=options["reason"], by=by())
-        if found:
+        if queued:
             number, asked = len(cancelled.archived), len(cancelled.asked)
-            console.say(bulk.summary(number, "cancelled", asked))
+            console.info(bulk.summary(number, "cancelled", asked))
         done = {*cancelled.archived, *cancelled.asked}
     bulk.refuse(_why_not(id) for id in ids if id not in done)
 
@@ -104,9 +104,9 @@ def _by_filter(
         if not options["dry_run"]:
             chosen.go(options)
             return
-        found = chosen.draft.counted
+        counts = chosen.draft.counted
         jobs = QueuedJob.objects.using(conf.database).filter(pk__in=chosen.examples)
-        running = found.having(QueuedStatus.RUNNING)
+        running = counts.having(QueuedStatus.RUNNING)
         _show(console, chosen.total, running, jobs.order_by("pk"))
 
 

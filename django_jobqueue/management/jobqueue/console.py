@@ -36,7 +36,7 @@ class Console:
         """Write what was asked for."""
         self.stdout.write(_encodable(text, self.stdout), ending=ending)
 
-    def say(self, text: str) -> None:
+    def info(self, text: str) -> None:
         """Write what was done, unless it is to be quiet."""
         if self.verbosity:
             self.print(text)

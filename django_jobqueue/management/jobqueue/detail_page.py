@@ -17,9 +17,9 @@ GAP: Final = "  "
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
     """Print a line for each fact; one without a value is left out."""
-    found = [(name, text) for name, text in facts if text]
-    width = max((len(name) for name, _ in found), default=0)
-    for name, text in found:
+    shown = [(name, text) for name, text in facts if text]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, text in shown:
         console.print(f"{name:{width}}{GAP}{one_line(text)}")
 
 

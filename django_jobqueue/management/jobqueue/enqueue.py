@@ -35,7 +35,7 @@ class Enqueue(Subcommand):
 
     name = "enqueue"
     summary = "Enqueue a job, or many, by the name of the job type."
-    rest = "data"
+    positionals = "data"
     reads_jobs = False  # there are modes that run the job here
     description = f"""\
 Enqueue one job by the name of its type, and print its id.

@@ -48,7 +48,7 @@ class EnqueueingLines:
             run_batches(self._steps(), self._console, bar, self._summary)
         finally:
             signals.jobs_enqueued.disconnect(self._count)
-        self._console.say(self._summary())
+        self._console.info(self._summary())
 
     def _count(self, ids: list[UUID], **kwargs: Any) -> None:
         self._new += len(ids)

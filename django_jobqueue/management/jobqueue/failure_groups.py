@@ -57,8 +57,8 @@ def key_of(text: str) -> UUID:
         )
     first, last = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
     groups = FailureGroup.objects.using(conf.database)
-    found = groups.filter(pk__gte=first, pk__lte=last).order_by("pk")
-    keys = list(found.values_list("pk", flat=True)[:3])
+    matching = groups.filter(pk__gte=first, pk__lte=last).order_by("pk")
+    keys = list(matching.values_list("pk", flat=True)[:3])
     if len(keys) == 1:
         return keys[0]
     if not keys:
@@ -72,16 +72,16 @@ def listed(
     console: Console, options: dict[str, Any], groups: list[FailureGroup]
 ) -> None:
     """Print these groups."""
-    found = as_objects(groups)
+    objects = as_objects(groups)
     if options["format"] == "json":
-        console.print(as_json(found))
+        console.print(as_json(objects))
         return
-    if not found:
+    if not objects:
         console.print("No failure groups.")
         return
     now = database_now()
     rows = []
-    for one in found:
+    for one in objects:
         ago = numbers.span((now - one["last_seen"]).total_seconds())
         rows.append(Row(_cells(one, ago)))
     console.table(COLUMNS, rows)

@@ -123,12 +123,12 @@ def _decide(
         case _:
             changed = operations.reopen(keys, by=by())
     if options["format"] == "json":
-        found = FailureGroup.objects.using(conf.database).filter(pk__in=keys)
-        console.print(as_json(failure_groups.as_objects(list(found))))
+        groups = FailureGroup.objects.using(conf.database).filter(pk__in=keys)
+        console.print(as_json(failure_groups.as_objects(list(groups))))
         return
     were = "was" if len(changed) == 1 else "were"
     if changed:
-        console.say(f"{counted(len(changed), 'failure group')} {were} {DONE[verb]}.")
+        console.info(f"{counted(len(changed), 'failure group')} {were} {DONE[verb]}.")
     for key in keys:
         if key not in changed:
             console.warn(f"Failure group {key} was open already.")

@@ -134,7 +134,7 @@ def _scan(console: Console, path: str | None, form: str | None) -> None:
         for sentence in one.advice:
             console.print(one_line(f"    {sentence}"))
     files = len({one.path for one in findings})
-    console.say(
+    console.info(
         f"{counted(len(findings), 'place')} in {counted(files, 'file')}."
         if findings
         else "No Celery was found."
@@ -157,18 +157,18 @@ def _import(console: Console, name: str, options: dict[str, Any]) -> None:
     elif options["disable_there"]:
         there = [i for i in planned if i.becomes is not Becomes.REFUSED]
         disabled = sum(item.theirs.enabled for item in there)
-    console.say(_summary(planned, disabled, source.label, writes=writes))
+    console.info(_summary(planned, disabled, source.label, writes=writes))
 
 
 def _job_types(given: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    job_types: dict[str, str] = {}
     for text in given:
         theirs, equals, job_type = text.partition("=")
         if not (theirs and equals and job_type):
             raise CommandError(f"--map: write TASK=TYPE, not {text!r}.")
-        if found.setdefault(theirs, job_type) != job_type:
+        if job_types.setdefault(theirs, job_type) != job_type:
             raise CommandError(f"--map: {theirs} is given twice.")
-    return found
+    return job_types
 
 
 def _list(console: Console, planned: list[PlannedImport]) -> None:

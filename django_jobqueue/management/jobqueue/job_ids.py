@@ -29,15 +29,15 @@ def job_id(text: str) -> UUID:
         )
     if wanted.is_exact:
         return wanted.first
-    found = _matching(wanted)
-    if len(found) == 1:
-        return found[0]
-    looks = "looks like" if SEPARATOR in text else "begins with"
-    if not found:
-        raise CommandError(f"There is no job whose id {looks} {text!r}.")
+    matches = _matching(wanted)
+    if len(matches) == 1:
+        return matches[0]
+    relation = "looks like" if SEPARATOR in text else "begins with"
+    if not matches:
+        raise CommandError(f"There is no job whose id {relation} {text!r}.")
     raise CommandError(
-        f"Several jobs have an id that {looks} {text!r}, such as {found[0]} and "
-        f"{found[1]}."
+        f"Several jobs have an id that {relation} {text!r}, such as {matches[0]} and "
+        f"{matches[1]}."
     )
 
 

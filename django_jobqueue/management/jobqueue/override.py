@@ -28,7 +28,7 @@ class Override(Subcommand):
 
     name = "override"
     summary = "Override policies of job types, or clear overrides."
-    rest = "names"
+    positionals = "names"
     description = """\
 Override the policy that the code declares for job types, in the whole cluster
 and without a restart, until you clear the override. Any value may be "code",
@@ -82,7 +82,7 @@ unlimited, and durations are in seconds: a timeout of 0 means unlimited."""
             return
         for name, changes in changed.items():
             parts = [_change_text(option, one) for option, one in changes.items()]
-            console.say(f"{name}: {', '.join(parts) or 'nothing changed'}.")
+            console.info(f"{name}: {', '.join(parts) or 'nothing changed'}.")
 
 
 def override_text(option: str, value: Any) -> str:

@@ -29,7 +29,7 @@ class Pause(Subcommand):
 
     name = "pause"
     summary = "Stop the claiming of job types, or of queues."
-    rest = "names"
+    positionals = "names"
     description = """\
 Pause job types, or with --queue queues: none of their jobs is claimed from the
 next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
@@ -71,7 +71,7 @@ next claim on, in the whole cluster. What runs goes on; what is enqueued waits.
         )
         what = "Queues" if options["queue"] else "Job types"
         end = "until they are resumed" if until is None else f"until {local(until)}"
-        console.say(f"{what} paused {end}: {', '.join(sorted(paused))}.")
+        console.info(f"{what} paused {end}: {', '.join(sorted(paused))}.")
         if before:
             listed = ", ".join(before)
             console.warn(f"Paused already; reason and end are replaced: {listed}.")

@@ -79,7 +79,7 @@ own. Ctrl-C ends it between two of them."""
         pause = duration("--batch-pause", options["batch_pause"]).total_seconds()
         rules = _rules(options)
         if not rules:
-            console.say("The retention keeps all of these jobs; nothing to prune.")
+            console.info("The retention keeps all of these jobs; nothing to prune.")
         elif options["dry_run"]:
             db = DjangoDatabase()
             counts = {rule: store_prune.count(db, rule) for rule in rules}

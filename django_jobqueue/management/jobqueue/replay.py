@@ -54,7 +54,7 @@ class Replay(Subcommand):
 
     name = "replay"
     summary = "Enqueue archived jobs again, by id or by filter."
-    rest = "ids"
+    positionals = "ids"
     description = """\
 Enqueue archived jobs again. Each becomes a new job, with a new id and all its
 attempts, that remembers the old one; the archive is not changed.
@@ -175,18 +175,18 @@ def _by_id(
     chosen = checked_options(Options(), **how)
     why = left_out(DjangoDatabase(), BulkKind.REPLAY, ids, chosen)
     archive = ArchivedJob.objects.using(conf.database).filter(pk__in=ids)
-    found = list(archive.exclude(pk__in=why).order_by("finished_at", "pk"))
+    archived = list(archive.exclude(pk__in=why).order_by("finished_at", "pk"))
     done: Collection[UUID]
     if options["dry_run"]:
-        _show(console, len(found), found, now)
-        done = {job.pk for job in found}
+        _show(console, len(archived), archived, now)
+        done = {job.pk for job in archived}
     else:
         past = sum(
-            job.expires_at is not None and job.expires_at <= now for job in found
+            job.expires_at is not None and job.expires_at <= now for job in archived
         )
         _warn_of_expiry(console, options, past)
-        jobs = counted(len(found), "job")
-        bulk.make_sure(console, options, len(found), jobs, "replayed")
+        jobs = counted(len(archived), "job")
+        bulk.make_sure(console, options, len(archived), jobs, "replayed")
         made = operations.replay_many(ids, by=by(), **how)
         for old, new in made.items():
             console.print(f"{old} was replayed as {new}")

@@ -19,7 +19,7 @@ class Resume(Subcommand):
 
     name = "resume"
     summary = "Let paused job types, or queues, be claimed again."
-    rest = "names"
+    positionals = "names"
     description = """\
 Resume job types, or with --queue queues: their jobs are claimed again at once.
 
@@ -36,7 +36,7 @@ Resume job types, or with --queue queues: their jobs are claimed again at once.
         resumed = operations.resume(names, queues=options["queue"], by=by())
         many, one = _WORDS[options["queue"]]
         if resumed:
-            console.say(f"{many} resumed: {', '.join(sorted(resumed))}.")
+            console.info(f"{many} resumed: {', '.join(sorted(resumed))}.")
         for name in names:
             if name not in resumed:
                 console.warn(f"The {one} {name!r} was not paused.")

@@ -103,9 +103,9 @@ stay.
             for role, added in ROLES.items():
                 names |= set(added)
                 line = _give(model, role, names, known, dry=options["dry_run"])
-                console.say(f"{role}: {line}")
+                console.info(f"{role}: {line}")
         if options["dry_run"]:
-            console.say("Nothing was changed.")
+            console.info("Nothing was changed.")
 
 
 def _permissions() -> dict[str, Any]:

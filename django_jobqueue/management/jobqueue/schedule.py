@@ -116,7 +116,7 @@ and firings (the newest, {fires_at, outcome, number, by, job_id}); of --run
         else:
             text = _change(options, name)
             if text and options["format"] == "text":
-                console.say(text)
+                console.info(text)
             else:
                 _show(console, options, name)
 
@@ -145,7 +145,7 @@ def _run(console: Console, options: dict[str, Any], name: str) -> None:
     if options["format"] == "json":
         console.print(as_json({"schedule": name, "job_id": job.id}))
     else:
-        console.say(f"Enqueued the job {job.id} of type {job.job_type}.")
+        console.info(f"Enqueued the job {job.id} of type {job.job_type}.")
 
 
 def _delete(console: Console, options: dict[str, Any], name: str) -> None:
@@ -159,7 +159,7 @@ def _delete(console: Console, options: dict[str, Any], name: str) -> None:
     if options["format"] == "json":
         console.print(as_json({"deleted": name}))
     else:
-        console.say(f"Deleted the schedule {name}.")
+        console.info(f"Deleted the schedule {name}.")
 
 
 def _change(options: dict[str, Any], name: str) -> str:
@@ -189,9 +189,9 @@ def _change(options: dict[str, Any], name: str) -> str:
 
 def _rules(name: str) -> str:
     (one,) = (one for one in read() if one.row.name == name)
-    found = as_object(one)
+    values = as_object(one)
     at = "" if one.next_at is None else f", next at {in_zone(one, one.next_at)}"
-    return f"{found['rule']} ({found['time_zone']}){at}"
+    return f"{values['rule']} ({values['time_zone']}){at}"
 
 
 def _show(console: Console, options: dict[str, Any], name: str) -> None:
@@ -221,15 +221,15 @@ def _show(console: Console, options: dict[str, Any], name: str) -> None:
 
 
 def _facts(one: ScheduleNow) -> Iterator[tuple[str, str]]:
-    row, found = one.row, as_object(one)
+    row, values = one.row, as_object(one)
     yield "Schedule", row.name
     yield "Job type", row.job_type_id
     yield "State", "; ".join(filter(None, (one.state.value, *notes(one))))
-    yield "Rule", found["rule"]
-    yield "Time zone", found["time_zone"]
-    yield "Overridden", listed(found["overridden"])
+    yield "Rule", values["rule"]
+    yield "Time zone", values["time_zone"]
+    yield "Overridden", listed(values["overridden"])
     yield "Origin", row.origin
-    yield "Data", json.dumps(found["data"], ensure_ascii=False)
+    yield "Data", json.dumps(values["data"], ensure_ascii=False)
     yield "Next firing", in_zone(one, one.next_at) if one.next_at else ""
     yield "Last firing", last_text(one)
     yield "Paused", moment_text(row.paused_at)

@@ -79,13 +79,13 @@ With --next it prints a list of {schedule, fires_at, local, time_zone}."""
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """List them."""
-        found = read()
+        current = read()
         if options["next"] is not None:
-            _show_next(console, options, found)
+            _show_next(console, options, current)
         elif options["format"] == "json":
-            console.print(as_json([as_object(one) for one in found]))
-        elif found:
-            console.table(COLUMNS, [Row(_cells(one)) for one in found])
+            console.print(as_json([as_object(one) for one in current]))
+        elif current:
+            console.table(COLUMNS, [Row(_cells(one)) for one in current])
         else:
             console.print("No schedules.")
 
@@ -136,12 +136,12 @@ def as_object(one: ScheduleNow) -> dict[str, Any]:
 
 def overridden(one: ScheduleNow) -> list[str]:
     """What operators override."""
-    said = {
+    overrides = {
         "rule": one.row.rule_override,
         "time_zone": one.row.time_zone_override,
         "data": one.row.data_override,
     }
-    return [name for name, value in said.items() if value is not None]
+    return [name for name, value in overrides.items() if value is not None]
 
 
 def next_firings(one: ScheduleNow, after: datetime) -> Iterator[datetime]:
@@ -213,13 +213,13 @@ def _cells(one: ScheduleNow) -> list[str]:
 
 
 def _show_next(
-    console: Console, options: dict[str, Any], found: list[ScheduleNow]
+    console: Console, options: dict[str, Any], current: list[ScheduleNow]
 ) -> None:
     """The next firings of all, in their order."""
     now = timezones.now()
     each = (
         zip(next_firings(one, now), repeat(one.row.name), repeat(one), strict=False)
-        for one in found
+        for one in current
     )
     merged = heapq.merge(*each, key=lambda firing: firing[:2])
     firings = list(islice(merged, options["next"]))

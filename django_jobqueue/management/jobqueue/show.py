@@ -126,12 +126,12 @@ def _attempts(job: dict[str, Any]) -> str:
 
 
 def _status(job: dict[str, Any]) -> str:
-    said = [job["status"]]
+    parts = [job["status"]]
     if job["cancel_requested_at"]:
-        said.append("it was asked to stop")
+        parts.append("it was asked to stop")
     if job["quarantined"]:
-        said.append("it runs in a process of its own, because its workers died")
-    return "; ".join(said)
+        parts.append("it runs in a process of its own, because its workers died")
+    return "; ".join(parts)
 
 
 def _error(job: dict[str, Any]) -> str:

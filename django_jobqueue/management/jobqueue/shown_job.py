@@ -94,9 +94,9 @@ def _max_attempts(
     of its type may be another one by now, or the type gone."""
     if job.is_over or job_type is None:
         return row.get("effective_max_attempts")
-    declared, said = job_type.max_attempts, job_type.max_attempts_override
+    declared, override = job_type.max_attempts, job_type.max_attempts_override
     delivery = Delivery(job_type.delivery)
-    return attempts_in_force(delivery, job.max_attempts, declared, said)
+    return attempts_in_force(delivery, job.max_attempts, declared, override)
 
 
 def _times(job: Job) -> dict[str, datetime | None]:
@@ -123,7 +123,7 @@ def _row(job: Job) -> dict[str, Any]:
 
 def _replays(id: UUID) -> list[UUID]:
     """The newest jobs that repeat this one."""
-    found = [
+    ids = [
         pk
         for model in (QueuedJob, ArchivedJob)
         for pk in model.objects.using(conf.database)
@@ -131,25 +131,25 @@ def _replays(id: UUID) -> list[UUID]:
         .order_by("-pk")
         .values_list("pk", flat=True)[:MOST_REPLAYS]
     ]
-    return sorted(found)[-MOST_REPLAYS:]
+    return sorted(ids)[-MOST_REPLAYS:]
 
 
 def _followers(job: Job) -> list[QueuedJob | ArchivedJob]:
     rows = ArchivedJob.objects.using(conf.database).filter(followers__isnull=False)
-    found = rows.filter(pk=job.id).first() if job.is_over else None
-    return followers_of(found) if found else []
+    archived = rows.filter(pk=job.id).first() if job.is_over else None
+    return followers_of(archived) if archived else []
 
 
 def _progress(job: Job, masking: Masking) -> dict[str, Any] | None:
-    found = progress_of(job.id)
-    if found.updated_at is None:
+    progress = progress_of(job.id)
+    if progress.updated_at is None:
         return None
     return {
-        "done": found.done,
-        "total": found.total,
-        "percent": found.percent,
-        "note": masking.text(found.note),
-        "updated_at": found.updated_at,
+        "done": progress.done,
+        "total": progress.total,
+        "percent": progress.percent,
+        "note": masking.text(progress.note),
+        "updated_at": progress.updated_at,
     }
 
 

@@ -28,7 +28,7 @@ from django_jobqueue.store.reading.stats import CAP, Recent, WorkerRow
 
 SHORTEST: Final = 0.1  # seconds between two looks
 
-rest = time.sleep
+sleep = time.sleep
 
 
 class Status(Subcommand):
@@ -115,7 +115,7 @@ def watch(console: Console, every: float, *, as_json: bool) -> None:
         with rich_output.picture(console.rich) as picture:
             while True:
                 picture.update(rich_output.group(_parts_or_outage()), refresh=True)
-                rest(every)
+                sleep(every)
     while True:
         try:
             figures = read()
@@ -127,7 +127,7 @@ def watch(console: Console, every: float, *, as_json: bool) -> None:
             else:
                 console.show([*parts(figures), Paragraph("")])
         console.stdout.flush()
-        rest(every)
+        sleep(every)
 
 
 def _parts_or_outage() -> list[Part]:

@@ -217,13 +217,13 @@ def _count(count: int) -> str:
 
 def _without_repeats(rows: list[Row]) -> list[Row]:
     """The rows with the first text only where it changes."""
-    found, before = [], None
+    shortened, before = [], None
     for row in rows:
         first, *others = row.cells
         cells = ["" if first == before else first, *others]
-        found.append(Row(cells, row.colour))
+        shortened.append(Row(cells, row.colour))
         before = first
-    return found
+    return shortened
 
 
 def _colour(worker: WorkerRow) -> str:

@@ -41,22 +41,26 @@ class HelpFormatter(DjangoHelpFormatter, argparse.RawDescriptionHelpFormatter):
 class Parser(CommandParser):
     """Reads the arguments of one subcommand, options and the rest in any order."""
 
-    rest: str = ""  # the destination of positional arguments that follow an option
+    positionals: str = ""  # the destination of those that follow an option
     siblings: Mapping[str, Parser] = {}  # the parsers of all subcommands, by name
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """argparse itself gives up at ``TYPE --queue mail key=value``."""
-        found, extras = super().parse_known_args(args, namespace)
+        parsed, extras = super().parse_known_args(args, namespace)
         unknown = [e for e in extras if e.startswith("-") and e != "-"]
         if unknown:
             # Said here, as argparse would print the usage of the command above.
             self.error(self._no_option(unknown[0].partition("=")[0]))
-        if self.rest:
-            setattr(found, self.rest, [*(getattr(found, self.rest) or ()), *extras])
+        if self.positionals:
+            setattr(
+                parsed,
+                self.positionals,
+                [*(getattr(parsed, self.positionals) or ()), *extras],
+            )
             extras = []
-        return found, extras
+        return parsed, extras
 
     def _no_option(self, flag: str) -> str:
         known = {name[2:]: name for name in self._option_string_actions}
@@ -101,7 +105,7 @@ class Subcommand(ABC):
     summary: ClassVar[str]  # one line, in the list of subcommands
     description: ClassVar[str]
     epilog: ClassVar[str] = ""
-    rest: ClassVar[str] = ""  # the destination of its positional arguments, if many
+    positionals: ClassVar[str] = ""  # their destination, if there may be many
     reads_jobs: ClassVar[bool] = True  # so that it needs PostgreSQL in every mode
 
     @abstractmethod

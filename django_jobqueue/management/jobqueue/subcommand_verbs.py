@@ -16,7 +16,7 @@ from django_jobqueue.text.suggestions import did_you_mean
 class SubcommandWithVerbs(Subcommand):
     """A subcommand whose first word says what to do; without words it lists."""
 
-    rest = "words"
+    positionals = "words"
     verbs: ClassVar[tuple[str, ...]]  # the first one lists
     wanted: ClassVar[str]  # what follows a verb, for the usage
     # Flags that go with some verbs alone, by their destination.

@@ -21,12 +21,12 @@ def duration(flag: str, text: str | timedelta, accepted: str = DURATIONS) -> tim
     there, for the error. Raises CommandError."""
     if isinstance(text, timedelta):
         return text
-    found = duration_of(str(text))
-    if found is None:
+    length = duration_of(str(text))
+    if length is None:
         raise CommandError(f"{flag}: {text!r} is no duration. Write {accepted}.")
-    if found > LONGEST:
+    if length > LONGEST:
         raise CommandError(f"{flag}: {text!r} is more than a hundred years.")
-    return found
+    return length
 
 
 def moment(
@@ -40,8 +40,8 @@ def moment(
         length = duration(flag, text)
         return now - length if ago else now + length
     try:
-        found = datetime.fromisoformat(text)
-        return timezones.aware(found)
+        parsed = datetime.fromisoformat(text)
+        return timezones.aware(parsed)
     except (ValueError, OverflowError):
         zone = timezone.get_current_timezone_name()
         raise CommandError(

@@ -80,10 +80,10 @@ settings. No lane is counted above 10,000. The options of policy are:
             return
         if len(words) != 1:
             raise CommandError("Say which job type to show.")
-        found = {one["name"]: one for one in as_objects()}
-        if words[0] not in found:
-            raise UnknownJobType(words[0], registry.near(words[0], list(found)))
-        one = found[words[0]]
+        by_name = {one["name"]: one for one in as_objects()}
+        if words[0] not in by_name:
+            raise UnknownJobType(words[0], registry.near(words[0], list(by_name)))
+        one = by_name[words[0]]
         if options["format"] == "json":
             console.print(as_json(one))
         else:
@@ -94,9 +94,9 @@ def as_objects() -> list[dict[str, Any]]:
     """All job types, by name; the keys are stable."""
     counts: dict[str, list[int]] = {}
     for depth in stats.depths(DjangoDatabase()):
-        found = counts.setdefault(depth.job_type, [0, 0])
-        found[0] += depth.ready + depth.later
-        found[1] += depth.running
+        sums = counts.setdefault(depth.job_type, [0, 0])
+        sums[0] += depth.ready + depth.later
+        sums[1] += depth.running
     rows = JobType.objects.using(conf.database).order_by("name")
     return [_as_object(row, *counts.get(row.name, (0, 0))) for row in rows]
 
@@ -127,32 +127,32 @@ def _as_object(row: JobType, waiting: int, running: int) -> dict[str, Any]:
 
 
 def _policy(row: JobType, option: str) -> dict[str, Any]:
-    said = getattr(row, f"{option}_override")
+    override = getattr(row, f"{option}_override")
     code = getattr(row, option, None)  # of the archive the settings say
     return {
         "code": _seconds(code),
-        "override": _seconds(said),
-        "value": _seconds(_in_force(row, option, code, said)),
+        "override": _seconds(override),
+        "value": _seconds(_in_force(row, option, code, override)),
     }
 
 
-def _in_force(row: JobType, option: str, code: Any, said: Any) -> Any:
+def _in_force(row: JobType, option: str, code: Any, override: Any) -> Any:
     if option == "max_attempts" and row.delivery == Delivery.AT_MOST_ONCE:
         return 1
-    if said is None:
+    if override is None:
         return code
-    return None if said == OVERRIDES[option].unlimited else said
+    return None if override == OVERRIDES[option].unlimited else override
 
 
 def _list(console: Console, options: dict[str, Any]) -> None:
-    found = as_objects()
+    objects = as_objects()
     if options["format"] == "json":
-        console.print(as_json(found))
+        console.print(as_json(objects))
         return
-    if not found:
+    if not objects:
         console.print("No job types: run manage.py migrate where handlers are.")
         return
-    console.table(COLUMNS, [Row(_cells(one)) for one in found])
+    console.table(COLUMNS, [Row(_cells(one)) for one in objects])
 
 
 def _cells(one: dict[str, Any]) -> list[str]:
@@ -207,8 +207,8 @@ def _facts(one: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _rules(rules: Any) -> Iterator[str]:
     for rule in rules if isinstance(rules, list) else ():
         options = {name: rule[name] for name in ("max_attempts", "backoff")}
-        said = [f"{k} {v}" for k, v in options.items() if v is not None]
-        text = ", ".join(said) or "retried"
+        parts = [f"{k} {v}" for k, v in options.items() if v is not None]
+        text = ", ".join(parts) or "retried"
         yield f"{rule['exception']}: {text if rule['retry'] else 'not retried'}"
 
 
@@ -221,16 +221,16 @@ def _pause(one: dict[str, Any]) -> str:
 
 
 def _policy_text(option: str, policy: dict[str, Any]) -> str:
-    is_kept, is_span = option not in OF_TYPE, OVERRIDES[option].is_duration
+    is_retention, is_span = option not in OF_TYPE, OVERRIDES[option].is_duration
     code = policy["code"]
     if code is None:
-        text = "as the settings say" if is_kept else UNLIMITED
+        text = "as the settings say" if is_retention else UNLIMITED
     else:
         text = _length(code) if is_span else numbers.number(code)
     if policy["override"] is None:
         return text
-    said = timedelta(seconds=policy["override"]) if is_span else policy["override"]
-    return f"{override_text(option, said)} (overridden; otherwise {text})"
+    override = timedelta(seconds=policy["override"]) if is_span else policy["override"]
+    return f"{override_text(option, override)} (overridden; otherwise {text})"
 
 
 def _length(seconds: float | None) -> str:

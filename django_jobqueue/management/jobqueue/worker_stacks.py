@@ -14,7 +14,7 @@ from django_jobqueue.management.jobqueue.subcommand import by
 from django_jobqueue.models import Worker
 from django_jobqueue.text import numbers
 
-rest = time.sleep
+sleep = time.sleep
 EVERY = 0.1  # seconds between two looks
 
 
@@ -23,11 +23,11 @@ def show(
 ) -> None:
     """Ask these workers, wait so long for all of them, and show what they answered."""
     operations.ask_where(ids, by=by())
-    found = [_as_object(worker) for worker in _answered(ids, seconds)]
+    answers = [_as_object(worker) for worker in _answered(ids, seconds)]
     if options["format"] == "json":
-        console.print(as_json(found))
+        console.print(as_json(answers))
         return
-    for one in found:
+    for one in answers:
         print_text(console, f"Worker {one['name']}", _text(one))
 
 
@@ -39,7 +39,7 @@ def _answered(ids: list[int], seconds: float) -> list[Worker]:
         workers = list(rows)
         if all(map(_has_answered, workers)) or time.monotonic() >= deadline:
             return workers
-        rest(EVERY)
+        sleep(EVERY)
 
 
 def _has_answered(worker: Worker) -> bool:

@@ -112,29 +112,29 @@ def _chosen(
     if words:
         return [_named(word, names) for word in dict.fromkeys(words)]
     if filters and not names:
-        said = " and ".join(f"--{name} {value}" for name, value in filters.items())
-        raise CommandError(f"No living worker has {said}.")
+        flags = " and ".join(f"--{name} {value}" for name, value in filters.items())
+        raise CommandError(f"No living worker has {flags}.")
     return list(names)
 
 
 def _named(word: str, names: dict[int, str]) -> int:
     """The id of the worker with this id or name. Raises CommandError."""
-    found = [id for id, name in names.items() if word in (str(id), name)]
-    if not found:
+    ids = [id for id, name in names.items() if word in (str(id), name)]
+    if not ids:
         hint = did_you_mean(word, [*names.values(), *map(str, names)])
         raise CommandError(f"There is no living worker {word!r}.{hint}")
-    return found[-1]
+    return ids[-1]
 
 
 def _show(console: Console, options: dict[str, Any], ids: Iterable[int]) -> None:
     wanted = set(ids)
-    found = [one for one in _as_objects() if one["id"] in wanted]
+    shown = [one for one in _as_objects() if one["id"] in wanted]
     if options["format"] == "json":
-        console.print(as_json(found))
-    elif not found:
+        console.print(as_json(shown))
+    elif not shown:
         console.print("No worker is alive.")
     else:
-        rows = [Row(_cells(one)) for one in found]
+        rows = [Row(_cells(one)) for one in shown]
         console.table(COLUMNS, rows)
 
 
@@ -144,7 +144,7 @@ def _ask(verb: str, console: Console, options: dict[str, Any], ids: list[int]) -
         _show(console, options, asked)
     else:
         were = "was" if len(asked) == 1 else "were"
-        console.say(f"{counted(len(asked), 'worker')} {were} asked to {verb}.")
+        console.info(f"{counted(len(asked), 'worker')} {were} asked to {verb}.")
     if gone := sorted(set(ids) - set(asked)):
         listed = ", ".join(map(str, gone))
         raise CommandError(f"Of these, no longer alive: {listed}.")

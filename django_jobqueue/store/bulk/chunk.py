@@ -45,7 +45,7 @@ SELECT id,
 class Chunk:
     """The result of one chunk."""
 
-    looked_at: int = 0
+    examined: int = 0
     changed: int = 0
     asked: int = 0  # of the changed ones: running jobs that were asked to stop
     skipped: Mapping[str, int] = field(default_factory=dict)
@@ -53,33 +53,33 @@ class Chunk:
 
 
 def chunk(
-    db: Database, operation: Operation, *, look: int, most: int | None = None
+    db: Database, operation: Operation, *, max_rows: int, most: int | None = None
 ) -> Chunk:
     """Handle the next jobs of an operation that this transaction has locked.
 
-    ``look``: how many rows are looked at; ``most``: how many jobs are handled. No more
-    jobs are changed than were confirmed: where there is another one, the operation
-    stops.
+    ``max_rows``: how many rows are examined; ``most``: how many jobs are handled. No
+    more jobs are changed than were confirmed: where there is another one, the
+    operation stops.
     """
     pin(db)
-    most = look if most is None else most
-    found = window(db, operation, operation.cursor, look=look, most=most)
-    ids, skipped = _sifted(db, operation, found.wanted)
+    most = max_rows if most is None else most
+    scanned = window(db, operation, operation.cursor, max_rows=max_rows, most=most)
+    ids, skipped = _sifted(db, operation, scanned.wanted)
     ids, beyond = _within(operation.room, ids)
     changed, asked = _changed(db, operation, ids) if ids else (0, 0)
     skipped = _with(skipped, "changed", len(ids) - changed)
     skipped = _with(skipped, UNCONFIRMED, len(beyond))
-    over = found.at_end or bool(beyond)
+    over = scanned.at_end or bool(beyond)
     operation_rows.progress(
         db,
         operation,
         changed=changed,
         skipped=skipped,
-        cursor=found.cursor,
+        cursor=scanned.cursor,
         state=BulkState.STOPPED if beyond else BulkState.DONE if over else None,
     )
     return Chunk(
-        looked_at=found.looked_at,
+        examined=scanned.examined,
         changed=changed,
         asked=asked,
         skipped=skipped,

@@ -25,19 +25,19 @@ BUDGET: Final = 5_000  # milliseconds
 ROWS: Final = "SELECT count(*) FROM (SELECT FROM {table} LIMIT %(most)s) AS found"
 
 
-def count_chunk(db: DjangoDatabase, operation: Operation, *, look: int) -> Counted:
-    """Count among the next ``look`` rows."""
+def count_chunk(db: DjangoDatabase, operation: Operation, *, max_rows: int) -> Counted:
+    """Count among the next ``max_rows`` rows."""
     before = operation.counted
     with _undone(db):
         pin(db)
-        found = window(db, operation, before.cursor, look=look, most=look)
-        jobs = _traits(db, operation, found.wanted)
+        scanned = window(db, operation, before.cursor, max_rows=max_rows, most=max_rows)
+        jobs = _traits(db, operation, scanned.wanted)
     counted = before.plus(
         jobs,
         examples=_examples(operation, jobs),
-        looked_at=found.looked_at,
-        cursor=found.cursor,
-        over=found.at_end,
+        examined=scanned.examined,
+        cursor=scanned.cursor,
+        over=scanned.at_end,
     )
     if not counted.over:
         return counted

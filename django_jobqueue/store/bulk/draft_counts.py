@@ -33,7 +33,7 @@ class Counted:
     """
 
     cells: Mapping[str, int] = field(default_factory=dict)  # number by traits
-    looked_at: int = 0  # rows, whether they are selected or not
+    examined: int = 0  # rows, whether they are selected or not
     oldest: datetime | None = None
     newest: datetime | None = None
     job_types: Sequence[str] = ()
@@ -53,17 +53,17 @@ class Counted:
 
     def by_status(self) -> dict[str, int]:
         """The number of jobs of each status."""
-        found: Counter[str] = Counter()
+        numbers: Counter[str] = Counter()
         for traits, number in self.cells.items():
-            found[traits.split()[0]] += number
-        return dict(sorted(found.items()))
+            numbers[traits.split()[0]] += number
+        return dict(sorted(numbers.items()))
 
     def plus(
         self,
         jobs: Sequence[Traits],
         *,
         examples: Sequence[UUID],
-        looked_at: int,
+        examined: int,
         cursor: Sequence[str],
         over: bool,
     ) -> Counted:
@@ -74,7 +74,7 @@ class Counted:
         return replace(
             self,
             cells=dict(cells),
-            looked_at=self.looked_at + looked_at,
+            examined=self.examined + examined,
             oldest=_first(min, self.oldest, jobs),
             newest=_first(max, self.newest, jobs),
             job_types=sorted(types)[:MOST_TYPES],
@@ -88,7 +88,7 @@ class Counted:
         return json.dumps(
             {
                 "cells": dict(self.cells),
-                "looked_at": self.looked_at,
+                "examined": self.examined,
                 "oldest": self.oldest and self.oldest.isoformat(),
                 "newest": self.newest and self.newest.isoformat(),
                 "job_types": list(self.job_types),

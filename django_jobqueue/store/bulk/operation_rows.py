@@ -253,9 +253,11 @@ def is_queued(db: Database, job: UUID) -> bool:
 def _one(rows: list[tuple[Any, ...]]) -> Operation | None:
     if not rows:
         return None
-    (id, kind, state, selection, cutoff, options, reason, per_minute, *rest) = rows[0]
-    total, seen, changed, skipped, cursor, created_by, job_id, *rest = rest
-    horizon, counted, confirmed = rest
+    (id, kind, state, selection, cutoff, options, reason, per_minute, *remainder) = (
+        rows[0]
+    )
+    total, seen, changed, skipped, cursor, created_by, job_id, *remainder = remainder
+    horizon, counted, confirmed = remainder
     return Operation(
         id=id,
         kind=kind,

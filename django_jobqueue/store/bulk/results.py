@@ -36,7 +36,7 @@ class Outcome:
     """Counts of the created jobs by state: succeeded, failed, waiting …"""
 
     counts: dict[str, int]
-    capped: frozenset[str] = frozenset()  # kinds of which there may be more
+    capped: frozenset[str] = frozenset()  # states of which there may be more
 
 
 def outcome(db: DjangoDatabase, id: UUID) -> Outcome | None:
@@ -50,5 +50,5 @@ def outcome(db: DjangoDatabase, id: UUID) -> Outcome | None:
     for is_over, _, count in rows:
         sums[is_over] += count
     # Of a table that was not read to its end every count is one of at least so many.
-    capped = frozenset(kind for is_over, kind, _ in rows if sums[is_over] > CAP)
-    return Outcome({kind: count for _, kind, count in rows}, capped)
+    capped = frozenset(state for is_over, state, _ in rows if sums[is_over] > CAP)
+    return Outcome({state: count for _, state, count in rows}, capped)

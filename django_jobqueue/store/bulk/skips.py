@@ -89,19 +89,19 @@ def left_out(
     its work with the others before it ends."""
     if kind == BulkKind.REPLAY and options.skip_replayed != SkipReplayed.NONE:
         db.fetch(ONE_REPLAY_AT_A_TIME)
-    found = traits_of(db, kind, ids, cutoff=cutoff, horizon=horizon)
+    jobs = traits_of(db, kind, ids, cutoff=cutoff, horizon=horizon)
     return {
         job.id: reason
-        for job in found
+        for job in jobs
         if (reason := skip_reason(kind, job.traits, options))
     }
 
 
 def skip_reason(kind: str, traits: str, options: Options) -> str | None:
     """Why a job with these traits is skipped; None if it is not."""
-    found = traits.split()
+    present = traits.split()
     for trait, reason in _reasons(kind, options):
-        if trait in found:
+        if trait in present:
             return reason
     return None
 
@@ -146,12 +146,12 @@ def _reasons(kind: str, options: Options) -> list[tuple[Any, str]]:
     """The traits that skip a job, and the name of the reason; the first one counts."""
     match kind:
         case BulkKind.REPLAY:
-            found: list[tuple[Any, str]] = [("type_gone", "type_gone")]
+            reasons: list[tuple[Any, str]] = [("type_gone", "type_gone")]
             if options.skip_at_most_once:
-                found.append(("at_most_once", "at_most_once"))
+                reasons.append(("at_most_once", "at_most_once"))
             if options.skip_replayed in _REPLAYED:
-                found.append((_REPLAYED[options.skip_replayed], "replayed"))
-            return found
+                reasons.append((_REPLAYED[options.skip_replayed], "replayed"))
+            return reasons
         case BulkKind.PRUNE:
             return [("late", "late")]
         case BulkKind.RUN_NOW | BulkKind.RESCHEDULE:

@@ -41,11 +41,12 @@ LIMIT: Final = "30000"  # milliseconds of a statement
 ARCHIVED: Final = """
 SELECT seen.finished_at, seen.id,
        seen.is_prune OR seen.job_type <> %(internal)s, seen.is_wanted
-  FROM (SELECT id, finished_at, job_type, %(prune)s AS is_prune, {rest} AS is_wanted
+  FROM (SELECT id, finished_at, job_type, %(prune)s AS is_prune,
+               {unindexed} AS is_wanted
           FROM jobqueue_archivedjob
          WHERE finished_at <= %(cutoff)s AND {position} AND {indexed}
          ORDER BY finished_at, id
-         LIMIT %(look)s) AS seen
+         LIMIT %(max_rows)s) AS seen
 """
 ARCHIVED_POSITION: Final = (
     "(finished_at, id) > (%(cursor_0)s::timestamptz, %(cursor_1)s::uuid)"
@@ -53,11 +54,11 @@ ARCHIVED_POSITION: Final = (
 QUEUED: Final = """
 SELECT seen.id, seen.job_type <> %(internal)s AND seen.created_at <= %(cutoff)s,
        seen.is_wanted
-  FROM (SELECT id, created_at, job_type, {rest} AS is_wanted
+  FROM (SELECT id, created_at, job_type, {unindexed} AS is_wanted
           FROM jobqueue_queuedjob
          WHERE {position} AND {indexed}
          ORDER BY id
-         LIMIT %(look)s) AS seen
+         LIMIT %(max_rows)s) AS seen
 """
 QUEUED_POSITION: Final = "id > %(cursor_0)s::uuid"
 
@@ -67,7 +68,7 @@ class Window:
     """The next jobs after a cursor."""
 
     wanted: list[UUID]
-    looked_at: int
+    examined: int
     cursor: Sequence[str]
     at_end: bool
 
@@ -94,24 +95,24 @@ def window(
     operation: Operation,
     cursor: Sequence[str] | None,
     *,
-    look: int,
+    max_rows: int,
     most: int,
 ) -> Window:
-    """The jobs in the next ``look`` rows after the cursor, and ``most`` at most."""
-    rows = db.fetch(*_question(operation, cursor or (), look))
+    """The jobs in the next ``max_rows`` rows after the cursor, and ``most`` at most."""
+    rows = db.fetch(*_question(operation, cursor or (), max_rows))
     wanted: list[UUID] = []
     last: Sequence[Any] = cursor or ()
     for *key, is_ours, is_wanted in rows:
         if is_ours and is_wanted:
             if len(wanted) == most:
-                return Window(wanted, look, _written(last), False)
+                return Window(wanted, max_rows, _written(last), False)
             wanted.append(key[-1])
         last = key
-    return Window(wanted, len(rows), _written(last), len(rows) < look)
+    return Window(wanted, len(rows), _written(last), len(rows) < max_rows)
 
 
 def _question(
-    operation: Operation, cursor: Sequence[str], look: int
+    operation: Operation, cursor: Sequence[str], max_rows: int
 ) -> tuple[str, dict[str, Any]]:
     """The statement and its parameters."""
     selection, values = operation.selection, Values()
@@ -120,7 +121,7 @@ def _question(
     statement = (ARCHIVED if archived else QUEUED).format(
         position=position if cursor else "true",
         indexed=condition(_part(selection, indexed=True), values),
-        rest=condition(_part(selection, indexed=False), values),
+        unindexed=condition(_part(selection, indexed=False), values),
     )
     return statement, {
         **values.params,
@@ -128,7 +129,7 @@ def _question(
         "cutoff": operation.cutoff,
         "internal": JOB_TYPE,
         "prune": operation.kind == BulkKind.PRUNE,
-        "look": look,
+        "max_rows": max_rows,
     }
 
 

@@ -111,7 +111,7 @@ def note(
 
 
 def _change(
-    db: Database, statement: str, fingerprints: Sequence[UUID], by: str, **said: Any
+    db: Database, statement: str, fingerprints: Sequence[UUID], by: str, **values: Any
 ) -> list[UUID]:
-    params = {"fingerprints": list(fingerprints), "by": by, **said}
+    params = {"fingerprints": list(fingerprints), "by": by, **values}
     return [fingerprint for (fingerprint,) in db.fetch(statement, params)]

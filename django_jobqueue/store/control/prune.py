@@ -187,7 +187,7 @@ def rules(
             keep = succeeded if status == ArchivedStatus.SUCCEEDED else unsuccessful
             if keep is not None:
                 own.setdefault(status, {})[name] = keep
-    found = [
+    in_force = [
         Rule(status=status, keep=keep, job_type=name)
         for status, by_type in own.items()
         for name, keep in by_type.items()
@@ -197,7 +197,7 @@ def rules(
         exempt = own.get(status, {})
         if general is None or (only_type is not None and only_type in exempt):
             continue
-        found.append(
+        in_force.append(
             Rule(
                 status=status,
                 keep=general,
@@ -205,7 +205,7 @@ def rules(
                 but_for=tuple(exempt),
             )
         )
-    return found
+    return in_force
 
 
 def prune(db: Database, rule: Rule, walk: Walk | None = None) -> Iterator[int]:
@@ -233,8 +233,8 @@ def count(db: Database, rule: Rule) -> int:
     """The number of jobs that this rule would delete."""
     cutoff = db.fetch(CUTOFF, {"keep": rule.keep})[0][0]
     statement = _COUNT.format(condition=rule.condition)
-    found: int = db.fetch(statement, rule.params(cutoff))[0][0]
-    return found
+    number: int = db.fetch(statement, rule.params(cutoff))[0][0]
+    return number
 
 
 def close_windows(db: Database) -> bool:

@@ -18,7 +18,7 @@ from django_jobqueue.store.notify import IDLE, News
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.regressions import REGRESSED
 
-KEPT_FAILURES: Final = 20  # of each job, besides its first
+MOST_FAILURES: Final = 20  # of each job, besides its first
 GROUPS_PER_PLACE: Final = 50  # messages of one class in one frame
 
 # Sent twice, the second time changes nothing: the row is gone, or its fence is another.
@@ -160,7 +160,7 @@ WITH outcome AS MATERIALIZED (
                                                FROM jobqueue_failure AS first
                                               WHERE first.job_id = accepted.id)
                             ORDER BY held.id DESC
-                           OFFSET {KEPT_FAILURES - 1}) AS old
+                           OFFSET {MOST_FAILURES - 1}) AS old
             WHERE accepted.ended IS NOT NULL))
 ), failure_group AS (
   INSERT INTO jobqueue_failuregroup (fingerprint, coarse, error_class, frame, template)

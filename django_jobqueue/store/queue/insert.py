@@ -176,17 +176,17 @@ def insert_once(
 
     def insert_and_find() -> tuple[tuple[Any, ...] | None, Job | None]:
         row = _insert(db, UNLESS_THERE, new, id, text)
-        found = find(db, id)
-        if found is not None and found.is_over:
-            raise AlreadyArchived(id, found.status)  # which undoes the insert
+        existing = find(db, id)
+        if existing is not None and existing.is_over:
+            raise AlreadyArchived(id, existing.status)  # which undoes the insert
         if row is not None and row[-1] in SEES_THE_PAST:
             _check_archive(db, id)
-        return row, found
+        return row, existing
 
-    row, found = db.in_transaction(insert_and_find)
+    row, existing = db.in_transaction(insert_and_find)
     if row is not None:
         return Inserted(inserted_job(new, id, data, row), is_new=True)
-    return None if found is None else Inserted(found, is_new=False)
+    return None if existing is None else Inserted(existing, is_new=False)
 
 
 def _check_archive(db: DjangoDatabase, id: UUID) -> None:
@@ -272,11 +272,11 @@ def _known_from(job_type: str, queue: str, priority: int, *row: Any) -> Known:
 
 
 def _insert_known(
-    db: DjangoDatabase, known: Known, kind: tuple[Any, ...], id: UUID, text: str
+    db: DjangoDatabase, known: Known, lane: tuple[Any, ...], id: UUID, text: str
 ) -> datetime | None:
     """Enqueue without a look at the job type; None if its row is gone by now."""
     autocommit = in_autocommit(db)
-    first = not autocommit and announces(db, kind)
+    first = not autocommit and announces(db, lane)
     statement = (
         known.autocommit if autocommit else known.first if first else known.further
     )
@@ -287,7 +287,7 @@ def _insert_known(
             raise
         return None
     if first:
-        announced(db, kind)
+        announced(db, lane)
     moment: datetime = row[0]
     return moment
 

@@ -48,8 +48,8 @@ def insert_many(
 
     100,000 jobs take 1.6 to 2 s; most of it is the index and the foreign key's check.
     """
-    found = prepare(db, new)
-    if found is None:
+    prepared = prepare(db, new)
+    if prepared is None:
         return False
     own = (
         new.enqueued_by,
@@ -59,7 +59,7 @@ def insert_many(
         new.backoff,
         new.metadata,
     )
-    same = "\t".join(map(_copy_text, (new.job_type, *found, *own)))
+    same = "\t".join(map(_copy_text, (new.job_type, *prepared, *own)))
     is_first, connection = announces(db, new.lane), connections[db.alias]
     with (
         explaining(db.alias),
@@ -79,7 +79,7 @@ def insert_many(
     if is_first:
         announced(db, new.lane)
     elif in_autocommit(db):
-        db.run(NOTIFY_MANY, {"queue": found[0]})
+        db.run(NOTIFY_MANY, {"queue": prepared[0]})
     return True
 
 

@@ -97,7 +97,7 @@ PASSED_KNOWN: Final = f"""
             THEN pg_notify('jobqueue', '{News.BEHIND.prefix}' || queue)::text END
 """
 
-LOOK_UP: Final = f"""
+TYPE_VALUES: Final = f"""
 SELECT queue, priority, is_plain, {IDLE}
   FROM (SELECT coalesce(%(queue)s, type.queue) AS queue,
                coalesce(%(priority)s, type.priority_override, %(declared_priority)s,
@@ -155,7 +155,7 @@ def insert_or_replace(
         if is_first:
             announced(db, new.lane)
         return Inserted(job, is_new=True)
-    kept = replace(
+    replaced = replace(
         job,
         max_attempts=max_attempts,
         timeout=timeout,
@@ -163,7 +163,7 @@ def insert_or_replace(
         is_new=False,
         is_replaced=True,
     )
-    return Inserted(kept, is_new=False)
+    return Inserted(replaced, is_new=False)
 
 
 def _known_of(db: DjangoDatabase, new: NewJob) -> Known | None:
@@ -174,7 +174,7 @@ def _known_of(db: DjangoDatabase, new: NewJob) -> Known | None:
     key = (db.alias, *new.lane)
     known = _known.get(key)
     if known is None or not 0 <= time.monotonic() - known.since < KNOWN_FOR:
-        rows = db.fetch(LOOK_UP, new.params()) if in_autocommit(db) else None
+        rows = db.fetch(TYPE_VALUES, new.params()) if in_autocommit(db) else None
         if not rows:
             return None
         if len(_known) >= MOST_KNOWN:

@@ -38,7 +38,7 @@ SELECT job.unique_key, job.id
   FROM jobqueue_queuedjob AS job
  WHERE job.unique_key = ANY (%(keys)s::uuid[])
 """
-HOLDERS_KEPT: Final = f"""
+LOCKED_HOLDERS: Final = f"""
 SELECT job.unique_key, job.id,
        pg_notify('jobqueue', '{News.BEHIND.prefix}' || job.queue)
   FROM jobqueue_queuedjob AS job
@@ -143,8 +143,8 @@ def _existing(db: DjangoDatabase, new: NewJob, text: str) -> Inserted | None:
         if (held := open_window(db, new, text)) is None:
             return None
         id, held_until = held
-        found = find(db, id) or _pruned(new, id)
-        return Inserted(found, is_new=False, held_until=held_until)
+        existing = find(db, id) or _pruned(new, id)
+        return Inserted(existing, is_new=False, held_until=held_until)
     holders = _holders(db, new, keys(db, new, [text]))
     job = find(db, next(iter(holders.values()))) if holders else None
     return None if job is None or job.is_over else Inserted(job, is_new=False)
@@ -237,7 +237,7 @@ def _holders(db: DjangoDatabase, new: NewJob, keys: Sequence[UUID]) -> dict[UUID
     """The ids of the jobs that have these keys."""
     if not keys:
         return {}
-    statement = HOLDERS_KEPT if new.unique_until_started else HOLDERS
+    statement = LOCKED_HOLDERS if new.unique_until_started else HOLDERS
     return {key: id for key, id, *_ in db.fetch(statement, {"keys": list(keys)})}
 
 

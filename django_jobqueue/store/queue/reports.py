@@ -12,7 +12,7 @@ from uuid import UUID
 from django_jobqueue.domain.report import TakenReport
 from django_jobqueue.store.connection import Database
 
-KEPT: Final = 20  # reports of each job, the last ones
+MOST_REPORTS: Final = 20  # reports of each job, the last ones
 
 # A claim that was lost writes nothing: its job has another fence, or no worker. What an
 # atomic job told last comes when it is archived already. Both tables are read by their
@@ -39,7 +39,7 @@ WITH told AS MATERIALIZED (
                              FROM jobqueue_report AS held
                             WHERE held.job_id = told.job_id AND held.fence < told.fence
                             ORDER BY held.fence DESC
-                           OFFSET {KEPT - 1}) AS old))
+                           OFFSET {MOST_REPORTS - 1}) AS old))
 )
 INSERT INTO jobqueue_report (
        job_id, fence, number, done, total, note, lines, dropped, queries, query_ms,

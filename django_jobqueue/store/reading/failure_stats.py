@@ -10,7 +10,7 @@ from uuid import UUID
 from django_jobqueue.store.connection import Database
 
 MOST_COUNTED: Final = 1_000  # archived jobs of each group
-MOST_LOOKED_AT: Final = 100  # its newest failures, for a list
+MOST_SAMPLED: Final = 100  # its newest failures, for a list
 MOST_BROKEN_DOWN: Final = 1_000  # its newest failures, for its page
 
 # Each is a range of an index for each group: 50 groups took 9 ms and 27 ms.
@@ -24,7 +24,7 @@ SELECT chosen.fingerprint,
   FROM unnest(%(fingerprints)s::uuid[]) AS chosen (fingerprint)
 """
 
-LOOK: Final = """
+SAMPLE: Final = """
 SELECT chosen.fingerprint, count(*),
        array_agg(DISTINCT newest.job_type), array_agg(DISTINCT newest.release),
        count(DISTINCT newest.job_id) FILTER (
@@ -63,7 +63,7 @@ class Figures:
     """The figures of a group in a list."""
 
     archived: int = 0  # jobs; at most MOST_COUNTED + 1
-    looked_at: int = 0  # newest failures, which the others are about
+    sampled: int = 0  # newest failures, which the others are about
     job_types: Sequence[str] = ()
     releases: Sequence[str] = ()
     waiting: int = 0  # queued jobs whose last failure it was
@@ -83,17 +83,17 @@ class Share:
 def figures(db: Database, fingerprints: Sequence[UUID]) -> dict[UUID, Figures]:
     """The figures of these groups."""
     chosen = list(fingerprints)
-    found = {fingerprint: Figures() for fingerprint in chosen}
+    by_group = {fingerprint: Figures() for fingerprint in chosen}
     params = {"fingerprints": chosen, "most": MOST_COUNTED}
     for fingerprint, archived in db.fetch(COUNT, params):
-        found[fingerprint].archived = archived
-    params = {"fingerprints": chosen, "most": MOST_LOOKED_AT}
-    for fingerprint, looked_at, types, releases, waiting in db.fetch(LOOK, params):
-        about = found[fingerprint]
-        about.looked_at, about.waiting = looked_at, waiting
+        by_group[fingerprint].archived = archived
+    params = {"fingerprints": chosen, "most": MOST_SAMPLED}
+    for fingerprint, sampled, types, releases, waiting in db.fetch(SAMPLE, params):
+        about = by_group[fingerprint]
+        about.sampled, about.waiting = sampled, waiting
         about.job_types = types
         about.releases = [release for release in releases if release]
-    return found
+    return by_group
 
 
 def break_down(db: Database, fingerprint: UUID) -> list[Share]:

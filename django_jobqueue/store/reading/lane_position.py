@@ -11,7 +11,7 @@ from django_jobqueue.store.connection import Database
 from django_jobqueue.store.rows import Lane
 
 # A part of the index that claims read, and only as far as ``most``.
-AHEAD: Final = """
+JOBS_BEFORE: Final = """
 SELECT given.id,
        (SELECT count(*)
           FROM (SELECT FROM jobqueue_queuedjob AS other
@@ -34,7 +34,7 @@ class Place(NamedTuple):
     run_after: datetime
 
 
-def count_ahead(db: Database, places: Sequence[Place], most: int) -> dict[UUID, int]:
+def count_before(db: Database, places: Sequence[Place], most: int) -> dict[UUID, int]:
     """The number of jobs before each of these in its lane, counted up to ``most``."""
     params = {
         "most": most,
@@ -44,4 +44,4 @@ def count_ahead(db: Database, places: Sequence[Place], most: int) -> dict[UUID, 
         "job_types": [place.lane.job_type for place in places],
         "times": [place.run_after for place in places],
     }
-    return dict(db.fetch(AHEAD, params))
+    return dict(db.fetch(JOBS_BEFORE, params))

@@ -205,10 +205,10 @@ class Pause:
 
 def depths(db: Database) -> list[Depth]:
     """The waiting and running jobs, by queue and job type."""
-    found: dict[tuple[str, str], Depth] = {}
+    by_place: dict[tuple[str, str], Depth] = {}
 
     def depth(queue: str, job_type: str) -> Depth:
-        return found.setdefault((queue, job_type), Depth(queue, job_type))
+        return by_place.setdefault((queue, job_type), Depth(queue, job_type))
 
     for queue, _priority, job_type, *counts, oldest in _waiting(db):
         one = depth(queue, job_type)
@@ -221,14 +221,14 @@ def depths(db: Database) -> list[Depth]:
         depth(queue, job_type).ready += count
     for queue, job_type, count in db.fetch(RUNNING):
         depth(queue, job_type).running += count
-    return [found[key] for key in sorted(found)]
+    return [by_place[key] for key in sorted(by_place)]
 
 
 def workers(db: Database) -> list[WorkerRow]:
     """Living workers, and those that ended in the last ten minutes."""
     return [
-        WorkerRow(id, name, state, from_json(queues) if queues else None, *rest)
-        for id, name, state, queues, *rest in db.fetch(WORKERS)
+        WorkerRow(id, name, state, from_json(queues) if queues else None, *columns)
+        for id, name, state, queues, *columns in db.fetch(WORKERS)
     ]
 
 

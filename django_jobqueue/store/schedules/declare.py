@@ -26,7 +26,9 @@ DECLARED: Final = {
     "ends_at": "timestamptz",
 }
 COLUMNS: Final = ", ".join(DECLARED)
-TYPED: Final = ", ".join(f"{name} {kind}" for name, kind in DECLARED.items())
+TYPED: Final = ", ".join(
+    f"{name} {column_type}" for name, column_type in DECLARED.items()
+)
 _SET: Final = ", ".join(f"{name} = excluded.{name}" for name in DECLARED)
 _HELD: Final = ", ".join(f"held.{name}" for name in DECLARED)
 _EXCLUDED: Final = ", ".join(f"excluded.{name}" for name in DECLARED)

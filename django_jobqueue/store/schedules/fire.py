@@ -113,7 +113,9 @@ _OF_JOB: Final = {
     "follower_types": "text[]",
     "unique_key": "uuid",
 }
-_RECORD: Final = ", ".join(f"{name} {kind}" for name, kind in _OF_JOB.items())
+_RECORD: Final = ", ".join(
+    f"{name} {column_type}" for name, column_type in _OF_JOB.items()
+)
 
 
 # Jobs of a type that is unique for a time: the key is held by a window, not by the job.

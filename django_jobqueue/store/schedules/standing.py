@@ -11,7 +11,9 @@ from uuid import UUID
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.schedules.fire import PLAN
 
-LOOKED_AT: Final = 5  # firings with a job, among which the last finished job is found
+MOST_FIRINGS: Final = (
+    5  # firings with a job, among which the last finished job is found
+)
 
 # Both statuses are looked up by the primary key of a job, one by one: a join could read
 # the whole archive.
@@ -41,7 +43,7 @@ SELECT schedule.name, schedule.planned_for = {PLAN}, schedule.next_at,
                    {_ARCHIVED.format("firing.job_id")} AS status
               FROM jobqueue_firing AS firing
              WHERE firing.schedule = schedule.name AND firing.job_id IS NOT NULL
-             ORDER BY firing.fires_at DESC LIMIT {LOOKED_AT}) AS made
+             ORDER BY firing.fires_at DESC LIMIT {MOST_FIRINGS}) AS made
      WHERE made.status IS NOT NULL
      ORDER BY made.fires_at DESC LIMIT 1) AS finished ON true
  WHERE schedule.name = ANY (%(names)s::text[])
@@ -83,14 +85,14 @@ def standings(db: Database, names: Sequence[str]) -> dict[str, Standing]:
     """How these schedules stand, by their names."""
     if not names:
         return {}
-    found = {}
+    by_name = {}
     for row in db.fetch(STANDINGS, {"names": list(names)}):
         name, is_planned, next_at, *newest = row[:9]
         id, status, is_replayed = row[9:]
-        found[name] = Standing(
+        by_name[name] = Standing(
             is_planned,
             next_at,
             NewestFiring(*newest) if newest[0] else None,
             FinishedJob(id, status, is_replayed) if id else None,
         )
-    return found
+    return by_name

@@ -72,7 +72,7 @@ class Dispatcher(Loop):
         *,
         policies: Policies,
         cancelled: Cancelled,
-        heard: Callable[[], bool] = lambda: False,
+        gets_notifications: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__()
         self.executors: list[Executor] = []
@@ -83,7 +83,7 @@ class Dispatcher(Loop):
         self._scanner = LaneScanner(connection, claimer.choice.lanes)
         self._reader = PolicyReader(worker, connection, policies)
         self._cancelled = cancelled
-        self._heard = heard  # whether notifications arrive
+        self._gets_notifications = gets_notifications
         self.rounds = 0  # how many have begun
         self._ends = 0  # how often something ended here
         self._idle_at: int | None = None  # the same, as an idle round began
@@ -195,7 +195,9 @@ class Dispatcher(Loop):
         self._reader.read()
         self._choice.limited_until.clear()
         self._choice.resting.end_waits()
-        self._next_reload = now + (RELOAD_EVERY if self._heard() else RELOAD_UNHEARD)
+        self._next_reload = now + (
+            RELOAD_EVERY if self._gets_notifications() else RELOAD_UNHEARD
+        )
 
     def _claim(self, *, has_scanned: bool = False) -> int:
         """Claim for each executor; return how many jobs there were. Where more than one
@@ -235,12 +237,20 @@ class Dispatcher(Loop):
             return self._hungry_wait()
         if taken:
             self._idle_backoff.reset()
-            if self._bursts.is_fast and self._heard():
+            if self._bursts.is_fast and self._gets_notifications():
                 self._news = True
                 return POLL
-        elif self._heard() and not self._listening.is_out and self._listening.put(True):
+        elif (
+            self._gets_notifications()
+            and not self._listening.is_out
+            and self._listening.put(True)
+        ):
             return 0.0  # look once more: nobody notified us until now
-        unheard = math.inf if self._heard() and self._listening.is_out else POLL_UNHEARD
+        unheard = (
+            math.inf
+            if self._gets_notifications() and self._listening.is_out
+            else POLL_UNHEARD
+        )
         longest = min(conf.poll_interval, unheard, self._choice.resting.seconds)
         if self._choice.limited_until:
             longest = min(longest, LIMIT_RETRY)

@@ -57,17 +57,17 @@ class Completer(Loop):
         holder: Holder,
         connection: OwnConnection,
         *,
-        busy: Callable[[], bool] = lambda: False,
-        finished: Callable[[Sequence[Attempt]], None] = lambda attempts: None,
-        report: Callable[[OwnConnection, Sequence[Attempt]], None] | None = None,
+        more_will_end: Callable[[], bool] = lambda: False,
+        on_written: Callable[[Sequence[Attempt]], None] = lambda attempts: None,
+        write_reports: Callable[[OwnConnection, Sequence[Attempt]], None] | None = None,
         hold_back: Callable[[frozenset[str]], None] = lambda job_types: None,
     ) -> None:
         super().__init__()
         self._holder = holder
         self._connection = connection
-        self._busy = busy  # whether more outcomes are about to come
-        self._finished = finished
-        self._report = report  # writes what attempts told
+        self._more_will_end = more_will_end
+        self._on_written = on_written
+        self._send_reports = write_reports
         self._gathered: deque[Item] = deque()
         self._writing: list[Item] = []
         self._refused = RefusedOutcomes(hold_back)
@@ -102,7 +102,7 @@ class Completer(Loop):
     def tick(self) -> float:
         """Write what has gathered."""
         if not self._writing and self._gathered:
-            if self._busy() and len(self._gathered) < BATCH:
+            if self._more_will_end() and len(self._gathered) < BATCH:
                 self._full.wait(GATHER)
             self._full.clear()
             self._writing = self._take()
@@ -244,7 +244,7 @@ class Completer(Loop):
         attempts = [attempt for attempt, _ in items]
         if self._plain:
             self._plain.difference_update(attempts)
-        self._finished(attempts)
+        self._on_written(attempts)
 
     def _leave_writing(self, items: Sequence[Item]) -> None:
         writing = self._writing
@@ -272,9 +272,9 @@ class Completer(Loop):
     def _write_reports(self, telling: list[Attempt]) -> None:
         """Write the reports before the jobs are finished, so that everybody who sees
         the end of a job sees its last report."""
-        if not telling or self._report is None:
+        if not telling or self._send_reports is None:
             return
-        write = partial(self._report, self._connection)
+        write = partial(self._send_reports, self._connection)
         brief = self._refused.has_locked or self._is_closing
         for left in each_it_can(self._connection, telling, write, brief=brief):
             logger.warning(

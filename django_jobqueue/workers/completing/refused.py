@@ -26,7 +26,7 @@ FIRST_WAIT: Final = 1.0  # seconds; doubled with each further refusal
 LONGEST_WAIT: Final = 60.0
 LONGEST_LOCKED: Final = 4.0  # the same where a lock is waited for
 MOST_OF_TYPE: Final = 100  # outcomes; no more jobs of the type are claimed until then
-SAY_EVERY: Final = 60.0  # seconds
+LOG_EVERY: Final = 60.0  # seconds
 ARCHIVE_KEY: Final = "jobqueue_archivedjob_pkey"
 
 Item = tuple[Attempt, Finished]
@@ -86,7 +86,7 @@ class RefusedOutcomes:
             wait = FIRST_WAIT if held is None else held.wait
             longer = min(2 * wait, LONGEST_LOCKED if is_locked else LONGEST_WAIT)
             self._waiting[attempt] = _Waiting(item, now + wait, longer, is_locked)
-            self._say(attempt.job.job_type, why, now)
+            self._log(attempt.job.job_type, why, now)
         self._count()
 
     def discard(self, items: Iterable[Item]) -> None:
@@ -106,8 +106,8 @@ class RefusedOutcomes:
             self._held_back = many
             self._hold_back(many)
 
-    def _say(self, job_type: str, why: BaseException, now: float) -> None:
-        if now - self._logged_at.get(job_type, -math.inf) >= SAY_EVERY:
+    def _log(self, job_type: str, why: BaseException, now: float) -> None:
+        if now - self._logged_at.get(job_type, -math.inf) >= LOG_EVERY:
             self._logged_at[job_type] = now
             waiting = sum(a.job.job_type == job_type for a in self._waiting)
             logger.error(

@@ -31,9 +31,9 @@ LEAST_PATIENCE: Final = 5.0  # seconds; receivers of signals may be slow
 class ExecutorCallbacks:
     """The parts of the worker that an executor calls."""
 
-    done: Callable[[Attempt, Finished], None]  # an attempt came to this
-    wanting: Callable[[], None]  # it could do with more
-    unwritten: Callable[[], int] = lambda: 0  # outcomes that wait for a batch
+    on_done: Callable[[Attempt, Finished], None]  # an attempt came to this
+    on_slot_free: Callable[[], None]  # it can take more
+    count_unwritten: Callable[[], int] = lambda: 0  # outcomes that wait for a batch
     table: AttemptTable = AttemptTable(0)  # where others see what runs
 
 
@@ -46,8 +46,9 @@ class Executor:
         self.slots = slots
         self.runtimes = RuntimeEstimate()
         self.low = 0  # claimed ahead; below it more are wanted
-        self._done, self._wanting = callbacks.done, callbacks.wanting
-        self._unwritten = callbacks.unwritten
+        self._on_done = callbacks.on_done
+        self._on_slot_free = callbacks.on_slot_free
+        self._count_unwritten = callbacks.count_unwritten
         self._table = callbacks.table
         self._buffer: deque[Attempt] = deque()
         self._running: set[Attempt] = set()
@@ -102,12 +103,12 @@ class Executor:
     @property
     def backlog(self) -> int:
         """Attempts that wait for a slot, and outcomes that wait to be written."""
-        return len(self._buffer) + self._unwritten()
+        return len(self._buffer) + self._count_unwritten()
 
     @property
     def wants_more(self) -> bool:
         """Whether a slot has nothing to do, or what is claimed ahead is running low."""
-        if self._unwritten() >= MOST_UNWRITTEN:
+        if self._count_unwritten() >= MOST_UNWRITTEN:
             return False
         return bool(self.free or (self.low and self.backlog <= self.low))
 
@@ -148,7 +149,7 @@ class Executor:
             forget_traceback(attempt.error)
         self.runtimes.ran(attempt.job.job_type, finished.ran)
         if len(self._buffer) <= self.low and self.wants_more:
-            self._wanting()
+            self._on_slot_free()
 
 
 def patience(attempt: Attempt | None) -> float:

@@ -233,7 +233,7 @@ class Coroutines(Executor):
         rows.append(row)
         self._ended += 1
         self._last_end = finished.ended
-        self._done(attempt, finished)
+        self._on_done(attempt, finished)
         self._finished(attempt, finished)
         if not self._is_filling:  # else it ended as it was started
             self._fill()

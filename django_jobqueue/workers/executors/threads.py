@@ -106,7 +106,7 @@ class Threads(Executor):
                 forking.end_if_forked()
                 finished = attempt.finish_broken()
             forking.end_if_forked()
-            self._done(attempt, finished)  # first, since the cleaning may wait
+            self._on_done(attempt, finished)  # first, since the cleaning may wait
             safely(connection_reset.after_job)
             self._finished(attempt, finished)
         connections.close_all()
