@@ -204,7 +204,9 @@ def _declaration(
         hint = f"say --map {task}=…"
         if len(names) > 1:
             listed = ", ".join(sorted(names))
-            raise NotImportable(f"Several handlers are called so: {listed}; {hint}.")
+            raise NotImportable(
+                f"Several handlers are named {function!r}: {listed}; {hint}."
+            )
         if not names:
             raise NotImportable(
                 f"No handler is called {function!r}: write it, or {hint}."

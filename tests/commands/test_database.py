@@ -95,6 +95,7 @@ READS: dict[str, tuple[str, ...]] = {
     "resume": ("tests.sample.add",),
     "override": ("tests.sample.add", "--clear"),
     "prune": (),
+    "import": ("celery-beat",),
     "schedules": (),
     "schedule": ("nightly",),
 }

@@ -11,6 +11,7 @@ from typing import Any
 import django
 import pytest
 from django.apps import apps
+from django.contrib.admin import site
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.test import modify_settings
@@ -58,6 +59,9 @@ def installed(app: str, *needs: str) -> Iterator[Any]:
         yield apps.get_app_config(app)
     finally:
         changed.disable()
+        registered = [model for model in site._registry if model._meta.app_label == app]
+        for model in registered:  # by the app's own admin, which Django discovered
+            site.unregister(model)
 
 
 @pytest.fixture

@@ -37,12 +37,10 @@ def files() -> dict[str, str]:
 
 def write(folder: Path) -> None:
     """Make the project."""
-    ours = {
-        "mysite/__init__.py": "",
-        "mysite/settings.py": SETTINGS,
-        "urls.py": "urlpatterns = []\n",
-    }
-    project.make(folder, {**ours, **files()}, settings="")
+    shown = files()
+    shown["mysite/settings.py"] = SETTINGS + shown.get("mysite/settings.py", "")
+    ours = {"mysite/__init__.py": "", "urls.py": "urlpatterns = []\n"}
+    project.make(folder, {**ours, **shown}, settings="")
 
 
 def count_of_tests(text: str) -> int:
