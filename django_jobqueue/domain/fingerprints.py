@@ -121,8 +121,9 @@ def template_of(error: BaseException, secrets: Collection[str] = ()) -> str:
 
 def frames_of(
     traceback: TracebackType | None,
-) -> Iterator[tuple[FrameType, int]]:
-    """The frames of a traceback and their lines, outermost first, without our own."""
+) -> Iterator[tuple[FrameType, int | None]]:
+    """The frames of a traceback and their lines, outermost first, without our own. An
+    instruction that stands in no line has None: a timeout may be raised there."""
     for _ in range(MAX_FRAMES):
         if traceback is None:
             return

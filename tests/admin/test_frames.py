@@ -98,6 +98,24 @@ def test_frames_that_are_none_do_no_harm(noted: list[object]) -> None:
     assert frames(read(failure))
 
 
+def test_a_frame_may_stand_in_no_line() -> None:
+    def fail() -> None:
+        raise LookupError("no such order")
+
+    code = fail.__code__  # as if a timeout were raised at an instruction of no line
+    without_lines = bytes([0x80 | 15 << 3 | 7]) * (len(code.co_code) // 16 + 1)
+    fail.__code__ = code.replace(co_linetable=without_lines)
+    with pytest.raises(LookupError) as raised:
+        fail()
+    kept = failures.Failure.of(raised.value, job_type="shop.sell")
+    assert kept.frames[-1]["line"] is None
+    found = read(Failure(traceback=kept.traceback, frames=kept.frames))
+    page = render_to_string("admin/jobqueue/traceback.html", {"traceback": found})
+    assert frames(found)[-1].line is None
+    assert frames(found)[-1].function.endswith("fail")
+    assert "None</code>" not in page
+
+
 def test_no_traceback_is_none() -> None:
     assert traceback_of(Failure(traceback="", frames=[])) is None
 

@@ -6,15 +6,18 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeAlias
 
 from django_jobqueue.admin.parts.display import shown_text
 from django_jobqueue.domain.fingerprints import is_project_file
 from django_jobqueue.models import Failure
 
 _FRAME: Final = re.compile(  # the bars are those of exception groups
-    r'(?P<indent>[ |]*)  File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)'
+    r'(?P<indent>[ |]*)  File "(?P<file>.*)", line (?P<line>\d+|None), '
+    r"in (?P<function>.*)"
 )
+
+Place: TypeAlias = tuple[str, int | None]  # file and line
 
 
 @dataclass(slots=True)
@@ -22,7 +25,7 @@ class Frame:
     """A call of a traceback; all texts are fit to be shown."""
 
     file: str
-    line: int
+    line: int | None
     function: str
     project: bool  # a file of the project, not of a library
     source: str = ""  # the line of code, and marks below it
@@ -68,9 +71,7 @@ def _is_frame(value: object) -> bool:
     return isinstance(value, dict) and {"file", "line", "function"} <= value.keys()
 
 
-def _parts(
-    text: str, known: dict[tuple[str, int], dict[str, object]]
-) -> Iterator[Part]:
+def _parts(text: str, known: dict[Place, dict[str, object]]) -> Iterator[Part]:
     read = _read(text.splitlines(), known)
     for origin, run in groupby(read, key=_origin):
         pieces = list(run)
@@ -88,7 +89,7 @@ def _origin(read: Frame | str) -> str:
 
 
 def _read(
-    lines: list[str], known: dict[tuple[str, int], dict[str, object]]
+    lines: list[str], known: dict[Place, dict[str, object]]
 ) -> Iterator[Frame | str]:
     """Each frame with its lines of code, and each line that belongs to none."""
     frame, indent = None, ""
@@ -109,12 +110,11 @@ def _read(
         yield frame
 
 
-def _frame(
-    match: re.Match[str], known: dict[tuple[str, int], dict[str, object]]
-) -> Frame:
+def _frame(match: re.Match[str], known: dict[Place, dict[str, object]]) -> Frame:
     """A frame as the text tells it; the worker noted whose file it is, and the whole
     name of the function. It noted nothing of the frames of causes."""
-    file, line = match["file"], int(match["line"])
+    file = match["file"]
+    line = None if match["line"] == "None" else int(match["line"])
     noted = known.get((file, line), {})
     return Frame(
         file=file,
