@@ -104,19 +104,19 @@ def known_time_zone(name: str) -> str:
     return name
 
 
-def cron(expression: str, *, tz: str | None = None) -> Cron:
+def cron(expression: str, *, tz: str | ZoneInfo | None = None) -> Cron:
     """A rule that fires when the wall clock of this time zone matches.
 
     :param expression: minute, hour, day of month, month and day of week, as in a
         crontab; or six fields, of which the first is seconds; or ``@daily`` and the
         like.
-    :param tz: the name of the time zone; by default ``TIME_ZONE`` of the settings.
+    :param tz: the time zone, or its name; by default ``TIME_ZONE`` of the settings.
 
     Raises ValueError with a sentence for whoever wrote it.
     """
     if not isinstance(expression, str):
         raise ValueError(f"cron() takes a text like '30 2 * * *', not {expression!r}")
-    tz = default_time_zone() if tz is None else tz
+    tz = default_time_zone() if tz is None else str(tz)
     normal = NICKNAMES.get(expression.strip().lower(), " ".join(expression.split()))
     try:
         first = next(CronSim(normal, datetime(2000, 1, 1)), None)

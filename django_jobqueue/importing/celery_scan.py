@@ -47,7 +47,7 @@ CALLS: Final = ("delay", "apply_async", "delay_on_commit", "apply_async_on_commi
 # Methods that other objects have too, looked for on known tasks only.
 OF_TASKS: Final = ("apply", "chunks", "map", "s", "si", "signature", "starmap")
 CANVAS: Final = {
-    "chain": "One handler enqueues the next: @job(atomic=True), or on_complete=…",
+    "chain": "Write <handler>.using(on_success=<the next>)",
     "chord": "Write the recipe 'Fan in' of the cookbook",
     "chunks": "Write <handler>.enqueue_many([{…}, {…}])",
     "group": "Write <handler>.enqueue_many([{…}, {…}])",

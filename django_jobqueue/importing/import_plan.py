@@ -14,7 +14,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.arguments import to_json
 from django_jobqueue.domain.ids import id_of_text
 from django_jobqueue.domain.registry import Declaration, handler_names, registry
-from django_jobqueue.domain.schedules import ScheduleDeclaration
+from django_jobqueue.domain.schedules import Origin, ScheduleDeclaration
 from django_jobqueue.enqueueing import by_name
 from django_jobqueue.enqueueing.options import Options
 from django_jobqueue.exceptions import InvalidArguments, UnknownJobType
@@ -28,6 +28,7 @@ from django_jobqueue.operations.audit_log import tell
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.schedules import foreign_tables
+from django_jobqueue.store.schedules.declare import row_of
 from django_jobqueue.text import timezones
 from django_jobqueue.text.suggestions import did_you_mean
 
@@ -42,6 +43,8 @@ class Becomes(StrEnum):
     REFUSED = "refused"
 
 
+# What a schedule of ours shares with theirs, if it was made of it.
+SAME: Final = ("job_type", "rule", "time_zone", "data")
 NEW: Final = (Becomes.SCHEDULE, Becomes.PAUSED, Becomes.JOB)
 
 
@@ -137,7 +140,7 @@ def plan(
     schedules = source.read(source.rows(db), now)
     make_unique(schedules)
     _check_map(job_types, [one.task for one in schedules])
-    held = foreign_tables.job_types_of(db, [one.name for one in schedules])
+    held = foreign_tables.held(db, [one.name for one in schedules])
     known = set(store_find.known_names(db))
     planned = []
     for one in schedules:
@@ -224,7 +227,7 @@ def _decide(
     item: PlannedImport,
     source: Source,
     db: Database,
-    held: str | None,
+    held: dict[str, Any] | None,
     now: datetime,
 ) -> None:
     """Raises NotImportable, InvalidArguments."""
@@ -232,16 +235,33 @@ def _decide(
     if one.once:
         _decide_job(item, source, db, now)
         return
-    if held == item.job_type:
-        item.becomes = Becomes.THERE
-        return
     if one.refusal:
         raise NotImportable(one.refusal)
-    if held is not None:
-        raise NotImportable(f"The schedule {one.name!r} here is of {held}.")
     item.data = _bound(item)
-    _check(item)
+    planned = _check(item)
+    if held is not None:
+        _refuse_another(planned, held)
+        item.becomes = Becomes.THERE
+        return
     item.becomes = Becomes.SCHEDULE if one.enabled else Becomes.PAUSED
+
+
+def _refuse_another(planned: ScheduleDeclaration, held: dict[str, Any]) -> None:
+    """Raises NotImportable if ours of this name is not what an import makes of theirs:
+    theirs, if it were turned off, would happen no more."""
+    what = f"The schedule {planned.name!r} here"
+    if held["origin"] != Origin.ADMIN:
+        raise NotImportable(
+            f"{what} is declared by the code. If it does the same, disable theirs by "
+            "hand."
+        )
+    row = row_of(planned)
+    others = [name for name in SAME if held[name] != row[name]]
+    if others:
+        raise NotImportable(
+            f"{what} has another {' and '.join(others).replace('_', ' ')}. If it does "
+            "the same, disable theirs by hand."
+        )
 
 
 def _decide_job(

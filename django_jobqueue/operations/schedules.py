@@ -208,8 +208,9 @@ def delete(name: str, *, using: str | None = None, by: str = "") -> None:
     db = DjangoDatabase(using)
 
     def write() -> None:
-        _locked(db, name)
-        if not change.delete(db, name):
+        _, job_type, _ = _locked(db, name)
+        has_handler = registry.get(job_type) is not None
+        if not change.delete(db, name, has_handler=has_handler):
             raise InvalidArguments(
                 f"The schedule {name!r} is declared by the code: pause it, or remove "
                 "it there."
@@ -255,6 +256,11 @@ def _values(one: DueSchedule) -> dict[str, Any]:
 
 
 def _parsed(rule: str, time_zone: str) -> ScheduleRule:
+    if not isinstance(rule, str):
+        raise InvalidArguments(
+            f"rule: write it as a text, like '30 2 * * *' or 'every 5 minutes', not as "
+            f"{type(rule).__name__}."
+        )
     try:
         return parse(rule, known_time_zone(time_zone))
     except ValueError as error:

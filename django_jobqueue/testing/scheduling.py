@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.async_code import sync_only
-from django_jobqueue.domain.policy import name_of
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import ScheduleDeclaration, schedules
 from django_jobqueue.enqueueing.options import Declared
@@ -20,6 +19,7 @@ from django_jobqueue.store.rows import Job
 from django_jobqueue.store.schedules import declare as declare_schedules
 from django_jobqueue.store.schedules import fire as fire_store
 from django_jobqueue.testing.clocks import aware
+from django_jobqueue.testing.visible_jobs import name_of
 from django_jobqueue.text.suggestions import near_names
 
 

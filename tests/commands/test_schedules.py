@@ -12,6 +12,8 @@ import pytest
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from django_jobqueue.domain.schedule_rules import every
+from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.models import Firing, JobType, QueuedJob, Schedule
 from django_jobqueue.operations import schedules as operations
 from tests.commands.conftest import Terminal, jobqueue
@@ -273,3 +275,30 @@ def test_one_that_no_code_declares_is_deleted_once_it_is_confirmed(
     assert not Firing.objects.exists()
     schedule("mine")
     assert as_json("schedule", "mine", "--delete", "--yes") == {"deleted": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "refused"), [(60, True), (-60, False)], ids=["lives", "is dead"]
+)
+def test_a_schedule_whose_handler_is_gone_too_is_deleted(
+    seconds: int, refused: bool
+) -> None:
+    """Unless a worker of another project, which lives, has the handler."""
+    JobType.objects.create(name="old.report")
+    schedule("weekly", job_type_id="old.report", **CODE)
+    lease = timezone.now() + timedelta(seconds=seconds)
+    worker("elsewhere", job_types=["old.report"], lease_until=lease)
+    if refused:
+        assert "is declared by" in refusal("schedule", "weekly", "--delete", "--yes")
+    else:
+        jobqueue("schedule", "weekly", "--delete", "--yes")
+    assert Schedule.objects.filter(pk="weekly").exists() is refused
+
+
+def test_a_rule_in_python_is_a_text() -> None:
+    schedule(**CODE)
+    rule: Any = every(minutes=5)
+    with pytest.raises(InvalidArguments, match="rule: write it as a text"):
+        operations.override("nightly", rule=rule)
+    with pytest.raises(InvalidArguments, match="rule: write it as a text"):
+        operations.create("n", ADD, rule=rule)

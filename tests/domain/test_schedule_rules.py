@@ -269,3 +269,8 @@ def test_a_schedule_fires_at_the_moment_at_which_it_starts(year: int) -> None:
     period = Period(starts_at=starts)
     for rule in (cron("0 0 * * *", tz="UTC"), every(days=1)):
         assert period.next_after(rule, EPOCH) == starts
+
+
+def test_a_time_zone_may_be_an_object() -> None:
+    zone = ZoneInfo("Asia/Tokyo")
+    assert cron("30 2 * * *", tz=zone) == cron("30 2 * * *", tz="Asia/Tokyo")

@@ -130,6 +130,35 @@ def test_a_second_import_changes_nothing_and_says_so(tables: Tables) -> None:
     assert QueuedJob.objects.count() == 1
 
 
+def test_another_schedule_of_the_same_name_is_not_taken_for_an_import(
+    tables: Tables,
+) -> None:
+    made = tables.crontab()
+    declared = {"job_type_id": ADD, "rule": "every 15", "data": {"a": 3}}
+    Schedule.objects.create(name="nightly", origin="code", **declared)
+    out = imported("--yes", "--disable-there").out
+    assert "nightly is refused: The schedule 'nightly' here is declared by" in out
+    made.refresh_from_db()
+    assert made.enabled
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"rule": "every 300"}, {"time_zone": "Asia/Tokyo"}, {"data": {"a": 7}}],
+)
+def test_an_import_that_was_changed_here_leaves_theirs_on(
+    tables: Tables, changes: dict[str, Any]
+) -> None:
+    made = tables.crontab()
+    imported("--yes")
+    Schedule.objects.filter(pk="nightly").update(**changes)
+    out = imported("--yes", "--disable-there").out
+    (name,) = changes
+    assert f"here has another {name.replace('_', ' ')}. If it does the same" in out
+    made.refresh_from_db()
+    assert made.enabled
+
+
 @pytest.mark.parametrize(
     ("fields", "expression"),
     [
@@ -395,7 +424,7 @@ def test_a_schedule_of_another_job_type_is_never_touched(tables: Tables) -> None
     operations.schedules.create("nightly", KEEP, rule="@daily", data={"a": 1})
     made = tables.crontab()
     out = imported("--yes", "--disable-there").out
-    assert f"The schedule 'nightly' here is of {KEEP}." in out
+    assert "The schedule 'nightly' here has another job type" in out
     made.refresh_from_db()
     assert made.enabled
 

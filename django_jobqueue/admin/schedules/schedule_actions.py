@@ -20,6 +20,7 @@ from django_jobqueue.admin.actions.action import (
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.schedules.schedule_cells import is_overridden
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import Origin
 from django_jobqueue.exceptions import DuplicateJob
 from django_jobqueue.models import QueuedJob
@@ -198,7 +199,8 @@ class DeleteSchedules(ConfirmedAction):
 
     def applies_to(self, row: Any) -> bool:
         """Only to one that no code declares."""
-        return row.origin == Origin.ADMIN or row.gone_at is not None
+        is_declared = registry.get(row.job_type_id) is not None
+        return row.origin == Origin.ADMIN or row.gone_at is not None or not is_declared
 
     def ask(self, request: HttpRequest, rows: Rows) -> Question:
         """Which ones."""

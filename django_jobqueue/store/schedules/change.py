@@ -68,7 +68,13 @@ OVERRIDES: Final = ("rule", "time_zone", "data")
 DELETE: Final = """
 WITH gone AS (
   DELETE FROM jobqueue_schedule
-   WHERE name = %(name)s AND (origin = 'admin' OR gone_at IS NOT NULL)
+   WHERE name = %(name)s
+     AND (origin = 'admin' OR gone_at IS NOT NULL
+          OR NOT %(has_handler)s AND NOT EXISTS (
+               SELECT FROM jobqueue_worker AS worker
+                WHERE worker.lease_until > clock_timestamp()
+                  AND worker.stopped_at IS NULL
+                  AND worker.job_types ? jobqueue_schedule.job_type))
   RETURNING name
 ), history AS (
   DELETE FROM jobqueue_firing USING gone WHERE schedule = gone.name
@@ -128,10 +134,14 @@ def override(db: Database, name: str, values: Mapping[str, Any]) -> None:
     db.run(OVERRIDE, params)
 
 
-def delete(db: Database, name: str) -> bool:
+def delete(db: Database, name: str, *, has_handler: bool) -> bool:
     """Delete a schedule that no code declares, with its history; False if the code
-    declares it."""
-    return bool(db.fetch(DELETE, {"name": name}))
+    declares it.
+
+    ``has_handler``: whether this code has a handler of its job type. If it has none,
+    and no living worker has one, nobody declares it.
+    """
+    return bool(db.fetch(DELETE, {"name": name, "has_handler": has_handler}))
 
 
 def add_manual_firing(

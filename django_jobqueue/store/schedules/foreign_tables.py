@@ -60,7 +60,8 @@ RETURNING id
 """
 
 HELD: Final = """
-SELECT name, job_type FROM jobqueue_schedule WHERE name = ANY (%(names)s::text[])
+SELECT to_jsonb(held)::text FROM jobqueue_schedule AS held
+ WHERE held.name = ANY (%(names)s::text[])
 """
 
 
@@ -89,9 +90,10 @@ def disable_django_q2(db: Database, ids: Sequence[int]) -> int:
     return len(db.fetch(DISABLE_DJANGO_Q2, {"ids": list(ids)}))
 
 
-def job_types_of(db: Database, names: Sequence[str]) -> dict[str, str]:
-    """The job types of those of these schedules of ours that there are."""
-    return dict(db.fetch(HELD, {"names": list(names)}))
+def held(db: Database, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The rows of those of these schedules of ours that there are, by name."""
+    rows = [from_json(text) for (text,) in db.fetch(HELD, {"names": list(names)})]
+    return {row["name"]: row for row in rows}
 
 
 def moment_of(text: str | None) -> datetime | None:
