@@ -50,7 +50,7 @@ wheel: $(VENV)/.test ## Build the wheel and try it by itself, outside this check
 	$(BIN)/python .ci/wheel.py dist
 
 docs: $(VENV)/.docs ## Build the documentation in docs/_build/html.
-	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	$(BIN)/sphinx-build -E -W --keep-going -b html docs docs/_build/html
 
 bench: $(VENV)/.test ## Run the benchmarks; BENCH_ARGS.
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)

@@ -105,7 +105,9 @@ def _sifted(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
             return _held(db, operation, ids, running_too=True)
         case BulkKind.RUN_NOW:
             return _held(db, operation, ids)
-    return _held(db, operation, ids, run_after=operation.options.run_after)
+        case BulkKind.RESCHEDULE:
+            return _held(db, operation, ids, run_after=operation.options.run_after)
+    raise ValueError(f"A bulk operation cannot {operation.kind!r}.")
 
 
 def _judged(db: Database, operation: Operation, ids: list[UUID]) -> Sifted:
@@ -161,14 +163,16 @@ def _changed(db: Database, operation: Operation, ids: list[UUID]) -> tuple[int, 
             return len(done.archived) + len(done.asked), len(done.asked)
         case BulkKind.RUN_NOW:
             return len(reschedule(db, ids, now=True)), 0
-    moved = reschedule(
-        db,
-        ids,
-        run_after=options.run_after,
-        priority=options.priority,
-        queue=options.queue,
-    )
-    return len(moved), 0
+        case BulkKind.RESCHEDULE:
+            moved = reschedule(
+                db,
+                ids,
+                run_after=options.run_after,
+                priority=options.priority,
+                queue=options.queue,
+            )
+            return len(moved), 0
+    raise ValueError(f"A bulk operation cannot {operation.kind!r}.")
 
 
 def _with(skipped: Counter[str], reason: str, number: int) -> Counter[str]:

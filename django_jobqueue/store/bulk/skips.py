@@ -52,7 +52,13 @@ SELECT id, created_at, job_type, status
 ONE_REPLAY_AT_A_TIME: Final = """
 SELECT pg_advisory_xact_lock(hashtext('jobqueue'), hashtext('bulk replay'))::text
 """
-_STATEMENTS: Final = {BulkKind.REPLAY: REPLAYED, BulkKind.PRUNE: PRUNED}
+_STATEMENTS: Final = {
+    BulkKind.REPLAY: REPLAYED,
+    BulkKind.CANCEL: WAITING,
+    BulkKind.RUN_NOW: WAITING,
+    BulkKind.RESCHEDULE: WAITING,
+    BulkKind.PRUNE: PRUNED,
+}
 _REPLAYED: Final[dict[str, str]] = {
     SkipReplayed.ANY: "replayed",
     SkipReplayed.SUCCEEDED: "replay_succeeded",
@@ -71,7 +77,7 @@ def traits_of(
 
     ``cutoff`` and ``horizon`` are those of the bulk operation, which a prune needs.
     """
-    statement = _STATEMENTS.get(BulkKind(kind), WAITING)
+    statement = _STATEMENTS[BulkKind(kind)]
     params = {"ids": list(ids), "cutoff": cutoff, "horizon": horizon or None}
     return [Traits(*row) for row in db.fetch(statement, params)]
 
@@ -156,4 +162,6 @@ def _reasons(kind: str, options: Options) -> list[tuple[Any, str]]:
             return [("late", "late")]
         case BulkKind.RUN_NOW | BulkKind.RESCHEDULE:
             return [(QueuedStatus.RUNNING.value, "running")]
-    return []
+        case BulkKind.CANCEL:
+            return []
+    raise ValueError(f"A bulk operation cannot {kind!r}.")

@@ -181,9 +181,14 @@ SELECT id FROM jobqueue_queuedjob WHERE id = ANY (%(ids)s::uuid[])
    FOR UPDATE SKIP LOCKED
 """
 
+# In the archive; None if the job is queued again, or has a statement of its own.
 _STATUS = {
+    Verb.SUCCEED: None,
     Verb.FAIL: ArchivedStatus.FAILED,
+    Verb.RETRY: None,
+    Verb.SNOOZE: None,
     Verb.CANCEL: ArchivedStatus.CANCELLED,
+    Verb.RELEASE: None,
     Verb.EXPIRE: ArchivedStatus.EXPIRED,
 }
 _BY_ID = attrgetter("id.int")
@@ -276,7 +281,7 @@ def _outcome(finished: Finished, now: float) -> dict[str, Any]:
     row: dict[str, Any] = {
         "id": str(finished.id),
         "fence": finished.fence,
-        "status": _STATUS.get(outcome.verb),
+        "status": _STATUS[outcome.verb],
         "wait": None if outcome.verb is Verb.RELEASE else outcome.wait.total_seconds(),
         "refund": int(outcome.verb in _REFUNDED or outcome.end is None),
         "ran": finished.ran,
