@@ -55,8 +55,9 @@ def _schedule(row: dict[str, Any], now: datetime) -> ForeignSchedule:
         if one.once:
             one.run_at = next_run
         else:
-            one.rule = rule_of(row, next_run, one.time_zone)
-            _add_period(one, row["repeats"], next_run, now)
+            first = next_run.replace(microsecond=0)  # as rules have whole seconds
+            one.rule = rule_of(row, first, one.time_zone)
+            _add_period(one, row["repeats"], first, now)
         _add_call(one, row)
         if row["repeats"] == 0:
             raise NotImportable("It has no more repeats: it is over, or turned off.")

@@ -100,6 +100,26 @@ def test_each_type_fires_when_django_q2_would(
     assert period.next_after(rule, timezone.now()) == row.next_run
 
 
+@pytest.mark.parametrize(
+    "schedule_type", ["I", "H", "D", "W", "BW", "M", "BM", "Q", "Y"]
+)
+def test_the_first_run_is_theirs_whatever_its_microseconds(
+    table: Table, schedule_type: str
+) -> None:
+    minutes = {"minutes": 90} if schedule_type == "I" else {}
+    utc_noon = datetime(2030, 1, 15, 12, 0, 7, 614403, tzinfo=UTC)
+    table.row(schedule_type, next_run=utc_noon, **minutes)
+    imported("--yes")
+    made = Schedule.objects.filter(origin="admin")
+    if schedule_type == "BW":  # refused: clocks change
+        assert not made.exists()
+        return
+    one = made.get()
+    period = Period(starts_at=one.starts_at, ends_at=one.ends_at)
+    first = period.next_after(parse(one.rule, one.time_zone), timezone.now())
+    assert first == utc_noon.replace(microsecond=0)
+
+
 def test_a_cron_row_becomes_a_cron_rule(table: Table) -> None:
     table.row("C", cron="*/15 6-9 * * 1-5")
     imported("--yes")
