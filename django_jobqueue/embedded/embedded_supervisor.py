@@ -17,7 +17,7 @@ from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.host.control import HostControl
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
-from django_jobqueue.host.maintenance.maintenance_loops import Maintenance
+from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import ProcessTable
@@ -45,7 +45,7 @@ class EmbeddedSupervisor(Loop):
         self.workers: list[HostedThreads] = []  # changed by its own thread alone
         self._control = HostControl(config, self.process_table, wanted=1, grace=grace)
         self._grace = grace
-        self._maintenance = Maintenance(self.process_table, config)
+        self._maintenance = HostMaintenance(self.process_table, config)
         self._fill_at = 0.0
         self._stops: deque[float | None] = deque()  # graces, from other threads
         self._calls: list[int] = []
@@ -55,7 +55,7 @@ class EmbeddedSupervisor(Loop):
     @property
     def worker(self) -> HostedThreads | None:
         """The worker that claims; None while there is none."""
-        present = (w for w in self.workers if not (w.quarantined or w.is_leaving))
+        present = (w for w in self.workers if not (w.quarantined or w.is_ending))
         return next(present, None)
 
     @property
@@ -69,7 +69,7 @@ class EmbeddedSupervisor(Loop):
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
-    def leave(self, grace: float | None) -> None:
+    def request_stop(self, grace: float | None) -> None:
         """Stop: after the grace in any case; of several graces the one that is over
         first holds. From any thread."""
         self._stops.append(grace)
@@ -87,12 +87,10 @@ class EmbeddedSupervisor(Loop):
         self._control.fence_and_obey(self.workers)
         self._control.proceed(self.workers)
         self._pass_on_calls()
-        self._bury()
-        if self._control.is_over(self.workers, all_buried=True):
+        self._recover()
+        if self._control.is_over(self.workers, all_recovered=True):
             self.stop(0)
-        ending = any(
-            worker.is_leaving or worker.config.drain for worker in self.workers
-        )
+        ending = any(worker.is_ending or worker.config.drain for worker in self.workers)
         return HASTE if ending else BEAT
 
     def close(self) -> None:
@@ -158,17 +156,17 @@ class EmbeddedSupervisor(Loop):
             id = worker.state.worker
             worker.end()
             death = ProcessDeath(id, worker.name, False, "it could not start")
-            self._maintenance.bury(death)
+            self._maintenance.recover(death)
         else:
             self.workers.append(worker)
 
-    def _bury(self) -> None:
+    def _recover(self) -> None:
         """End the workers that are done, and have maintenance take their jobs."""
         for worker in [worker for worker in self.workers if worker.is_done]:
             entry = worker.state
             worker.end()
             self.workers.remove(worker)
-            self._maintenance.bury(self._control.ended(worker, entry))
+            self._maintenance.recover(self._control.ended(worker, entry))
 
     def _pass_on_calls(self) -> None:
         """Have the renewer look at once if a worker heard that an operator asks for

@@ -89,7 +89,7 @@ class EmbeddedWorker:
             supervisor = self._supervisor
         if supervisor is None:
             return
-        supervisor.leave(timeout)
+        supervisor.request_stop(timeout)
         allowed = self.grace if timeout is None else timeout
         if not supervisor.join(allowed + conf.cancel_grace + LAST_STEPS):
             logger.error("The embedded worker does not stop; it is left to itself")
@@ -155,7 +155,7 @@ class EmbeddedWorker:
     def ask_to_stop(self) -> None:
         """Begin to stop, and return at once."""
         if self._supervisor is not None:
-            self._supervisor.leave(None)
+            self._supervisor.request_stop(None)
 
     def forget(self) -> None:
         """Forget that it runs: it does so in the parent of this process."""

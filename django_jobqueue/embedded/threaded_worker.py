@@ -15,7 +15,7 @@ from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.host.hangs import MARGIN
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
-from django_jobqueue.processes.shutdown import Step, Stopping
+from django_jobqueue.processes.shutdown import WORKER_STOPS, Step, Stopping
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.presence import Presence
@@ -24,7 +24,6 @@ from django_jobqueue.workers.worker import Worker, record_in_thread
 
 logger = logging.getLogger("django_jobqueue.worker")
 
-LAST_WORDS: Final = 0.7  # seconds for writing outcomes
 RECORDED_WITHIN: Final = 1.0  # seconds; the timer waits for it
 NAMED: Final = 5  # jobs in a line of the log
 
@@ -138,17 +137,17 @@ class HostedThreads:
     )
 
     def __init__(
-        self, config: WorkerConfig, process_table: ProcessTable, entry: int
+        self, config: WorkerConfig, process_table: ProcessTable, entry_number: int
     ) -> None:
         self.config = config
         self.worker = ThreadedWorker(config, is_leased=self._is_leased)
-        self.entry = entry
+        self.entry_number = entry_number
         self.quarantined = config.quarantined
-        self.is_leaving = False
+        self.is_ending = False
         self.is_killed = False
         self.fenced = ""
         self._process_table = process_table
-        self._presence = Presence(self.worker, process_table, entry)
+        self._presence = Presence(self.worker, process_table, entry_number)
         self._fencing = Stopping(grace=0.0, cancel_grace=conf.cancel_grace)
         self._drained_at: int | None = None  # rounds of its dispatcher
         self._has_quit = False
@@ -158,7 +157,7 @@ class HostedThreads:
         room for all of its threads, and then ``end()`` has to clear up."""
         began = int(lease_time() * 1_000)
         worker = self.worker.register()
-        self._process_table.clear(self.entry)
+        self._process_table.clear(self.entry_number)
         self._write(pid=os.getpid(), registered=began, worker=worker, renewable=1)
         self.worker.activity.wakes(self._presence.claimed)
         self.worker.build()
@@ -178,7 +177,7 @@ class HostedThreads:
     @property
     def state(self) -> ProcessEntry:
         """Its entry in the process table."""
-        return self._process_table.entry(self.entry)
+        return self._process_table.entry(self.entry_number)
 
     @property
     def is_empty(self) -> bool:
@@ -190,14 +189,14 @@ class HostedThreads:
     @property
     def is_done(self) -> bool:
         """Whether there is nothing left to wait for."""
-        return self._has_quit or (self.is_leaving and self.is_empty)
+        return self._has_quit or (self.is_ending and self.is_empty)
 
     def check(self) -> None:
         """Publish its state; end when a drain is done, or its lease was lost."""
         self._presence.publish()
         self.worker.stack_dumper.ask(self.state.stack_request)
-        if self.config.drain and not self.is_leaving and self.worker.finish_drain():
-            self.take(Step.DRAIN)
+        if self.config.drain and not self.is_ending and self.worker.finish_drain():
+            self.take(Step.END)
         for step in self._fencing.due(time.monotonic()):
             self.take(step)
 
@@ -209,8 +208,8 @@ class HostedThreads:
             self._write(draining=1)
 
     def resume(self) -> None:
-        """Claim again, unless it is leaving."""
-        if self._drained_at is not None and not self.is_leaving:
+        """Claim again, unless it is ending."""
+        if self._drained_at is not None and not self.is_ending:
             self._drained_at = None
             self.worker.resume()
             self._write(draining=0)
@@ -218,8 +217,8 @@ class HostedThreads:
     def take(self, step: Step) -> None:
         """Take a step of a stop. A thread cannot be killed, so the last two are one."""
         match step:
-            case Step.DRAIN:
-                self.is_leaving = True
+            case Step.END:
+                self.is_ending = True
                 self.drain()
             case Step.CANCEL:
                 self.worker.interrupt()
@@ -229,17 +228,17 @@ class HostedThreads:
     def fence(self, problem: str) -> None:
         """Tell its handlers to stop, since others may start its jobs any moment."""
         self.fenced = problem
-        self.is_killed = self.is_leaving = True
+        self.is_killed = self.is_ending = True
         self._fencing.signal(time.monotonic())
 
     def end(self) -> None:
         """End its threads, and close its connections."""
-        self.worker.end(LAST_WORDS)
-        self._process_table.clear(self.entry)
+        self.worker.end(WORKER_STOPS)
+        self._process_table.clear(self.entry_number)
         logger.info("Worker %s ended", self.name)
 
     def _write(self, **values: int) -> None:
-        self._process_table.write(self.entry, **values)
+        self._process_table.write(self.entry_number, **values)
 
     def _is_leased(self) -> bool:
         entry, renewed_at = self.state, self._process_table.renewed_at

@@ -14,7 +14,7 @@ from django.db.backends.signals import connection_created
 from psycopg import sql
 from psycopg.pq import TransactionStatus
 
-from django_jobqueue.processes.readable import readable
+from django_jobqueue.processes.wait_readable import wait_readable
 from django_jobqueue.store.bounded_connection import run_bounded
 
 logger = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ def _is_cut(wrapper: Any) -> bool:
         return False
     if wrapper.connection.closed:
         return True
-    return bool(readable(wrapper.connection.fileno(), within=0))
+    return bool(wait_readable(wrapper.connection.fileno(), within=0))
 
 
 def _is_open(wrapper: Any) -> bool:

@@ -5,7 +5,7 @@
     children             worker processes, and the maintenance process
     maintenance_child    the maintenance process as the supervisor sees it
     control │ child      obeys, fences, replaces, stops │ one forked process
-    maintenance          leases, rescue, expiry, pruning
+    maintenance          leases, rescue, expiry, schedules, pruning
     restarts │ hangs     when to start again │ who holds the interpreter's lock
 
 Two strategies run workers under the same control: ``supervisor`` has a process for

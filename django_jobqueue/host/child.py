@@ -30,8 +30,7 @@ logger = logging.getLogger("django_jobqueue.supervisor")
 
 ENDS: Final = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 CHANGES: Final = os.WEXITED | os.WSTOPPED | os.WCONTINUED
-LAST_BREATH: Final = 1.0  # seconds until one that was killed has ended
-ORDERS: Final = {Step.DRAIN: END, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
+ORDERS: Final = {Step.END: END, Step.CANCEL: CANCEL, Step.QUIT: QUIT}
 NOT_KNOWN: Final = 255  # the exit code of a process that somebody else reaped
 
 
@@ -42,17 +41,17 @@ class Child:
     how_fenced: ClassVar[str] = "killing it"
 
     pid: int
-    control: int  # the writing end of a pipe
-    entry: int  # in the process table; -1 for the maintenance process
+    order_pipe: int  # its writing end
+    entry_number: int  # in the process table; -1 for the maintenance process
     born: float  # time.monotonic()
     quarantined: bool = False
     paused_since: float | None = None  # by SIGSTOP
     fenced: str = ""  # killed for this problem with its lease
     is_killed: bool = False
-    is_leaving: bool = False  # its successor may start
+    is_ending: bool = False  # it counts no more: its successor may start
     hang: Hang | None = None  # killed because a handler holds the interpreter's lock
-    deaf_checks: int = 0  # in a row, that found the pipe's other end closed
-    has_left: bool = False  # killed because it runs another program
+    closed_checks: int = 0  # in a row, that found the pipe's other end closed
+    runs_another_program: bool = False  # killed because it runs another program
 
     @property
     def name(self) -> str:
@@ -64,7 +63,7 @@ class Child:
         self.order(DRAIN)
 
     def resume(self) -> None:
-        """Have it claim again, unless it is leaving."""
+        """Have it claim again, unless it is ending."""
         self.order(RESUME)
 
     def take(self, step: Step) -> None:
@@ -82,16 +81,16 @@ class Child:
     def order(self, order: bytes) -> None:
         """Write to the pipe."""
         with contextlib.suppress(OSError):  # it has ended, and will be reaped
-            os.write(self.control, order)
+            os.write(self.order_pipe, order)
 
-    def listens(self) -> bool:
+    def has_open_pipe(self) -> bool:
         """Whether anybody has the other end of the pipe open. After ``os.exec*()`` in a
         handler nobody has: its process goes on, as another program. A process that ends
         closes the pipe a moment before, so this needs two looks to be sure."""
         poller = select.poll()
-        poller.register(self.control, 0)  # errors are always reported
-        self.deaf_checks = self.deaf_checks + 1 if poller.poll(0) else 0
-        return self.deaf_checks < 2
+        poller.register(self.order_pipe, 0)  # errors are always reported
+        self.closed_checks = self.closed_checks + 1 if poller.poll(0) else 0
+        return self.closed_checks < 2
 
     def is_paused_for(self, seconds: float, now: float) -> bool:
         """Whether it was stopped (SIGSTOP) longer ago than this."""
@@ -115,11 +114,11 @@ class Child:
         """Release its pid and its pipe after its end."""
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG)
-        os.close(self.control)
+        os.close(self.order_pipe)
 
-    def code(self, within: float) -> int | None:
-        """Its exit code, if it ends within so many seconds."""
-        deadline = time.monotonic() + within
+    def wait_for_exit(self, seconds: float) -> int | None:
+        """Its exit code, if it ends within this time."""
+        deadline = time.monotonic() + seconds
         while (seen := self.poll_state()) is None or seen.si_code not in ENDS:
             if time.monotonic() > deadline:
                 return None
@@ -136,7 +135,7 @@ class Child:
 
 
 def fork(
-    entry: int,
+    entry_number: int,
     live: Callable[[int], int],
     inherited: Iterable[int],
     *,
@@ -174,7 +173,7 @@ def fork(
         finally:
             _exit(code)
     os.close(reader)
-    return Child(pid, writer, entry, time.monotonic())
+    return Child(pid, writer, entry_number, time.monotonic())
 
 
 def how_it_ended(code: int, *, orderly: bool) -> str:

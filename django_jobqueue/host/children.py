@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from django_jobqueue.host.child import ENDS, LAST_BREATH, Child, exit_code, fork
+from django_jobqueue.host.child import ENDS, Child, exit_code, fork
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance_child import MaintenanceChild
 from django_jobqueue.host.restarts import Restarts
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
+from django_jobqueue.processes.shutdown import KILLED_ENDS
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
 from django_jobqueue.workers.worker_main import ENDED, WorkerMain
@@ -68,29 +69,29 @@ class Children:
         """Start a worker process, unless the last ones died a moment ago;
         ``quarantined``: for one job that must run alone."""
         process_table, dump = self._process_table, self._dump
-        entry = process_table.free()
-        if entry is None or not self.restarts.is_due(time.monotonic()):
+        number = process_table.free()
+        if number is None or not self.restarts.is_due(time.monotonic()):
             return
         config = replace(self._config, listen=process_table.can_listen)
         if quarantined:
             config = config.for_quarantined()
 
-        def live(control: int) -> int:
+        def live(order_pipe: int) -> int:
             return WorkerMain(
                 config,
                 process_table=process_table,
-                entry=entry,
-                control=control,
+                entry_number=number,
+                order_pipe=order_pipe,
                 dump=dump,
             ).live()
 
-        process_table.clear(entry)
-        process_table.attempts(entry).clear()
-        child = self._fork(entry, live, self.restarts)
+        process_table.clear(number)
+        process_table.attempts(number).clear()
+        child = self._fork(number, live, self.restarts)
         if child is None:
             return
         child.quarantined = quarantined
-        process_table.write(entry, pid=child.pid, renewable=1)
+        process_table.write(number, pid=child.pid, renewable=1)
         self.workers[child.pid] = child
 
     def reap(self) -> Iterator[tuple[Child, ProcessEntry, int]]:
@@ -105,10 +106,10 @@ class Children:
             if child is self.maintenance.child:
                 self.maintenance.ended(code)
             else:
-                yield child, self._leave(child, code), code
+                yield child, self._remove(child, code), code
         self._reap_strangers()
 
-    def bury(self, child: Child, death: ProcessDeath) -> None:
+    def recover(self, child: Child, death: ProcessDeath) -> None:
         """Have the maintenance process look after the jobs of a worker that ended."""
         if not death.worker:
             return  # it ended before it had a row
@@ -118,13 +119,13 @@ class Children:
                 timed_out=tuple(child.hang.timed_out),
                 suspects=tuple(child.hang.suspects),
             )
-        self.maintenance.bury(death)
+        self.maintenance.recover(death)
 
     def close(self) -> None:
         """Kill the children that are left: nobody would look after them."""
         for child in self._all():
             child.kill()
-            child.code(LAST_BREATH)
+            child.wait_for_exit(KILLED_ENDS)
             child.reap()
         self.workers.clear()
         self.maintenance.child = None
@@ -134,12 +135,12 @@ class Children:
         return [*self.workers.values(), *([] if maintenance is None else [maintenance])]
 
     def _fork(
-        self, entry: int, live: Callable[[int], int], restarts: Restarts
+        self, number: int, live: Callable[[int], int], restarts: Restarts
     ) -> Child | None:
         """None if the system has no room for one more process now."""
-        others, now = [child.control for child in self._all()], time.monotonic()
+        others, now = [child.order_pipe for child in self._all()], time.monotonic()
         try:
-            return fork(entry, live, others, is_verbose=restarts.is_verbose(now))
+            return fork(number, live, others, is_verbose=restarts.is_verbose(now))
         except OSError as error:
             restarts.could_not_start("process", error, now)
             return None
@@ -147,16 +148,16 @@ class Children:
     def _pause(self, child: Child, paused: bool) -> None:
         child.paused_since = time.monotonic() if paused else None
         if child is not self.maintenance.child:
-            self._process_table.write(child.entry, renewable=not paused)
+            self._process_table.write(child.entry_number, renewable=not paused)
 
-    def _leave(self, child: Child, code: int) -> ProcessEntry:
+    def _remove(self, child: Child, code: int) -> ProcessEntry:
         """A worker has ended. The programs that its handlers started must not live on
         beside the next attempts, unless all of its jobs had ended."""
-        entry = self._process_table.entry(child.entry)
+        entry = self._process_table.entry(child.entry_number)
         if not (entry.orderly and code == ENDED):
             child.kill()
         child.reap()
-        self._process_table.clear(child.entry)
+        self._process_table.clear(child.entry_number)
         del self.workers[child.pid]
         return entry
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 
 from django_jobqueue.conf import conf
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
-from django_jobqueue.host.restarts import Quarantine, Restarts
+from django_jobqueue.host.restarts import QuarantineRestarts, Restarts
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import DESIRES, ProcessEntry, ProcessTable
 from django_jobqueue.processes.shutdown import Step, Stopping
@@ -24,9 +24,9 @@ class HostedWorker(Protocol):
     """A worker of this host: a child process, or threads of this process."""
 
     how_fenced: ClassVar[str]  # the end of a sentence for the log
-    entry: int  # in the process table
+    entry_number: int  # in the process table
     quarantined: bool  # it is there for one job that must run alone
-    is_leaving: bool  # it ends, and counts no more: its successor may start
+    is_ending: bool  # it ends, and counts no more: its successor may start
     is_killed: bool  # its end does not wait for its jobs
     fenced: str  # the problem with its lease, if that ended it
 
@@ -40,7 +40,7 @@ class HostedWorker(Protocol):
         ...
 
     def resume(self) -> None:
-        """Claim again, unless it is leaving."""
+        """Claim again, unless it is ending."""
         ...
 
     def take(self, step: Step) -> None:
@@ -72,7 +72,7 @@ class HostControl:
         self.wanted = wanted
         self.stopping = Stopping(grace=grace, cancel_grace=conf.cancel_grace)
         self.restarts = Restarts()
-        self._quarantine = Quarantine()
+        self._quarantine = QuarantineRestarts()
         self._stop_at = math.inf  # time.monotonic() at which the grace is over
         process_table.renewed_at = lease_time()
 
@@ -82,7 +82,7 @@ class HostControl:
         """How many ordinary workers to start now."""
         if self.stopping or not self.process_table.maintenance_is_ready:
             return 0
-        present = [w for w in workers if not (w.quarantined or w.is_leaving)]
+        present = [w for w in workers if not (w.quarantined or w.is_ending)]
         return max(0, self.wanted - len(present))
 
     def wants_quarantined(self, workers: Sequence[HostedWorker]) -> bool:
@@ -119,12 +119,12 @@ class HostControl:
         if crashed:
             self.restarts.died(lived=lived, now=now)
             # One that had a row may have had jobs, so the log has each such end.
-            if entry.worker or self.restarts.is_news(reason, now):
+            if entry.worker or self.restarts.note_cause(reason, now):
                 how_often = self.restarts.how_often
                 logger.error("Worker %s: %s%s", worker.name, reason, how_often)
         else:
             self.restarts.reset()
-        if self.config.drain and entry.orderly and not worker.is_leaving:
+        if self.config.drain and entry.orderly and not worker.is_ending:
             # It found nothing to run; but a job that ran alone may have left some.
             self.wanted = 1 if worker.quarantined else self.wanted - 1
         stopping = bool(self.stopping)
@@ -132,26 +132,29 @@ class HostControl:
             entry.worker, worker.name, crashed, reason, stopping=stopping
         )
 
-    def is_over(self, workers: Sequence[HostedWorker], *, all_buried: bool) -> bool:
+    def is_over(self, workers: Sequence[HostedWorker], *, all_recovered: bool) -> bool:
         """Whether the host has nothing left to do: it was stopped, a drain is done, or
-        operators have stopped every worker. ``all_buried``: maintenance has looked
+        operators have stopped every worker. ``all_recovered``: maintenance has looked
         after the jobs of all that died."""
         if workers:
             return False
         if self.stopping:
             return True
-        if self.wanted > 0 or not all_buried:
+        if self.wanted > 0 or not all_recovered:
             return False
         return not (self.config.drain and self.process_table.quarantine_seen_at)
 
     # Requests and leases.
 
     def fence_and_obey(self, workers: Sequence[HostedWorker]) -> None:
-        """Fence the workers without a lease; do what operators ask of the others."""
+        """Fence the workers without a lease, replace those that cannot go on, and do
+        what operators ask of the others."""
         for worker in workers:
-            entry = self.process_table.entry(worker.entry)
+            entry = self.process_table.entry(worker.entry_number)
             if not worker.is_killed:
                 self._fence(worker, entry)
+            if entry.condemned:
+                worker.is_ending = True  # its successor starts while it ends
             self._obey(worker, entry)
 
     def _fence(self, worker: HostedWorker, entry: ProcessEntry) -> None:
@@ -170,22 +173,20 @@ class HostControl:
 
     def _obey(self, worker: HostedWorker, entry: ProcessEntry) -> None:
         desire = DESIRES[entry.desired]
-        if entry.condemned and not worker.is_leaving:
-            worker.is_leaving = True  # its successor starts while it ends
         if desire == "drain" and not entry.paused:
-            self.process_table.write(worker.entry, paused=1)
+            self.process_table.write(worker.entry_number, paused=1)
             self.activity()
             worker.drain()
         elif desire == "resume" and entry.paused:
-            self.process_table.write(worker.entry, paused=0)
+            self.process_table.write(worker.entry_number, paused=0)
             self.activity()
             worker.resume()
-        elif desire in ("stop", "restart") and not worker.is_leaving:
+        elif desire in ("stop", "restart") and not worker.is_ending:
             if desire == "stop" and not worker.quarantined:
                 self.wanted -= 1
             self.activity()
-            worker.is_leaving = True
-            worker.take(Step.DRAIN)
+            worker.is_ending = True
+            worker.take(Step.END)
 
     def activity(self) -> None:
         """Wake whoever rests: there is something to do."""

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from django_jobqueue.host.child import (
-    LAST_BREATH,
     NOT_KNOWN,
     Child,
     how_it_ended,
@@ -21,14 +20,14 @@ from django_jobqueue.host.maintenance.maintenance_process import MaintenanceProc
 from django_jobqueue.host.restarts import Restarts
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.shutdown import KILLED_ENDS, MAINTENANCE_ENDS
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
 from django_jobqueue.workers.worker_main import ENDED
 
 logger = logging.getLogger("django_jobqueue.supervisor")
 
-LAST_WORK: Final = 2.5  # seconds that it has for the last deaths
-LAST_TRIES: Final = 3
+END_TRIES: Final = 3
 
 Fork = Callable[[int, Callable[[int], int], Restarts], Child | None]
 
@@ -54,26 +53,26 @@ class MaintenanceChild:
         self._fork = fork
         self._deaths = 0
         # By number. The maintenance process may die of one; its successor gets them.
-        self._unburied: dict[int, ProcessDeath] = {}
+        self._unrecovered: dict[int, ProcessDeath] = {}
 
     @property
     def is_done(self) -> bool:
         """Whether it has looked after the jobs of all dead workers."""
-        return self._process_table.buried >= self._deaths
+        return self._process_table.recovered >= self._deaths
 
     def ensure(self) -> None:
         """Start it, or its successor."""
         if self.child is None and self.restarts.is_due(time.monotonic()):
             self._start()
 
-    def bury(self, death: ProcessDeath) -> None:
+    def recover(self, death: ProcessDeath) -> None:
         """Have it look after the jobs of a worker that ended."""
         self._deaths += 1
         death = replace(death, number=self._deaths)
-        self._forget_buried()
-        self._unburied[self._deaths] = death
+        self._forget_recovered()
+        self._unrecovered[self._deaths] = death
         if self.child is not None:
-            _order(self.child, {"do": "bury", **death.to_json()})
+            _order(self.child, {"do": "recover", **death.to_json()})
 
     def ended(self, code: int) -> None:
         """It has ended without an order to."""
@@ -84,7 +83,7 @@ class MaintenanceChild:
         self.restarts.died(lived=now - self.child.born, now=now)
         self.child = None
         how, often = how_it_ended(code, orderly=False), self.restarts.how_often
-        if self.restarts.is_news(how, now):
+        if self.restarts.note_cause(how, now):
             logger.error(
                 "The maintenance process ended (%s%s); starting another", how, often
             )
@@ -102,8 +101,8 @@ class MaintenanceChild:
     def end(self) -> None:
         """Let it deal with the last deaths, and end; if it dies of them, its successor
         does so."""
-        deadline = time.monotonic() + LAST_WORK
-        for _ in range(LAST_TRIES):
+        deadline = time.monotonic() + MAINTENANCE_ENDS
+        for _ in range(END_TRIES):
             is_late = time.monotonic() > deadline
             if self.child is None and not (self.is_done or is_late):
                 self._start()
@@ -115,27 +114,27 @@ class MaintenanceChild:
     def _end(child: Child, deadline: float) -> int:
         """Returns its exit code."""
         _order(child, {"do": "stop"})
-        code = child.code(deadline - time.monotonic())
+        code = child.wait_for_exit(deadline - time.monotonic())
         if code is None:
             child.kill()
-            code = child.code(LAST_BREATH)
+            code = child.wait_for_exit(KILLED_ENDS)
         child.reap()
         return NOT_KNOWN if code is None else code
 
     def _start(self) -> None:
-        self._forget_buried()
+        self._forget_recovered()
         process_table, wakeup, dump, config = (
             self._process_table,
             self._wakeup,
             self._dump,
             self._config,
         )
-        deaths = list(self._unburied.values())
+        deaths = list(self._unrecovered.values())
 
-        def live(control: int) -> int:
+        def live(order_pipe: int) -> int:
             return MaintenanceProcess(
                 process_table=process_table,
-                control=control,
+                order_pipe=order_pipe,
                 wakeup=wakeup,
                 config=config,
                 dump=dump,
@@ -144,10 +143,10 @@ class MaintenanceChild:
 
         self.child = self._fork(-1, live, self.restarts)
 
-    def _forget_buried(self) -> None:
-        buried = self._process_table.buried
-        for number in [number for number in self._unburied if number <= buried]:
-            del self._unburied[number]
+    def _forget_recovered(self) -> None:
+        recovered = self._process_table.recovered
+        for number in [number for number in self._unrecovered if number <= recovered]:
+            del self._unrecovered[number]
 
 
 def _order(child: Child, order: dict[str, Any]) -> None:

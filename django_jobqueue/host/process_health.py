@@ -47,16 +47,16 @@ class ProcessHealth:
             return
         self._next_at = now + CHECK_EVERY
         for child in self._children:
-            entry = self._process_table.entry(child.entry)
+            entry = self._process_table.entry(child.entry_number)
             if child.is_killed:
                 continue  # it takes a moment to end
-            if not child.listens() and child.poll_state() is None:
+            if not child.has_open_pipe() and child.poll_state() is None:
                 logger.error(
                     "Worker %s: a handler closed its pipe to the supervisor, or put "
                     "another program in its place; killing it",
                     child.pid,
                 )
-                child.has_left = True
+                child.runs_another_program = True
                 child.kill()
             elif entry.held:
                 self._kill_if_hanging(child, entry)
@@ -66,7 +66,7 @@ class ProcessHealth:
         self._hangs.forget(child.pid)
         if child.hang is not None:
             child.hang = child.hang.among(
-                self._process_table.attempts(child.entry).running()
+                self._process_table.attempts(child.entry_number).running()
             )
 
     def _kill_if_hanging(self, child: Child, entry: ProcessEntry) -> None:
@@ -79,7 +79,7 @@ class ProcessHealth:
             )
             child.hang = Hang()
         else:
-            running = self._process_table.attempts(child.entry).running()
+            running = self._process_table.attempts(child.entry_number).running()
             watched, now = entry.watched / 1_000, time.monotonic()
             child.hang = self._hangs.judge(child.pid, running, watched, now)
             if child.hang is not None:

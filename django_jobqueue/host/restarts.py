@@ -11,7 +11,7 @@ logger = logging.getLogger("django_jobqueue.supervisor")
 SHORT_LIFE: Final = 10.0  # seconds; a process that dies younger is replaced ever later
 SHORTEST_PAUSE: Final = 0.1  # seconds
 LONGEST_PAUSE: Final = 5.0
-LOGGED_EVERY: Final = 60.0  # seconds between reports of the same trouble
+LOGGED_EVERY: Final = 60.0  # seconds between reports of the same error
 # After a worker for a job that must run alone that claimed nothing; seconds.
 SHORTEST_QUARANTINE_PAUSE: Final = 0.5
 LONGEST_QUARANTINE_PAUSE: Final = 30.0
@@ -51,9 +51,9 @@ class Restarts:
 
     def could_not_start(self, what: str, error: Exception, now: float) -> None:
         """The system has no room for one more process or thread now; log it, but the
-        same trouble only once a minute."""
+        same error only once a minute."""
         self.died(lived=0.0, now=now)
-        if self.is_news(str(error), now):
+        if self.note_cause(str(error), now):
             logger.error("No %s can be started (%s); trying again", what, error)
 
     def reset(self) -> None:
@@ -61,8 +61,9 @@ class Restarts:
         self.in_row = 0
         self.next_at = 0.0
 
-    def is_news(self, cause: str, now: float) -> bool:
-        """Whether to log this cause of a death: the same one only once a minute."""
+    def note_cause(self, cause: str, now: float) -> bool:
+        """Note the cause of a death; returns whether to log it: the same one only once
+        a minute."""
         logged_at, self._cause, before = self._logged_at, cause, self._cause
         is_old = logged_at is not None and now - logged_at < LOGGED_EVERY
         if self.in_row > 1 and cause == before and is_old:
@@ -76,7 +77,7 @@ class Restarts:
         return self.in_row < 2 or logged_at is None or now - logged_at >= LOGGED_EVERY
 
 
-class Quarantine:
+class QuarantineRestarts:
     """One worker at a time, and only for a job that was seen after the last one ended.
 
     Another host may take the job meanwhile, or hold a lock on it. So each worker that

@@ -82,15 +82,12 @@ class Supervisor:
         self._health.kill_paused()
         self.control.fence_and_obey(list(self.children))
         self._health.kill_unresponsive()
-        self._proceed()
+        self.control.proceed(list(self.children))
         self._fill()
 
-    def _proceed(self) -> None:
-        self.control.proceed(list(self.children))
-
     def _is_over(self) -> bool:
-        all_buried = self.children.maintenance.is_done
-        return self.control.is_over(list(self.children), all_buried=all_buried)
+        all_recovered = self.children.maintenance.is_done
+        return self.control.is_over(list(self.children), all_recovered=all_recovered)
 
     # Signals and time.
 
@@ -162,7 +159,7 @@ class Supervisor:
         reason = how_it_ended(code, orderly=bool(entry.orderly))
         if child.hang is not None:
             reason = "killed, because a job held the interpreter's lock"
-        elif child.has_left:
+        elif child.runs_another_program:
             reason = "killed, because a job put another program in its place"
         death = self.control.ended(
             child,
@@ -171,4 +168,4 @@ class Supervisor:
             reason=reason,
             lived=time.monotonic() - child.born,
         )
-        self.children.bury(child, death)
+        self.children.recover(child, death)

@@ -24,7 +24,7 @@ from django_jobqueue.importing.foreign_schedule import (
     NotImportable,
     make_unique,
 )
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import Database, DjangoDatabase
 from django_jobqueue.store.schedules import foreign_tables
@@ -312,4 +312,4 @@ def _enqueue(item: PlannedImport, using: str | None, by: str) -> None:
         using=using,
         **item.job_options,
     )
-    tell("enqueue", by, 1, {"id": str(job.id), "job_type": job.job_type})
+    record("enqueue", by, 1, {"id": str(job.id), "job_type": job.job_type})

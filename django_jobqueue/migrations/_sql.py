@@ -277,17 +277,17 @@ DROP FUNCTION IF EXISTS jobqueue_follow()
 # A job leaves the queue when it is over, whoever ends it. Only those that somebody
 # waits for are told of; the others pay for a look at one column.
 TELL = """
-CREATE FUNCTION jobqueue_tell() RETURNS trigger LANGUAGE plpgsql AS $body$
+CREATE FUNCTION jobqueue_notify_end() RETURNS trigger LANGUAGE plpgsql AS $body$
 BEGIN
   PERFORM pg_notify('jobqueue', 'o:' || OLD.id);
   RETURN NULL;
 END
 $body$;
-CREATE TRIGGER jobqueue_tell AFTER DELETE ON jobqueue_queuedjob
+CREATE TRIGGER jobqueue_notify_end AFTER DELETE ON jobqueue_queuedjob
    FOR EACH ROW WHEN (OLD.awaited)
-   EXECUTE FUNCTION jobqueue_tell()
+   EXECUTE FUNCTION jobqueue_notify_end()
 """
 DO_NOT_TELL = """
-DROP TRIGGER IF EXISTS jobqueue_tell ON jobqueue_queuedjob;
-DROP FUNCTION IF EXISTS jobqueue_tell()
+DROP TRIGGER IF EXISTS jobqueue_notify_end ON jobqueue_queuedjob;
+DROP FUNCTION IF EXISTS jobqueue_notify_end()
 """

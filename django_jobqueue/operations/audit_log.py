@@ -10,7 +10,7 @@ from django_jobqueue import signals
 logger = logging.getLogger("django_jobqueue.operations")
 
 
-def tell(verb: str, by: str, count: int, details: dict[str, Any]) -> None:
+def record(verb: str, by: str, count: int, details: dict[str, Any]) -> None:
     """Write the log line, and send the signal."""
     logger.info(
         "%s: %d by %s %s",

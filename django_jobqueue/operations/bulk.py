@@ -19,7 +19,7 @@ from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.operations import bulk_counting, groups
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import check_number, checked_options
 from django_jobqueue.search.selection import FIELDS, Selection, Table, Term, ValueType
 from django_jobqueue.store.bulk import operation_rows
@@ -138,7 +138,7 @@ def start(
         if chosen.resolves is not None:
             groups.resolve([chosen.resolves], seen=operation.cutoff, by=by)
         begun = get(operation.id)
-        tell_of("start", begun, by, _number(begun))
+        record_operation("start", begun, by, _number(begun))
     return started
 
 
@@ -172,7 +172,7 @@ def resume(id: Id, *, by: str = "") -> bool:
 
     resumed = db.in_transaction(go_on)
     if resumed:
-        tell_of("resume", operation, by, 1)
+        record_operation("resume", operation, by, 1)
     return resumed
 
 
@@ -305,11 +305,11 @@ def _move(id: Id, states: Any, to: str, verb: str, by: str) -> bool:
     operation = get(id)
     moved = operation_rows.move(DjangoDatabase(), operation.id, states, to)
     if moved:
-        tell_of(verb, operation, by, 1)
+        record_operation(verb, operation, by, 1)
     return moved
 
 
-def tell_of(verb: str, operation: Operation, by: str, count: int) -> None:
+def record_operation(verb: str, operation: Operation, by: str, count: int) -> None:
     """Tell what was done with an operation, and which jobs it is about."""
     details = {
         "operation": str(operation.id),
@@ -317,4 +317,4 @@ def tell_of(verb: str, operation: Operation, by: str, count: int) -> None:
         "jobs": operation.total,
         "reason": operation.reason,
     }
-    tell(f"{verb} bulk {operation.kind}", by, count, details)
+    record(f"{verb} bulk {operation.kind}", by, count, details)

@@ -10,7 +10,7 @@ from uuid import UUID
 from django_jobqueue.domain.ids import new_id
 from django_jobqueue.domain.states import BulkState
 from django_jobqueue.domain.throttle import Throttle
-from django_jobqueue.operations.bulk import enqueue_job, get, tell_of
+from django_jobqueue.operations.bulk import enqueue_job, get, record_operation
 from django_jobqueue.store.bulk import chunk, operation_rows
 from django_jobqueue.store.bulk.chunk import Chunk
 from django_jobqueue.store.connection import DjangoDatabase
@@ -59,7 +59,7 @@ def run_here(
         pause = throttle.did(changed=done.changed, seconds=now - began, now=now)
         if done.over or pause > seconds:
             break
-    tell_of("run a step of", operation, by, changed)
+    record_operation("run a step of", operation, by, changed)
     return changed
 
 
@@ -89,7 +89,7 @@ def work_here(
 def ended(id: UUID) -> None:
     """Tell that an operation came to its end, and what it really did."""
     operation = get(id)
-    tell_of("end", operation, operation.created_by, operation.changed)
+    record_operation("end", operation, operation.created_by, operation.changed)
 
 
 def hand_over(id: UUID, *, job: UUID, after: float) -> bool:

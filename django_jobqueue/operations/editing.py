@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.exceptions import JobChanged, NotEditable
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import checked_data
 from django_jobqueue.operations.finding import get_job
 from django_jobqueue.store.connection import DjangoDatabase
@@ -40,5 +40,5 @@ def edit_data(
         raise NotEditable(job.id, edited.status)
     if not edited.is_done:
         raise JobChanged(job.id)
-    tell("edit data", by, 1, {"id": str(job.id), "job_type": job.job_type})
+    record("edit data", by, 1, {"id": str(job.id), "job_type": job.job_type})
     return get_job(job.id, using=using)

@@ -7,7 +7,7 @@ from uuid import UUID
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import check_attempts
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import fail as store_fail
@@ -21,7 +21,7 @@ def fail(
     """Archive these waiting jobs as failed, whatever attempts they have left; returns
     those that were still waiting. What is running is left alone: cancel it."""
     ended = store_fail.fail(DjangoDatabase(using), keys_of(ids), reason=reason)
-    tell("fail", by, len(ended), {})
+    record("fail", by, len(ended), {})
     return ended
 
 
@@ -42,5 +42,5 @@ def allow_attempts(
             f"{were} made of job {id}. operations.fail ends a job without another one."
         )
     changed = store_attempts.allow(db, keys, max_attempts)
-    tell("allow attempts", by, len(changed), {"max_attempts": max_attempts})
+    record("allow attempts", by, len(changed), {"max_attempts": max_attempts})
     return changed

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.enqueueing import by_name
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.store.rows import Job
 
 
@@ -43,5 +43,5 @@ def enqueue(
         on_duplicate="raise",
         using=using,
     )
-    tell("enqueue", by, 1, {"id": str(job.id), "job_type": job.job_type})
+    record("enqueue", by, 1, {"id": str(job.id), "job_type": job.job_type})
     return job

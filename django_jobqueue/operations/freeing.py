@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import free_key as store_free_key
 
@@ -19,5 +19,5 @@ def free_keys(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]
     The jobs stay as they are, whether they wait, run, or are archived or pruned.
     """
     freed = store_free_key.free_keys(DjangoDatabase(using), keys_of(ids))
-    tell("free key", by, len(freed), {})
+    record("free key", by, len(freed), {})
     return freed

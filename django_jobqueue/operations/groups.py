@@ -15,7 +15,7 @@ from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
 from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import checked_moment
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import failure_groups
@@ -52,7 +52,7 @@ def resolve(
         seen=seen,
         by=_who(by),
     )
-    _tell("resolve", by, changed, in_release=release)
+    _record("resolve", by, changed, in_release=release)
     return changed
 
 
@@ -74,7 +74,7 @@ def ignore(
     changed = failure_groups.ignore(
         DjangoDatabase(using), _keys(fingerprints), until=until, seen=seen, by=_who(by)
     )
-    _tell("ignore", by, changed, until=str(until or ""))
+    _record("ignore", by, changed, until=str(until or ""))
     return changed
 
 
@@ -87,7 +87,7 @@ def reopen(
     changed = failure_groups.reopen(
         DjangoDatabase(using), _keys(fingerprints), by=_who(by)
     )
-    _tell("reopen", by, changed)
+    _record("reopen", by, changed)
     return changed
 
 
@@ -101,7 +101,7 @@ def assign(
     changed = failure_groups.assign(
         DjangoDatabase(using), _keys(fingerprints), assignee=name, by=_who(by)
     )
-    _tell("assign", by, changed, assignee=name)
+    _record("assign", by, changed, assignee=name)
     return changed
 
 
@@ -116,7 +116,7 @@ def note(
     changed = failure_groups.note(
         DjangoDatabase(using), _keys(fingerprints), text=written, by=_who(by)
     )
-    _tell("note", by, changed)
+    _record("note", by, changed)
     return changed
 
 
@@ -143,6 +143,6 @@ def _who(by: str) -> str:
     return by[:WHO_LENGTH]
 
 
-def _tell(verb: str, by: str, changed: list[UUID], **details: str) -> None:
+def _record(verb: str, by: str, changed: list[UUID], **details: str) -> None:
     named = sorted(str(fingerprint) for fingerprint in changed)
-    tell(f"{verb} failures", by, len(changed), {"fingerprints": named, **details})
+    record(f"{verb} failures", by, len(changed), {"fingerprints": named, **details})

@@ -7,7 +7,7 @@ from typing import Unpack
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.job_options import OVERRIDES, TypeOverrides
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import Name, must_exist, one_name
 from django_jobqueue.store import job_types
 from django_jobqueue.store.connection import DjangoDatabase
@@ -46,5 +46,5 @@ def override(
     must_exist(db, [job_type], [] if changed is None else [job_type])
     changed = changed or {}
     texts = {option: f"{one.before} → {one.after}" for option, one in changed.items()}
-    tell("override", by, len(changed), {"job_type": job_type, "overrides": texts})
+    record("override", by, len(changed), {"job_type": job_type, "overrides": texts})
     return changed

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import (
     Names,
     checked_moment,
@@ -48,7 +48,7 @@ def pause(
 
     changed = db.in_transaction(pause_all)
     what = "queues" if queues else "job_types"
-    tell("pause", by, len(changed), {what: changed, "reason": reason})
+    record("pause", by, len(changed), {what: changed, "reason": reason})
     return changed
 
 
@@ -72,5 +72,5 @@ def resume(
 
     changed = db.in_transaction(resume_all)
     what = "queues" if queues else "job_types"
-    tell("resume", by, len(changed), {what: changed})
+    record("resume", by, len(changed), {what: changed})
     return changed

@@ -11,7 +11,7 @@ from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of, several
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import prune as store_prune
 from django_jobqueue.store.control.prune import Rule
@@ -48,7 +48,7 @@ def prune_jobs(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID
     Raises InvalidArguments.
     """
     gone = store_prune.prune_ids(DjangoDatabase(using), keys_of(ids))
-    tell("prune", by, len(gone), {})
+    record("prune", by, len(gone), {})
     return gone
 
 
@@ -68,4 +68,4 @@ def prune(
                 total += gone
                 yield rule, gone
     finally:
-        tell("prune", by, total, {})
+        record("prune", by, total, {})

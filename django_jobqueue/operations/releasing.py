@@ -8,7 +8,7 @@ from django_jobqueue import signals
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
 from django_jobqueue.execution.lost_attempts import announce_lost
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.queue import rescue as store_rescue
 from django_jobqueue.store.queue.rescue import Rescued
@@ -28,5 +28,5 @@ def release(ids: Ids, *, using: str | None = None, by: str = "") -> list[Rescued
     with transaction.atomic(using=db.alias):
         released = store_rescue.take_over(db, keys_of(ids), reason=reason)
     announce_lost(released, reason, signals.send)
-    tell("release", by, len(released), {})
+    record("release", by, len(released), {})
     return released

@@ -14,7 +14,7 @@ from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import BulkKind, ReplayExpiry, SkipReplayed
 from django_jobqueue.exceptions import JobNotFound, NotReplayable, UnknownJobType
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import Expires, checked_data, checked_options
 from django_jobqueue.operations.finding import get_job
 from django_jobqueue.store import find as store_find
@@ -72,7 +72,7 @@ def replay(
     made = store_replay.replay(db, [job.id], options, data=text, by=by[:WHO_LENGTH])
     if not made:
         raise _why_not_replayed(job, using)
-    tell("replay", by, 1, {"id": str(job.id), "job_type": job.job_type})
+    record("replay", by, 1, {"id": str(job.id), "job_type": job.job_type})
     return get_job(made[job.id], using=using)
 
 
@@ -111,7 +111,7 @@ def replay_many(
     db = DjangoDatabase(using)
 
     replayed = db.in_transaction(lambda: _replayed(db, keys, options, by))
-    tell("replay", by, len(replayed), {"asked": len(keys)})
+    record("replay", by, len(replayed), {"asked": len(keys)})
     return replayed
 
 

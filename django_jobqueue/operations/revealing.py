@@ -6,11 +6,11 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import as_id
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 
 
 @sync_only()
 def reveal(id: UUID | str, *, by: str) -> None:
     """Tell that somebody sees the secrets in this job's data. Raises
     InvalidArguments."""
-    tell("reveal", by, 1, {"id": str(as_id(id))})
+    record("reveal", by, 1, {"id": str(as_id(id))})

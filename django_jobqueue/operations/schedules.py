@@ -23,7 +23,7 @@ from django_jobqueue.enqueueing import by_name
 from django_jobqueue.enqueueing.options import Options, from_stored
 from django_jobqueue.enqueueing.scheduling import schedule_of
 from django_jobqueue.exceptions import InvalidArguments, UnknownSchedule
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import checked_data, must_exist
 from django_jobqueue.store import find as store_find
 from django_jobqueue.store.connection import DjangoDatabase
@@ -54,7 +54,7 @@ def pause(
         return change.pause(db, names, by, reason)
 
     changed = db.in_transaction(pause_all)
-    tell("pause", by, len(changed), {"schedules": changed, "reason": reason})
+    record("pause", by, len(changed), {"schedules": changed, "reason": reason})
     return changed
 
 
@@ -71,7 +71,7 @@ def resume(
         return change.resume(db, names)
 
     changed = db.in_transaction(resume_all)
-    tell("resume", by, len(changed), {"schedules": changed})
+    record("resume", by, len(changed), {"schedules": changed})
     return changed
 
 
@@ -103,7 +103,7 @@ def run_now(name: str, *, using: str | None = None, by: str = "") -> Job:
         return job
 
     job = db.in_transaction(enqueue)
-    tell("run schedule", by, 1, {"schedule": name, "id": str(job.id)})
+    record("run schedule", by, 1, {"schedule": name, "id": str(job.id)})
     return job
 
 
@@ -145,7 +145,7 @@ def override(
 
     if values:
         db.in_transaction(write)
-    tell("override schedule", by, 1, {"schedule": name, "changed": sorted(values)})
+    record("override schedule", by, 1, {"schedule": name, "changed": sorted(values)})
 
 
 def check(name: str, job_type: str, *, rule: str, **values: Any) -> ScheduleDeclaration:
@@ -174,7 +174,7 @@ def create(
     must_exist(db, [job_type], store_find.known_names(db))
     if not change.create(db, schedule):
         raise InvalidArguments(f"There is a schedule {name!r} already.")
-    tell("create schedule", by, 1, {"schedule": name, "job_type": job_type})
+    record("create schedule", by, 1, {"schedule": name, "job_type": job_type})
 
 
 @sync_only()
@@ -198,7 +198,7 @@ def edit(name: str, *, using: str | None = None, by: str = "", **values: Any) ->
         change.edit(db, _checked(name, job_type, {**_values(one), **values}))
 
     db.in_transaction(write)
-    tell("edit schedule", by, 1, {"schedule": name, "changed": sorted(values)})
+    record("edit schedule", by, 1, {"schedule": name, "changed": sorted(values)})
 
 
 @sync_only()
@@ -217,7 +217,7 @@ def delete(name: str, *, using: str | None = None, by: str = "") -> None:
             )
 
     db.in_transaction(write)
-    tell("delete schedule", by, 1, {"schedule": name})
+    record("delete schedule", by, 1, {"schedule": name})
 
 
 def _checked(name: str, job_type: str, values: dict[str, Any]) -> ScheduleDeclaration:

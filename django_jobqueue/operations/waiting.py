@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import Ids, keys_of
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import check, checked_moment
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.control import cancel as store_cancel
@@ -27,7 +27,7 @@ def cancel(
     cancelled = store_cancel.cancel(DjangoDatabase(using), keys_of(ids), reason=text)
     count = len(cancelled.archived) + len(cancelled.asked)
     details = {"asked_to_stop": len(cancelled.asked), "reason": text}
-    tell("cancel", by, count, details)
+    record("cancel", by, count, details)
     return cancelled
 
 
@@ -35,7 +35,7 @@ def cancel(
 def run_now(ids: Ids, *, using: str | None = None, by: str = "") -> list[UUID]:
     """Let these waiting jobs run now; returns those that were still waiting."""
     changed = store_reschedule.reschedule(DjangoDatabase(using), keys_of(ids), now=True)
-    tell("run now", by, len(changed), {})
+    record("run now", by, len(changed), {})
     return changed
 
 
@@ -60,5 +60,5 @@ def reschedule(
         priority=priority,
         queue=queue,
     )
-    tell("reschedule", by, len(changed), {"run_after": str(run_after or "")})
+    record("reschedule", by, len(changed), {"run_after": str(run_after or "")})
     return changed

@@ -11,7 +11,7 @@ from django.db import connections, transaction
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations.audit_log import tell
+from django_jobqueue.operations.audit_log import record
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import DjangoDatabase
 
@@ -34,7 +34,7 @@ def ask_workers(
     asked = _ask(
         DjangoDatabase(using), _numbers(ids), partial(worker_rows.ask, desired=what)
     )
-    tell(f"{what} workers", by, len(asked), {"workers": asked})
+    record(f"{what} workers", by, len(asked), {"workers": asked})
     return asked
 
 
@@ -50,7 +50,7 @@ def ask_where(
     committed.
     """
     asked = _ask(DjangoDatabase(using), _numbers(ids), worker_rows.ask_where)
-    tell("ask workers where they are", by, len(asked), {"workers": asked})
+    record("ask workers where they are", by, len(asked), {"workers": asked})
     return asked
 
 

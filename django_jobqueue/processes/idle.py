@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.processes.readable import readable
+from django_jobqueue.processes.wait_readable import wait_readable
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.errors import is_contended
@@ -86,7 +86,7 @@ class WakeupPipe:
         Returns whether it rang, and which pipes can be read. It is silent afterwards:
         whatever it rings for later is still to be looked at.
         """
-        ready = readable(self._reader, *pipes, within=seconds)
+        ready = wait_readable(self._reader, *pipes, within=seconds)
         rang = self._reader in ready
         if rang:
             os.read(self._reader, 1_024)

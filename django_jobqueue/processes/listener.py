@@ -12,7 +12,7 @@ from typing import Final
 from psycopg.pq.abc import PGconn
 
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.processes.readable import readable
+from django_jobqueue.processes.wait_readable import wait_readable
 from django_jobqueue.store.bounded_connection import BoundedConnection
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import CHANNEL, NOTIFY, News, parse, payload
@@ -68,7 +68,7 @@ class Listener(Loop):
     def _wait(self, connection: BoundedConnection) -> None:
         """Until the connection has something to say, or somebody wakes us."""
         sockets = [connection.fileno(), self._reader.fileno()]
-        ready = readable(*sockets, within=ALIVE_EVERY)
+        ready = wait_readable(*sockets, within=ALIVE_EVERY)
         if self._reader.fileno() in ready:
             self._reader.recv(1_024)
         if connection.fileno() in ready:

@@ -18,7 +18,9 @@ from django_jobqueue.processes.lease_clock import lease_time
 
 DESIRES: Final = ("", "drain", "resume", "stop", "restart")
 FENCE_AT: Final = 0.85  # of a lease without renewal
-EASE: Final = 2  # leases by which the renewal of a worker that has no job is longer
+IDLE_EXTENSION: Final = (
+    2  # leases by which the renewal of a worker that has no job is longer
+)
 
 
 class ProcessEntry(NamedTuple):
@@ -38,7 +40,8 @@ class ProcessEntry(NamedTuple):
     orderly: int  # worker: it ends because it was told to, not because it died
     calls: int  # worker: how often it heard that an operator asks for something
     condemned: int  # worker: a handler hangs; it will end, and wants a successor
-    eased: int  # maintenance: it had nothing to do, and its last renewal was for longer
+    # maintenance: whether its last renewal was for longer, as it had nothing to do
+    extended: int
     # maintenance: lease_time() of its last renewal, in milliseconds, if its row was
     # locked since, so that it was not renewed with the others; else 0
     unrenewed: int
@@ -49,7 +52,7 @@ class ProcessEntry(NamedTuple):
 
     def leased_at(self, renewed_at: float, lease: float) -> float:
         """lease_time() from which its lease counts, after the last renewal."""
-        longer = lease * EASE if self.eased else 0.0
+        longer = lease * IDLE_EXTENSION if self.extended else 0.0
         last = self.unrenewed / 1_000 if self.unrenewed else renewed_at
         return max(last + longer, self.registered / 1_000)
 
@@ -84,7 +87,7 @@ class ProcessTable:
         self._attempts = [AttemptTable(attempts) for _ in range(entries)]
         self._wakeups = wakeups
         self._memory = mmap.mmap(-1, _HEAD.size + entries * _ENTRY.size)
-        self.stirred_at = lease_time()
+        self.last_activity_at = lease_time()
 
     def __iter__(self) -> Iterator[ProcessEntry]:
         for number in range(self.size):
@@ -157,22 +160,22 @@ class ProcessTable:
         _MOMENT.pack_into(self._memory, 24, moment)
 
     @property
-    def buried(self) -> int:
+    def recovered(self) -> int:
         """The number of the last death that maintenance has dealt with."""
         return int(self._head()[4])
 
-    @buried.setter
-    def buried(self, number: int) -> None:
+    @recovered.setter
+    def recovered(self, number: int) -> None:
         _NUMBER.pack_into(self._memory, 32, number)
 
     @property
-    def stirred_at(self) -> float:
+    def last_activity_at(self) -> float:
         """lease_time() when somebody here last had something to do, or was asked
         for something. Any process writes it."""
         return float(self._head()[5])
 
-    @stirred_at.setter
-    def stirred_at(self, moment: float) -> None:
+    @last_activity_at.setter
+    def last_activity_at(self, moment: float) -> None:
         _MOMENT.pack_into(self._memory, 40, moment)
 
     # Rest.
@@ -180,16 +183,16 @@ class ProcessTable:
     def is_idle(self, now: float, lease: float) -> bool:
         """Whether no process has had work for as long as a lease. Without notifications
         nobody would hear of new work, so it is False."""
-        return self.can_listen and now - self.stirred_at > lease
+        return self.can_listen and now - self.last_activity_at > lease
 
     def may_idle(self, now: float, lease: float) -> bool:
-        """Whether it is calm, and who rests is woken when it no longer is."""
+        """Whether it is idle, and its loops are woken when it no longer is."""
         return self._wakeups is not None and self.is_idle(now, lease)
 
     def activity(self, now: float, lease: float) -> None:
-        """Somebody has something to do. Who may rest is woken: it was calm for a lease
+        """Somebody has something to do. Who may rest is woken: it was idle for a lease
         then, so for more than half of one now."""
-        before, self.stirred_at = self.stirred_at, now
+        before, self.last_activity_at = self.last_activity_at, now
         if self._wakeups is not None and now - before > lease / 2:
             self._wakeups.supervisor.ring()
             self._wakeups.maintenance.ring()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Sequence
 
 from django.db import connections
@@ -128,15 +129,21 @@ class Worker:
                 attempt.interrupt(StopReason.STOP)
 
     def stop(self, timeout: float) -> None:
-        """End the loops; write what is known."""
+        """End the loops; write what is known, and then send the last signals, in so
+        many seconds for all of it."""
+        deadline = time.monotonic() + timeout
+
+        def left() -> float:
+            return max(0.0, deadline - time.monotonic())
+
         for loop in (self.dispatcher, self.timer, self.reporter):
             loop.stop(0)
         if self.config.listen:
             self.listener.stop(0)
-        self.completer.stop(timeout)
-        self.dispatcher.stop(min(timeout, 1.0))
+        self.completer.stop(left())
+        self.dispatcher.stop(min(left(), 1.0))
         _announce(signals.worker_stopped, self)
-        announcer.flush(min(timeout, 1.0))
+        announcer.flush(left())
 
     @property
     def running(self) -> int:

@@ -20,6 +20,7 @@ from django_jobqueue.processes import forking
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.shutdown import WORKER_STOPS, WORKER_WRITES
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.text.redaction import mask_data
 from django_jobqueue.workers.presence import Presence
@@ -48,7 +49,6 @@ BEAT: Final = 0.25  # seconds between looks at the pipe's silence, with a job
 IDLE_BEAT: Final = 1.0  # without one
 OF_LEASE: Final = 15  # looks in a lease at least
 IDLE_CHECKS: Final = 3  # the same when nobody has had anything to do for a lease
-LAST_WORDS: Final = 0.7  # seconds for writing outcomes when told to quit
 REPLACED_WITHIN: Final = 10.0  # seconds from the decision to the process's end
 
 
@@ -68,14 +68,14 @@ class WorkerMain:
         config: WorkerConfig,
         *,
         process_table: ProcessTable,
-        entry: int,
-        control: int,
+        entry_number: int,
+        order_pipe: int,
         dump: Dump,
     ) -> None:
         self._config = config
         self._process_table = process_table
-        self._entry = entry
-        self._control = control
+        self._entry_number = entry_number
+        self._order_pipe = order_pipe
         self._dump = dump
         self._orders: list[bytes] = []
         self._is_ending = False
@@ -89,11 +89,11 @@ class WorkerMain:
         connection_reset.keep_connections()
         sys.setswitchinterval(SWITCH)
         collect_seldom()
-        worker = Worker(self._config, self._process_table.attempts(self._entry))
+        worker = Worker(self._config, self._process_table.attempts(self._entry_number))
         if not self._register(worker):
-            self._process_table.write(self._entry, orderly=1)
+            self._process_table.write(self._entry_number, orderly=1)
             return ENDED
-        presence = Presence(worker, self._process_table, self._entry)
+        presence = Presence(worker, self._process_table, self._entry_number)
         worker.activity.wakes(presence.claimed)
         worker.activity.wakes(self._rouse)
         worker.build()
@@ -105,7 +105,7 @@ class WorkerMain:
             code = self._obey(worker)
             presence.publish()
             worker.stack_dumper.ask(
-                self._process_table.entry(self._entry).stack_request
+                self._process_table.entry(self._entry_number).stack_request
             )
             if code is None:
                 code = self._ending(worker)
@@ -116,13 +116,13 @@ class WorkerMain:
     def _end(self, worker: Worker, code: int) -> None:
         """Write all known outcomes. The decision to end is published first: if a step
         fails, no job is blamed for it."""
-        self._process_table.write(self._entry, orderly=1)
+        self._process_table.write(self._entry_number, orderly=1)
         try:
             if code == REPLACE:
                 self._leave_within(REPLACED_WITHIN, code)
             if code != ENDED:
-                worker.record_ends(LAST_WORDS, unresponsive=code == REPLACE)
-            worker.stop(LAST_WORDS)
+                worker.record_ends(WORKER_WRITES, unresponsive=code == REPLACE)
+            worker.stop(WORKER_WRITES if code == RELEASED else WORKER_STOPS)
             if code == RELEASED:
                 unfinished = [_describe(attempt) for attempt in list(worker.held)]
                 self._dump.add(str(os.getpid()), unfinished)
@@ -145,7 +145,7 @@ class WorkerMain:
             began = int(lease_time() * 1_000)
             try:
                 self._process_table.write(
-                    self._entry, registered=began, worker=worker.register()
+                    self._entry_number, registered=began, worker=worker.register()
                 )
             except StoreUnavailable as error:
                 self._read(error.retry_in)
@@ -175,9 +175,9 @@ class WorkerMain:
             self._wakeup.ring()
 
     def _read(self, seconds: float) -> None:
-        _, ready = self._wakeup.wait(seconds, self._control)
+        _, ready = self._wakeup.wait(seconds, self._order_pipe)
         if ready:
-            order = os.read(self._control, 64)
+            order = os.read(self._order_pipe, 64)
             if not order:
                 os._exit(forking.ORPHANED)
             self._orders += [bytes([letter]) for letter in order]
@@ -203,7 +203,7 @@ class WorkerMain:
         self._set_draining(worker, True)
 
     def _set_draining(self, worker: Worker, draining: bool) -> None:
-        self._process_table.write(self._entry, draining=draining)
+        self._process_table.write(self._entry_number, draining=draining)
         if draining:
             worker.drain()
         else:
@@ -225,7 +225,7 @@ class WorkerMain:
         now = time.monotonic()
         if self._unresponsive_since is None:
             self._unresponsive_since = now
-            self._process_table.write(self._entry, condemned=1)
+            self._process_table.write(self._entry_number, condemned=1)
             self._begin_to_end(worker)
         if worker.only_unresponsive_left or now > self._unresponsive_since + conf.grace:
             return REPLACE

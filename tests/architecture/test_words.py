@@ -57,13 +57,17 @@ DIALECT = {
     "roster": "process table",
     "seat": "process entry",
     "settled": "committed",
+    "bury": "recover",
+    "eased": "extended",
+    "seated": "entry",
     "stir": "activity",
     "tally": "counters",
     "triage": "operations",
 }
 # In these rooms also the words that each meant several things. The beginning of a path.
 ENGINE = (
-    *("domain/", "execution/", "middleware/", "models/", "processes/", "search/"),
+    *("domain/", "embedded/", "execution/", "host/", "middleware/", "models/"),
+    *("operations/", "processes/", "search/"),
     *("stats/", "store/", "testing/", "workers/"),
     *("exceptions.py", "logs.py", "progress.py", "retries.py", "signals.py"),
     "waiting.py",

@@ -100,13 +100,13 @@ def test_whoever_called_it_finds_its_process_as_it_was(
 
 FAILED = """
 from django.core.management import call_command
-from django_jobqueue.host.supervisor import Supervisor
+from django_jobqueue.host.control import HostControl
 
-def fail(self):
+def fail(self, workers):
     if any(entry.worker for entry in self.process_table):
         raise RuntimeError("a supervisor of the tests")
 
-Supervisor._proceed = fail
+HostControl.proceed = fail
 try:
     call_command("runworkers", "--processes", "2", "--verbosity", "0")
 except RuntimeError as error:

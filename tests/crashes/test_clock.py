@@ -101,7 +101,7 @@ def test_a_rescuer_that_sees_the_clock_being_set_waits_until_all_have_renewed(
         own,
         DeadlineWatch(own, WorkerConfig()),
         on_quarantined=lambda at: None,
-        on_buried=lambda n: None,
+        on_recovered=lambda n: None,
     )
     made._patient_until = 0.0
     made.tick()

@@ -11,7 +11,7 @@ import pytest
 
 from django_jobqueue import operations
 from django_jobqueue.models import Worker
-from django_jobqueue.processes.process_table import EASE
+from django_jobqueue.processes.process_table import IDLE_EXTENSION
 from tests.conftest import RunWorkers, archived, eventually
 from tests.crashes.test_kills import children, kill
 from tests.crashes.test_stopping import ask
@@ -35,7 +35,7 @@ def calm(runworkers: Callable[..., RunWorkers]) -> RunWorkers:
     looks = {"SAMPLE_CALM_LOOKS": str(LEASE / 3_600)}
     run = runworkers("--threads", "2", "--lease", str(LEASE), **looks)
     run.started()
-    eventually(lambda: longest_lease() > LEASE * EASE, what="calm")
+    eventually(lambda: longest_lease() > LEASE * IDLE_EXTENSION, what="idle")
     return run
 
 
@@ -44,10 +44,10 @@ def test_a_job_is_run_and_gives_a_calm_worker_an_ordinary_lease(
 ) -> None:
     jobs.write.enqueue(journal, seconds=1.0)
     eventually(lambda: jobs.notes(journal))
-    eventually(lambda: longest_lease() < LEASE * EASE)
+    eventually(lambda: longest_lease() < LEASE * IDLE_EXTENSION)
     assert archived() == []
     eventually(archived)
-    eventually(lambda: longest_lease() > LEASE * EASE, what="calm again")
+    eventually(lambda: longest_lease() > LEASE * IDLE_EXTENSION, what="idle again")
     assert calm.stop() == 0
 
 
@@ -96,4 +96,4 @@ def test_a_calm_host_goes_on_when_its_maintenance_process_is_killed(
     eventually(lambda: "starting another" in calm.output)
     jobs.add.enqueue(1)
     eventually(archived)
-    eventually(lambda: longest_lease() > LEASE * EASE, what="calm again")
+    eventually(lambda: longest_lease() > LEASE * IDLE_EXTENSION, what="idle again")

@@ -113,7 +113,7 @@ def test_a_job_claimed_by_a_worker_that_is_killed_before_the_start_runs_once(
 def test_a_job_whose_worker_is_killed_while_it_claims_runs_once(
     runworkers: Run, journal: str, own: OwnConnection
 ) -> None:
-    """The claim commits on the server after its worker died and was buried."""
+    """The claim commits on the server after its worker died and was recovered."""
     run = runworkers("--threads", "1", *LEASE)
     (pid,) = run.started()
     worker = Worker.objects.get(pid=pid, state="running")

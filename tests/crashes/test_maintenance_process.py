@@ -107,7 +107,7 @@ def test_workers_lose_their_lease_if_nobody_lives_long_enough_to_renew_it(
 def test_deaths_that_a_maintenance_process_did_not_deal_with_are_left_to_its_successor(
     runworkers: Run, journal: str, maintenance_pids: MaintenancePids
 ) -> None:
-    fault = maintenance_pids.fault("kill", "burying", 1, 1)
+    fault = maintenance_pids.fault("kill", "recovering", 1, 1)
     run = runworkers("--threads", "1", "--lease", "60", **fault)
     (pid,) = run.started()
     jobs.write.enqueue(journal, "a", seconds=1.0)
@@ -124,7 +124,7 @@ def test_a_drain_ends_also_if_a_maintenance_process_died_meanwhile(
     runworkers: Run, journal: str, maintenance_pids: MaintenancePids
 ) -> None:
     jobs.die.enqueue(journal)
-    fault = maintenance_pids.fault("kill", "burying", 1, 2)
+    fault = maintenance_pids.fault("kill", "recovering", 1, 2)
     run = runworkers("--drain", "--threads", "1", **fault)
     assert run.wait() == 0
     assert starts(journal) == {"die": 3}
@@ -134,7 +134,7 @@ def test_a_drain_ends_also_if_a_maintenance_process_died_meanwhile(
 def test_the_last_deaths_are_dealt_with_also_if_the_maintenance_process_dies_of_them(
     runworkers: Run, journal: str, maintenance_pids: MaintenancePids
 ) -> None:
-    fault = maintenance_pids.fault("kill", "burying", 1, 1)
+    fault = maintenance_pids.fault("kill", "recovering", 1, 1)
     flags = ("--lease", "60", "--grace", "0.1", "--cancel-grace", "0.1")
     run = runworkers("--threads", "1", *flags, **fault)
     run.started()

@@ -47,7 +47,7 @@ def rescuer(own: OwnConnection) -> Rescuer:
         own,
         DeadlineWatch(own, WorkerConfig()),
         on_quarantined=lambda seen_at: None,
-        on_buried=lambda number: None,
+        on_recovered=lambda number: None,
     )
     made._patient_until = 0.0
     return made

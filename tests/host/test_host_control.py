@@ -109,9 +109,9 @@ def test_a_worker_is_drained_and_resumed_once_each(host: Host) -> None:
 def test_a_worker_that_operators_stop_has_no_successor(host: Host) -> None:
     host.ask("stop")
     host.fence_and_obey()
-    assert host.steps == ["stop: drain"]
+    assert host.steps == ["stop: end"]
     assert host.control.missing([host.worker]) == 0
-    assert host.control.is_over([], all_buried=True)
+    assert host.control.is_over([], all_recovered=True)
 
 
 def test_a_worker_that_operators_restart_has_a_successor_while_it_ends(
@@ -119,7 +119,7 @@ def test_a_worker_that_operators_restart_has_a_successor_while_it_ends(
 ) -> None:
     host.ask("restart")
     host.fence_and_obey()
-    assert host.steps == ["stop: drain"]
+    assert host.steps == ["stop: end"]
     assert host.control.missing([host.worker]) == 1
 
 
@@ -129,13 +129,13 @@ def test_a_request_to_end_sets_running_jobs_no_time_limit(
 ) -> None:
     host.ask(desire)
     host.control.proceed([host.worker])
-    assert host.steps == ["stop: drain"]
+    assert host.steps == ["stop: end"]
 
 
 def test_stopping_a_worker_for_a_job_that_runs_alone_stops_no_other(host: Host) -> None:
     host.worker.quarantined = True
     host.ask("stop")
-    assert host.steps == ["stop: drain"]
+    assert host.steps == ["stop: end"]
     assert host.control.missing([host.worker]) == 1
 
 
@@ -144,7 +144,7 @@ def test_no_worker_runs_jobs_alone_where_operators_have_stopped_all(host: Host) 
     assert host.control.wants_quarantined([host.worker])
     host.ask("stop")
     assert not host.control.wants_quarantined([host.worker])
-    assert host.control.is_over([], all_buried=True)
+    assert host.control.is_over([], all_recovered=True)
 
 
 @pytest.mark.parametrize("before", ["", "drain", "stop", "restart"])
@@ -191,13 +191,13 @@ def test_the_end_of_a_fenced_worker_says_how_it_lost_its_lease_and_is_no_crash(
 def test_a_stop_takes_all_steps_and_a_shorter_one_replaces_it(host: Host) -> None:
     host.control.stop_within(100)
     host.control.proceed([host.worker])
-    assert host.steps == ["stop: drain"]
+    assert host.steps == ["stop: end"]
     host.control.stop_within(200)
     host.control.proceed([host.worker])
-    assert host.steps == ["stop: drain"]
+    assert host.steps == ["stop: end"]
     host.control.stop_within(-100)
     host.control.proceed([host.worker])
-    assert host.steps == ["stop: drain", *ALL]
+    assert host.steps == ["stop: end", *ALL]
 
 
 def test_each_step_of_a_stop_reaches_the_worker(host: Host) -> None:
@@ -213,11 +213,11 @@ def test_a_drain_is_over_when_no_job_is_left_that_must_run_alone(
     host.table.write(0, orderly=1)
     host.table.quarantine_seen_at = 1e9
     host.control.ended(host.worker, host.table.entry(0))
-    assert not host.control.is_over([], all_buried=True)
+    assert not host.control.is_over([], all_recovered=True)
     assert host.control.wants_quarantined([])
     host.table.quarantine_seen_at = 0.0
-    assert not host.control.is_over([], all_buried=False)
-    assert host.control.is_over([], all_buried=True)
+    assert not host.control.is_over([], all_recovered=False)
+    assert host.control.is_over([], all_recovered=True)
 
 
 # With real workers.

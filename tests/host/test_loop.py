@@ -20,7 +20,7 @@ from django_jobqueue.host.maintenance import pruner as pruner_module
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import LONGEST, DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
-from django_jobqueue.host.maintenance.pruner import SHARE, Pruner
+from django_jobqueue.host.maintenance.pruner import PAUSE_FACTOR, Pruner
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import STRAYS_AFTER, Rescuer
 from django_jobqueue.models import ArchivedJob, Failure, JobType, QueuedJob, Worker
@@ -310,7 +310,7 @@ def rescuer_on(own: OwnConnection, said: list[object]) -> Rescuer:
         own,
         prospects_on(own),
         on_quarantined=said.append,
-        on_buried=said.append,
+        on_recovered=said.append,
     )
 
 
@@ -561,4 +561,4 @@ def test_a_pruner_whose_batch_is_cut_off_rests_as_after_one_that_is_not(
     pruner = Pruner(own)
     monkeypatch.setattr(pruner_module, "time", SimpleNamespace(monotonic=lambda: now))
     monkeypatch.setattr(pruner_module.prune, "prune", cut_off)
-    assert pruner.round() == 15.0 * SHARE
+    assert pruner.round() == 15.0 * PAUSE_FACTOR

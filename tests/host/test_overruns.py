@@ -304,7 +304,7 @@ def test_it_is_told_once_also_if_the_answer_was_lost(
     unresponsive = held_by(worker, HUNG)
     with commits(monkeypatch, arrive=arrive), pytest.raises(StoreUnavailable):
         kill(rescuer, worker, unresponsive)
-    rescuer._burials[0].next_at = 0.0
+    rescuer._recoveries[0].next_at = 0.0
     rescuer.tick()
     assert [(one.name, one.id) for one in told()] == [("job_retried", unresponsive)]
     assert Rollup.objects.get().retried == 1

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from django_jobqueue.host.restarts import LONGEST_QUARANTINE_PAUSE as LONGEST
 from django_jobqueue.host.restarts import SHORTEST_QUARANTINE_PAUSE as SHORTEST
-from django_jobqueue.host.restarts import Quarantine
+from django_jobqueue.host.restarts import QuarantineRestarts
 
 
 def test_nobody_is_wanted_where_nothing_was_seen() -> None:
-    assert not Quarantine().wants_worker(0.0, 100.0)
+    assert not QuarantineRestarts().wants_worker(0.0, 100.0)
 
 
 def test_whoever_was_seen_before_the_last_worker_ended_wants_no_other() -> None:
-    quarantine = Quarantine()
+    quarantine = QuarantineRestarts()
     assert quarantine.wants_worker(99.0, 100.0)
     quarantine.ended(101.0, has_claimed=True)
     assert not quarantine.wants_worker(99.0, 102.0)
@@ -20,7 +20,7 @@ def test_whoever_was_seen_before_the_last_worker_ended_wants_no_other() -> None:
 
 
 def test_those_that_claim_nothing_come_later_and_later_until_one_does() -> None:
-    quarantine, now, rests = Quarantine(), 100.0, []
+    quarantine, now, rests = QuarantineRestarts(), 100.0, []
     for _ in range(9):
         quarantine.ended(now, has_claimed=False)
         before = now

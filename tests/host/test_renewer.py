@@ -12,14 +12,18 @@ from django_jobqueue.host.maintenance.renewer import CHECK_EVERY, Renewer
 from django_jobqueue.models import Worker
 from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.lease_clock import lease_time
-from django_jobqueue.processes.process_table import DESIRES, EASE, ProcessTable
+from django_jobqueue.processes.process_table import (
+    DESIRES,
+    IDLE_EXTENSION,
+    ProcessTable,
+)
 from django_jobqueue.store.connection import OwnConnection
 from tests.conftest import HandDriven
 
 Make = Callable[..., HandDriven]
 
 
-class Calm:
+class IdleHost:
     """A worker that has had nothing to do for long, and the renewer of its lease."""
 
     def __init__(self, worker: HandDriven, own: OwnConnection) -> None:
@@ -29,7 +33,7 @@ class Calm:
         self.process_table.can_listen = True
         self.process_table.write(0, pid=1, worker=self.id, renewable=1)
         self.renewer = Renewer(self.process_table, own)
-        self.process_table.stirred_at -= 2 * conf.lease
+        self.process_table.last_activity_at -= 2 * conf.lease
         self.renewer.tick()
 
     def is_renewed(self) -> bool:
@@ -44,119 +48,125 @@ class Calm:
         return (row.lease_until - row.renewed_at).total_seconds()
 
     @property
-    def is_eased(self) -> bool:
-        return bool(self.process_table.entry(0).eased)
+    def is_extended(self) -> bool:
+        return bool(self.process_table.entry(0).extended)
 
 
 @pytest.fixture
-def calm(worker: HandDriven, own: OwnConnection) -> Calm:
-    return Calm(worker, own)
+def idle(worker: HandDriven, own: OwnConnection) -> IdleHost:
+    return IdleHost(worker, own)
 
 
 def test_leases_of_workers_with_nothing_to_do_are_renewed_seldom_and_for_longer(
-    calm: Calm,
+    idle: IdleHost,
 ) -> None:
-    assert calm.is_eased
-    assert calm.seconds() == pytest.approx(conf.lease * (1 + EASE), abs=0.1)
-    assert not calm.is_renewed()
-    calm.renewer._next = 0.0  # a lease before it lapses
-    assert calm.is_renewed()
-    assert calm.is_eased
+    assert idle.is_extended
+    assert idle.seconds() == pytest.approx(conf.lease * (1 + IDLE_EXTENSION), abs=0.1)
+    assert not idle.is_renewed()
+    idle.renewer._next = 0.0  # a lease before it lapses
+    assert idle.is_renewed()
+    assert idle.is_extended
 
 
 @pytest.mark.parametrize("has", ["held", "draining"])
 def test_a_worker_that_has_something_to_do_has_an_ordinary_lease_again(
-    calm: Calm, has: str
+    idle: IdleHost, has: str
 ) -> None:
-    calm.process_table.write(0, **{has: 1})
-    assert calm.is_renewed()
-    assert not calm.is_eased
-    assert calm.seconds() == pytest.approx(conf.lease, abs=0.1)
-    calm.process_table.write(0, **{has: 0})
-    calm.renewer._next = 0.0  # a third of a lease later
-    assert calm.is_renewed()
-    assert not calm.is_eased  # not for as long as a lease
+    idle.process_table.write(0, **{has: 1})
+    assert idle.is_renewed()
+    assert not idle.is_extended
+    assert idle.seconds() == pytest.approx(conf.lease, abs=0.1)
+    idle.process_table.write(0, **{has: 0})
+    idle.renewer._next = 0.0  # a third of a lease later
+    assert idle.is_renewed()
+    assert not idle.is_extended  # not for as long as a lease
 
 
 def test_what_is_asked_of_workers_with_nothing_to_do_is_learnt_at_once(
-    calm: Calm,
+    idle: IdleHost,
 ) -> None:
     Worker.objects.update(desired="drain")
-    calm.renewer.wake()
-    calm.renewer.tick()
-    assert DESIRES[calm.process_table.entry(0).desired] == "drain"
-    assert not calm.is_renewed()
+    idle.renewer._next = 0.0
+    idle.renewer.tick()
+    assert DESIRES[idle.process_table.entry(0).desired] == "drain"
+    assert not idle.is_renewed()
 
 
 def test_what_a_worker_heard_that_is_asked_is_learnt_at_the_next_look(
-    calm: Calm,
+    idle: IdleHost,
 ) -> None:
     Worker.objects.update(desired="stop")
-    calm.process_table.write(0, calls=1)
-    assert calm.is_renewed()
-    assert DESIRES[calm.process_table.entry(0).desired] == "stop"
-    assert not calm.is_renewed()
-    calm.process_table.write(0, calls=2)
-    assert calm.is_renewed()
+    idle.process_table.write(0, calls=1)
+    assert idle.is_renewed()
+    assert DESIRES[idle.process_table.entry(0).desired] == "stop"
+    assert not idle.is_renewed()
+    idle.process_table.write(0, calls=2)
+    assert idle.is_renewed()
 
 
 def test_that_a_worker_drains_and_no_longer_does_is_told_at_the_next_look(
-    calm: Calm,
+    idle: IdleHost,
 ) -> None:
     for draining, state in ((1, "draining"), (0, "running")):
-        calm.process_table.write(0, draining=draining)
-        assert calm.is_renewed()
-        assert Worker.objects.get(id=calm.id).state == state
-        assert not calm.is_renewed()
+        idle.process_table.write(0, draining=draining)
+        assert idle.is_renewed()
+        assert Worker.objects.get(id=idle.id).state == state
+        assert not idle.is_renewed()
 
 
 def test_the_lease_of_a_new_worker_is_renewed_at_once(
-    calm: Calm, make_worker: Make
+    idle: IdleHost, make_worker: Make
 ) -> None:
-    calm.process_table.write(1, pid=2, worker=make_worker().worker.id, renewable=1)
-    assert calm.is_renewed()
+    idle.process_table.write(1, pid=2, worker=make_worker().worker.id, renewable=1)
+    assert idle.is_renewed()
 
 
-def test_a_renewal_that_failed_is_tried_again(calm: Calm, own: OwnConnection) -> None:
-    calm.renewer.wake()
+def test_a_renewal_that_failed_is_tried_again(
+    idle: IdleHost, own: OwnConnection
+) -> None:
+    idle.renewer._next = 0.0
     own.run("ALTER TABLE jobqueue_worker RENAME TO gone")
     with pytest.raises(StoreUnavailable):
-        calm.renewer.tick()
+        idle.renewer.tick()
     own.run("ALTER TABLE gone RENAME TO jobqueue_worker")
-    assert calm.is_renewed()
+    assert idle.is_renewed()
 
 
-def test_without_notifications_no_lease_is_renewed_for_longer(calm: Calm) -> None:
-    calm.process_table.can_listen = False
-    assert calm.is_renewed()
-    assert not calm.is_eased
+def test_without_notifications_no_lease_is_renewed_for_longer(
+    idle: IdleHost,
+) -> None:
+    idle.process_table.can_listen = False
+    assert idle.is_renewed()
+    assert not idle.is_extended
 
 
-def test_a_renewer_with_nothing_to_see_rests_until_the_next_renewal(calm: Calm) -> None:
-    assert calm.renewer.tick() > CHECK_EVERY
-    calm.process_table.activity(lease_time(), conf.lease)
-    assert calm.wakeups.maintenance.wait(0)[0]
-    assert calm.is_renewed()
-    assert not calm.is_eased
-    assert calm.renewer.tick() <= CHECK_EVERY
+def test_a_renewer_with_nothing_to_see_rests_until_the_next_renewal(
+    idle: IdleHost,
+) -> None:
+    assert idle.renewer.tick() > CHECK_EVERY
+    idle.process_table.activity(lease_time(), conf.lease)
+    assert idle.wakeups.maintenance.wait(0)[0]
+    assert idle.is_renewed()
+    assert not idle.is_extended
+    assert idle.renewer.tick() <= CHECK_EVERY
 
 
-def test_the_supervisor_is_told_of_what_is_asked_once(calm: Calm) -> None:
-    calm.process_table.activity(lease_time(), conf.lease)
-    calm.renewer.tick()
-    calm.wakeups.supervisor.wait(0)
+def test_the_supervisor_is_told_of_what_is_asked_once(idle: IdleHost) -> None:
+    idle.process_table.activity(lease_time(), conf.lease)
+    idle.renewer.tick()
+    idle.wakeups.supervisor.wait(0)
     Worker.objects.update(desired="drain")
-    calm.renewer.wake()
-    calm.renewer.tick()
-    assert calm.wakeups.supervisor.wait(0)[0]
-    calm.renewer.wake()
-    calm.renewer.tick()
-    assert not calm.wakeups.supervisor.wait(0)[0]
+    idle.renewer._next = 0.0
+    idle.renewer.tick()
+    assert idle.wakeups.supervisor.wait(0)[0]
+    idle.renewer._next = 0.0
+    idle.renewer.tick()
+    assert not idle.wakeups.supervisor.wait(0)[0]
 
 
-def test_the_supervisor_is_told_that_a_worker_was_given_up(calm: Calm) -> None:
+def test_the_supervisor_is_told_that_a_worker_was_given_up(idle: IdleHost) -> None:
     Worker.objects.update(state="lost")
-    calm.renewer.wake()
-    calm.renewer.tick()
-    assert calm.process_table.entry(0).lost
-    assert calm.wakeups.supervisor.wait(0)[0]
+    idle.renewer._next = 0.0
+    idle.renewer.tick()
+    assert idle.process_table.entry(0).lost
+    assert idle.wakeups.supervisor.wait(0)[0]

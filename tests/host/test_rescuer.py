@@ -223,8 +223,8 @@ def test_a_job_is_told_once_also_if_the_answer_was_lost(
         die(rescuer, worker, way)
     assert QueuedJob.objects.filter(status="running").exists() != arrive
     assert told() == []
-    for burial in rescuer._burials:
-        burial.next_at = 0.0
+    for recovery in rescuer._recoveries:
+        recovery.next_at = 0.0
     rescuer._next_strays = rescuer._patient_until = 0.0
     rescuer.tick()
 
@@ -249,9 +249,9 @@ def test_of_a_batch_that_was_lost_others_are_told_by_whoever_took_them(
     worker = register(own)
     ids = {held_by(worker) for _ in range(7)}
     rescuer.report(ProcessDeath(worker, "host:1", True, KILLED))
-    (burial,) = rescuer._burials
-    recovery, calls = burial.recovery, 0
-    take = recovery._take
+    (recovery,) = rescuer._recoveries
+    jobs, calls = recovery.recovery, 0
+    take = jobs._take
 
     def fail_at_the_second(*given: Any) -> int:
         nonlocal calls
@@ -261,10 +261,10 @@ def test_of_a_batch_that_was_lost_others_are_told_by_whoever_took_them(
                 return take(*given)
         return take(*given)
 
-    monkeypatch.setattr(recovery, "_take", fail_at_the_second)
+    monkeypatch.setattr(jobs, "_take", fail_at_the_second)
     with pytest.raises(StoreUnavailable):
         rescuer.tick()
-    burial.next_at = 0.0
+    recovery.next_at = 0.0
     rescuer.tick()
     assert Counter(one.id for one in told()) == dict.fromkeys(ids, 1)
     assert Worker.objects.get(id=worker).rescued == {"queued": 7}
@@ -317,12 +317,12 @@ def test_a_death_that_must_wait_keeps_no_other_one_waiting(
         rescuer.report(ProcessDeath(second, "host:2", True, KILLED, 2))
         with pytest.raises(StoreUnavailable):
             rescuer.tick()
-        rescuer._burials[0].next_at = time.monotonic() + 60
+        rescuer._recoveries[0].next_at = time.monotonic() + 60
         rescuer.tick()
         assert [queued_job(id).status for id in kept] == ["queued"] * 2  # type: ignore[union-attr]
         assert not rescuer.is_done
-    (burial,) = rescuer._burials
-    burial.next_at = 0.0
+    (recovery,) = rescuer._recoveries
+    recovery.next_at = 0.0
     rescuer.tick()
     assert rescuer.is_done
     assert not queued(status="running")
@@ -334,11 +334,11 @@ def test_it_says_up_to_which_death_all_are_looked_after(own: OwnConnection) -> N
         own,
         DeadlineWatch(own, WorkerConfig()),
         on_quarantined=lambda at: None,
-        on_buried=said.append,
+        on_recovered=said.append,
     )
     for number in (4, 5, 6):
         made.report(ProcessDeath(register(own), "host:1", True, KILLED, number))
-    later = made._burials[1]
+    later = made._recoveries[1]
     later.next_at = time.monotonic() + 60
     made.tick()
     assert said == [4]
@@ -375,7 +375,7 @@ def test_who_is_lost_is_told_though_its_jobs_cannot_be_taken_at_once(
     with commits(monkeypatch, arrive=False), pytest.raises(StoreUnavailable):
         die(rescuer, worker, "lapsed")
     assert Worker.objects.get(id=worker).state == "lost"
-    rescuer._burials[0].next_at = 0.0
+    rescuer._recoveries[0].next_at = 0.0
     rescuer.tick()
     assert told()[0].arguments["reason"].startswith("its lease lapsed")
     assert ArchivedJob.objects.get(id=id).error_message.startswith("its lease lapsed")
@@ -388,7 +388,7 @@ def test_a_death_is_told_to_be_looked_after_also_if_the_next_look_fails(
     said: list[int] = []
     deadlines = DeadlineWatch(own, WorkerConfig())
     made = Rescuer(
-        own, deadlines, on_quarantined=lambda at: None, on_buried=said.append
+        own, deadlines, on_quarantined=lambda at: None, on_recovered=said.append
     )
     made.tick()
 

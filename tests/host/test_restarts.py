@@ -44,7 +44,7 @@ def test_an_orderly_end_is_no_death() -> None:
 def told(restarts: Restarts, cause: str, now: float) -> bool:
     """Whether a death of this cause is told."""
     restarts.died(lived=0.0, now=now)
-    return restarts.is_news(cause, now)
+    return restarts.note_cause(cause, now)
 
 
 def test_the_same_trouble_is_told_once_a_minute_with_a_count() -> None:

@@ -16,7 +16,7 @@ from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import cron, every
 from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
-from django_jobqueue.host.maintenance.maintenance_loops import MaintenanceLoops
+from django_jobqueue.host.maintenance.host_maintenance import MaintenanceThread
 from django_jobqueue.host.maintenance.scheduler import Scheduler, firing_of
 from django_jobqueue.models import Firing, QueuedJob, Schedule
 from django_jobqueue.processes.worker_config import WorkerConfig
@@ -447,11 +447,11 @@ def test_a_setting_keeps_a_host_from_firing(own: OwnConnection, fires: bool) -> 
     jobs.add.at(RARELY, name="hourly")(1)
     declare(own)
     with override_settings(JOBQUEUE={"SCHEDULES": fires}):
-        loops = MaintenanceLoops(
+        loops = MaintenanceThread(
             WorkerConfig(),
             pooled=False,
             on_quarantined=lambda seen_at: None,
-            on_buried=lambda number: None,
+            on_recovered=lambda number: None,
         )
     loops.tick()
     loops.rescuer._connection.close()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from django_jobqueue.exceptions import StoreUnavailable
-from django_jobqueue.host.maintenance.maintenance_loops import Maintenance
+from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import job_types
@@ -23,7 +23,7 @@ def test_a_start_that_fails_waits_longer_each_time_and_is_logged_once(
         connection.run("SELECT FROM jobqueue_not_migrated")
 
     monkeypatch.setattr(job_types, "declare", declare)
-    maintenance = Maintenance(ProcessTable(1), WorkerConfig())
+    maintenance = HostMaintenance(ProcessTable(1), WorkerConfig())
     caplog.set_level(logging.WARNING, "django_jobqueue")
     waits = []
     for _ in range(8):

@@ -75,13 +75,13 @@ def test_a_worker_stirs_when_it_has_claimed_and_when_an_operator_calls(
     worker: HandDriven,
 ) -> None:
     told: list[str] = []
-    worker.worker.activity.wakes(lambda: told.append("stirred"))
+    worker.worker.activity.wakes(lambda: told.append("woken"))
     worker.claim()
     assert told == []
     jobs.add.enqueue(1)
     worker.claim()
-    assert told == ["stirred"]
+    assert told == ["woken"]
     worker.worker._hear(News.CONTROL, "another")
-    assert told == ["stirred"]
+    assert told == ["woken"]
     worker.worker._hear(News.CONTROL, str(worker.worker.id))
-    assert told == ["stirred"] * 2
+    assert told == ["woken"] * 2

@@ -99,12 +99,12 @@ def test_after_a_sleep_an_embedded_worker_leaves(
     hosted = HostedThreads(config, process_table, 0)
     hosted.begin()
     control.fence_and_obey([hosted])
-    assert not hosted.is_leaving
+    assert not hosted.is_ending
     hosted.worker.held.add(attempt_of(lambda: None))
     hosted.worker.activity()
     suspend(conf.lease)
     control.fence_and_obey([hosted])
-    assert hosted.is_leaving
+    assert hosted.is_ending
     hosted.worker.held.clear()
     hosted.end()
 

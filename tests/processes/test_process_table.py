@@ -28,18 +28,18 @@ def test_a_full_process_table_has_no_free_entry() -> None:
     assert process_table.free() is None
 
 
-def test_the_head_is_apart_from_the_seats() -> None:
+def test_the_head_is_apart_from_the_entries() -> None:
     process_table = ProcessTable(1)
     process_table.write(0, pid=7, desired=3)
     process_table.renewed_at = 12.5
     process_table.maintenance_is_ready = process_table.can_listen = True
-    process_table.quarantine_seen_at, process_table.buried, process_table.stirred_at = (
+    process_table.quarantine_seen_at, process_table.recovered = 7.5, 5
+    process_table.last_activity_at = 3.5
+    assert (process_table.renewed_at, process_table.recovered) == (12.5, 5)
+    assert (process_table.quarantine_seen_at, process_table.last_activity_at) == (
         7.5,
-        5,
         3.5,
     )
-    assert (process_table.renewed_at, process_table.buried) == (12.5, 5)
-    assert (process_table.quarantine_seen_at, process_table.stirred_at) == (7.5, 3.5)
     assert process_table.maintenance_is_ready
     assert process_table.can_listen
     assert process_table.entry(0).desired == 3
@@ -68,7 +68,7 @@ def test_a_lease_counts_from_its_renewal_or_its_registration() -> None:
 
 def test_a_lease_that_was_renewed_for_longer_counts_from_later() -> None:
     process_table = ProcessTable(1)
-    process_table.write(0, pid=7, registered=5_000, eased=1, held=1)
+    process_table.write(0, pid=7, registered=5_000, extended=1, held=1)
     (entry,) = process_table
     assert entry.leased_at(20.0, 15.0) == 50.0
     assert not entry.is_cut_off(20.0, 62.0, 15.0)
@@ -79,18 +79,18 @@ def idle_table(wakeups: WakeupPipes | None = None) -> ProcessTable:
     """Nobody has had anything to do for long."""
     process_table = ProcessTable(1, wakeups)
     process_table.can_listen = True
-    process_table.stirred_at = 100.0
+    process_table.last_activity_at = 100.0
     return process_table
 
 
-def test_a_host_is_calm_when_nobody_had_anything_to_do_for_a_lease() -> None:
+def test_a_host_is_idle_when_nobody_had_anything_to_do_for_a_lease() -> None:
     process_table = idle_table(WakeupPipes())
     assert not process_table.is_idle(115.0, LEASE)
     assert process_table.is_idle(116.0, LEASE)
     assert process_table.may_idle(116.0, LEASE)
 
 
-def test_a_host_that_hears_no_notifications_is_never_calm() -> None:
+def test_a_host_that_hears_no_notifications_is_never_idle() -> None:
     process_table = idle_table(WakeupPipes())
     process_table.can_listen = False
     assert not process_table.is_idle(1_000.0, LEASE)
@@ -117,6 +117,6 @@ def test_nobody_is_woken_while_all_look_often_anyway() -> None:
     wakeups = WakeupPipes()
     process_table = idle_table(wakeups)
     process_table.activity(105.0, LEASE)
-    assert process_table.stirred_at == 105.0
+    assert process_table.last_activity_at == 105.0
     assert not wakeups.supervisor.wait(0)[0]
     assert not wakeups.maintenance.wait(0)[0]

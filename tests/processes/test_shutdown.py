@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django_jobqueue.processes import shutdown
 from django_jobqueue.processes.shutdown import Step, Stopping
 
 
@@ -17,7 +18,7 @@ def test_nothing_is_due_before_a_signal() -> None:
 def test_the_first_signal_drains_then_cancels_then_quits_then_kills() -> None:
     stop = stopping()
     stop.signal(100)
-    assert stop.due(100) == [Step.DRAIN]
+    assert stop.due(100) == [Step.END]
     assert stop.due(129.9) == []
     assert stop.next_at == 130
     assert stop.due(130) == [Step.CANCEL]
@@ -46,4 +47,10 @@ def test_more_signals_change_nothing() -> None:
 def test_steps_that_were_missed_are_taken_in_order() -> None:
     stop = stopping()
     stop.signal(100)
-    assert stop.due(1_000) == [Step.DRAIN, Step.CANCEL, Step.QUIT, Step.KILL]
+    assert stop.due(1_000) == [Step.END, Step.CANCEL, Step.QUIT, Step.KILL]
+
+
+def test_the_steps_within_a_process_fit_into_the_time_that_it_has() -> None:
+    assert shutdown.WORKER_WRITES < shutdown.WORKER_QUITS
+    steps = shutdown.RECOVERY_ENDS + 2 * shutdown.LOOPS_END + shutdown.SIGNALS_SENT
+    assert steps < shutdown.MAINTENANCE_ENDS

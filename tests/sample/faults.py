@@ -55,7 +55,7 @@ def _kill_before(word: str) -> None:
 STEPS: dict[str, tuple[type, str]] = {
     "getting_ready": (MaintenanceProcess, "_get_ready"),
     "renewing": (Renewer, "tick"),
-    "burying": (Rescuer, "report"),
+    "recovering": (Rescuer, "report"),
 }
 
 

@@ -12,7 +12,7 @@ from django.db import connections
 from django_jobqueue.execution import connection_reset
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.listener import Listener
-from django_jobqueue.processes.readable import readable
+from django_jobqueue.processes.wait_readable import wait_readable
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import News, notify
 from tests.conftest import RunWorkers, archived, eventually
@@ -82,9 +82,9 @@ def test_a_connection_with_a_high_number_is_kept_until_the_server_closes_it(
 
 def test_a_pipe_whose_other_end_is_closed_can_be_read() -> None:
     reader, writer = os.pipe()
-    assert readable(reader, within=0) == []
+    assert wait_readable(reader, within=0) == []
     os.close(writer)
-    assert readable(reader, within=PATIENCE) == [reader]
+    assert wait_readable(reader, within=PATIENCE) == [reader]
     os.close(reader)
 
 

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from django_jobqueue import operations
 from django_jobqueue.conf import conf
-from django_jobqueue.host.maintenance.dead_worker import Recovery
+from django_jobqueue.host.maintenance.dead_worker import JobRecovery
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
 from django_jobqueue.host.maintenance.renewer import Renewer
@@ -243,13 +243,13 @@ def test_jobs_of_a_dead_worker_wait_for_no_follower(
     led = make(jobs.write_once.name, followers={"on_complete": [FOLLOWER]})
     rest = {make(crashes=crashes) for _ in range(3)}
     worker.claim()
-    recovery = Recovery([worker.worker.id], crashed=True, reason="it died")
+    recovery = JobRecovery([worker.worker.id], crashed=True, reason="it died")
     with open_transaction(other) as transaction_:
         transaction_.run(HOLD_KEY % "failed")
-        recovery.go_on(own)
+        recovery.run(own)
         assert {job.id for job in recovery.taken} == rest
         assert set(recovery.refused) == {led}
-    recovery.go_on(own)
+    recovery.run(own)
     assert {job.id for job in recovery.taken} == rest | {led}
 
 

@@ -68,7 +68,7 @@ def test_a_claim_wakes_those_who_rest(
 ) -> None:
     """Else they would look no sooner than when its process can say so."""
     process_table: ProcessTable = worker.process_table  # type: ignore[attr-defined]
-    process_table.stirred_at -= 10 * conf.lease
+    process_table.last_activity_at -= 10 * conf.lease
     assert process_table.may_idle(lease_time(), conf.lease)
     jobs.add.enqueue(1)
     worker.claim()

@@ -1,1 +1,1 @@
-"""Maintenance of a host: renews leases, rescues, expires, prunes."""
+"""Maintenance of a host: renews leases, rescues, expires, fires schedules, prunes."""

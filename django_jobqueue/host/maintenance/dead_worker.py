@@ -57,10 +57,10 @@ class ProcessDeath:
         return cls(**{**fields, **jobs})
 
 
-class Recovery:
+class JobRecovery:
     """Takes the jobs of these workers, batch by batch, and reports each job once.
 
-    An outage may interrupt it; call ``go_on()`` again. Each batch is known before it is
+    An outage may interrupt it; call ``run()`` again. Each batch is known before it is
     committed. If the answer to the commit is lost, the jobs are checked again: one that
     the workers no longer hold was taken, and is reported.
 
@@ -76,7 +76,7 @@ class Recovery:
         self._reason = reason
         self._unsure: list[Rescued] = []  # perhaps taken: the answer was lost
 
-    def go_on(self, db: OwnConnection, only: Sequence[UUID] | None = None) -> None:
+    def run(self, db: OwnConnection, only: Sequence[UUID] | None = None) -> None:
         """Take everything, or ``only`` these jobs. Raises StoreUnavailable."""
         self._settle(db)
         try:
@@ -107,7 +107,7 @@ class Recovery:
                 only=only,
             )
         taken, self._unsure = self._unsure, []
-        self._tell(taken)
+        self._report(taken)
         return len(taken)
 
     def _settle(self, db: OwnConnection) -> None:
@@ -117,26 +117,26 @@ class Recovery:
             held = set(rescue.held(db, self._workers, unsure))
             taken = [job for job in self._unsure if job.id not in held]
             self._unsure = []
-            self._tell(taken)
+            self._report(taken)
 
-    def _tell(self, taken: list[Rescued]) -> None:
+    def _report(self, taken: list[Rescued]) -> None:
         self.taken += taken
         announce_rescued(taken, self._reason)
 
 
-class Burial:
+class DeadWorkerRecovery:
     """Deals with one death, in as many tries as it takes."""
 
     def __init__(self, death: ProcessDeath) -> None:
         self.death = death
         self.next_at = 0.0  # time.monotonic()
         of, reason = [death.worker], death.reason
-        self.recovery = Recovery(of, crashed=death.crashed, reason=reason)
+        self.recovery = JobRecovery(of, crashed=death.crashed, reason=reason)
         self._overruns = Overruns(death.worker, death.timed_out)
-        self._suspected = Recovery(of, crashed=True, reason=reason)
+        self._suspected = JobRecovery(of, crashed=True, reason=reason)
         self._pause = SHORTEST
 
-    def go_on(self, db: OwnConnection) -> None:
+    def run(self, db: OwnConnection) -> None:
         """Record the end of the worker, and take its jobs, even while another
         transaction has locked the worker's row.
 
@@ -144,20 +144,20 @@ class Burial:
         Each next try is later, so that other deaths are not kept waiting.
         """
         try:
-            self._go_on(db)
+            self._run(db)
         except (StoreUnavailable, psycopg.Error):
             self.next_at = time.monotonic() + self._pause
             self._pause = min(LONGEST, 2 * self._pause)
             raise
 
-    def _go_on(self, db: OwnConnection) -> None:
+    def _run(self, db: OwnConnection) -> None:
         death = self.death
         locked = self._write_end(db)
         if death.timed_out:
-            self._overruns.go_on(db)
+            self._overruns.run(db)
         if death.suspects:
-            self._suspected.go_on(db, death.suspects)
-        self.recovery.go_on(db)
+            self._suspected.run(db, death.suspects)
+        self.recovery.run(db)
         if locked is not None:
             raise locked
         if taken := self.taken:

@@ -17,11 +17,12 @@ from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.execution.signal_sender import announcer
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
-from django_jobqueue.host.maintenance.maintenance_loops import LAST_WORDS, Maintenance
+from django_jobqueue.host.maintenance.host_maintenance import HostMaintenance
 from django_jobqueue.processes.forking import ORPHANED
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.shutdown import LOOPS_END, SIGNALS_SENT
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.unfinished_jobs import Dump
 from django_jobqueue.workers.worker_main import ENDED
@@ -39,15 +40,15 @@ class MaintenanceProcess:
         self,
         *,
         process_table: ProcessTable,
-        control: int,
+        order_pipe: int,
         wakeup: WakeupPipe,
         config: WorkerConfig,
         dump: Dump,
         deaths: Sequence[ProcessDeath] = (),
     ) -> None:
         self._process_table = process_table
-        self._maintenance = Maintenance(process_table, config)
-        self._control = control
+        self._maintenance = HostMaintenance(process_table, config)
+        self._order_pipe = order_pipe
         self._wakeup = wakeup
         self._dump = dump
         self._deaths = [*deaths]  # to be reported
@@ -68,8 +69,8 @@ class MaintenanceProcess:
                 self._maintenance.check_workers()
         self._report_deaths()
         self._finish()
-        self._maintenance.stop(0.2)
-        announcer.flush(LAST_WORDS)
+        self._maintenance.stop(LOOPS_END)
+        announcer.flush(SIGNALS_SENT)
         return ENDED
 
     def _get_ready(self) -> bool:
@@ -96,9 +97,9 @@ class MaintenanceProcess:
 
     def _read(self, seconds: float) -> bool:
         """Wait for orders; returns whether the wakeup pipe rang."""
-        rang, ready = self._wakeup.wait(seconds, self._control)
+        rang, ready = self._wakeup.wait(seconds, self._order_pipe)
         if ready:
-            received = os.read(self._control, 65_536)
+            received = os.read(self._order_pipe, 65_536)
             if not received:
                 os._exit(ORPHANED)
             self._received += received
@@ -120,7 +121,7 @@ class MaintenanceProcess:
     def _report_deaths(self) -> None:
         """Have the rescuer deal with the deaths that it does not know of."""
         for death in self._deaths:
-            self._maintenance.bury(death)
+            self._maintenance.recover(death)
         self._deaths.clear()
 
     def _finish(self) -> None:

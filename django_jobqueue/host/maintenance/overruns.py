@@ -50,7 +50,7 @@ class Overruns:
     ids: Sequence[UUID]
     _unsure: list[Ended] = field(default_factory=list)
 
-    def go_on(self, db: OwnConnection) -> None:
+    def run(self, db: OwnConnection) -> None:
         """Do all of it. Raises StoreUnavailable."""
         self._settle(db)
         try:
@@ -60,14 +60,14 @@ class Overruns:
             self._unsure = []
             logger.exception("Timeouts of %s cannot be written", self.ids)
         ended, self._unsure = self._unsure, []
-        _tell(ended)
+        _announce(ended)
 
     def _settle(self, db: OwnConnection) -> None:
         if self._unsure:
             still = set(held(db, [self.worker], [row.id for row, _ in self._unsure]))
             ended = [one for one in self._unsure if one[0].id not in still]
             self._unsure = []
-            _tell(ended)
+            _announce(ended)
 
     def _write(self, db: Database) -> list[Ended]:
         ended = [(row, _finished(row)) for row in overrun(db, self.worker, self.ids)]
@@ -134,7 +134,7 @@ def _count(db: Database, ended: Sequence[Ended]) -> None:
         failure_rollup.add(db, failures)
 
 
-def _tell(ended: Sequence[Ended]) -> None:
+def _announce(ended: Sequence[Ended]) -> None:
     for row, finished in ended:
         log_timed_out(finished, row.job_type, row.attempt)
         announce_outcome(finished, row.job_type, row.attempt)

@@ -1,4 +1,5 @@
-"""Deletes archived jobs that are old enough, in small batches."""
+"""Deletes what is old enough, in small batches: archived jobs, unique windows, rows of
+workers that are gone, roll-ups, failure groups and firings of schedules."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from django_jobqueue.store.schedules import fire
 
 logger = logging.getLogger("django_jobqueue.pruner")
 
-SHARE: Final = 4  # the rest after a batch is this many times as long as the batch
+PAUSE_FACTOR: Final = 4  # the rest after a batch is so many times as long as it took
 HOUR: Final = 3_600.0  # seconds
 
 
@@ -84,4 +85,4 @@ class Pruner(Loop):
 
 def _pause_after(began: float) -> float:
     """Seconds to rest after a batch, also after one that failed."""
-    return (time.monotonic() - began) * SHARE
+    return (time.monotonic() - began) * PAUSE_FACTOR

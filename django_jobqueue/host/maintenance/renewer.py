@@ -15,7 +15,7 @@ from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.processes.process_table import (
     DESIRES,
-    EASE,
+    IDLE_EXTENSION,
     ProcessEntry,
     ProcessTable,
 )
@@ -47,31 +47,26 @@ class Renewer(Loop):
         self._connection = connection
         self._renewed: set[int] = set()
         # Of each worker, as it was looked at last: see ProcessEntry.
-        self._signs: dict[int, tuple[int, int]] = {}
-        self._is_asked = False
-        self._is_eased = False
+        self._calls_and_draining: dict[int, tuple[int, int]] = {}
+        self._has_request = False
+        self._is_extended = False
         self._next = 0.0  # lease_time()
         self._warned_at: dict[int, float] = {}  # by pid; lease_time()
 
-    def wake(self) -> None:
-        """Renew now, and learn the requests of operators."""
-        self._is_asked = True
-        super().wake()
-
-    def check_workers(self) -> None:
-        """End a long rest: a worker has something to do."""
-        super().wake()
-
     def tick(self) -> float:
         """Renew the leases of all workers that the supervisor marks as running."""
-        entries = {s.worker: s for s in self._process_table if s.worker and s.renewable}
+        entries = {
+            entry.worker: entry
+            for entry in self._process_table
+            if entry.worker and entry.renewable
+        }
         began = lease_time()
-        calm = self._is_calm(entries.values(), began)
-        self._hear(entries)
-        if self._is_due(entries.keys(), calm, began):
-            self._renew(entries, calm, began)
+        idle = self._is_idle(entries.values(), began)
+        self._note_requests(entries)
+        if self._is_due(entries.keys(), idle, began):
+            self._renew(entries, idle, began)
         for entry in entries.values():
-            self._hear_for(entry)
+            self._read_cancellation(entry)
         until_next = self._next - began
         if not entries.keys() <= self._renewed:
             return min(AGAIN_AFTER, until_next)
@@ -80,15 +75,20 @@ class Renewer(Loop):
         return min(CHECK_EVERY, until_next)
 
     def _renew(
-        self, entries: Mapping[int, ProcessEntry], calm: bool, began: float
+        self, entries: Mapping[int, ProcessEntry], idle: bool, began: float
     ) -> None:
         """Raises StoreUnavailable."""
-        self._is_asked, self._next = False, 0.0
+        self._has_request, self._next = False, 0.0
         beats = [
-            worker_rows.Beat(s.worker, s.running, identity.rss(s.pid), bool(s.draining))
-            for s in entries.values()
+            worker_rows.Beat(
+                entry.worker,
+                entry.running,
+                identity.rss(entry.pid),
+                bool(entry.draining),
+            )
+            for entry in entries.values()
         ]
-        longer = conf.lease * EASE if calm else 0.0
+        longer = conf.lease * IDLE_EXTENSION if idle else 0.0
         try:
             alive = worker_rows.renew(self._connection, beats, conf.lease + longer)
         except StoreUnavailable as error:
@@ -96,9 +96,9 @@ class Renewer(Loop):
             raise
         renewed = {id: asked for id, asked in alive.items() if asked is not None}
         self._renewed = set(renewed)
-        self._is_eased = calm
-        self._next = began + (longer if calm else conf.lease / 3)
-        self._write_leases(entries, renewed, began, calm=calm)
+        self._is_extended = idle
+        self._next = began + (longer if idle else conf.lease / 3)
+        self._write_leases(entries, renewed, began, idle=idle)
         for worker, entry in entries.items():
             if worker in renewed:
                 self._pass_on(entry, renewed[worker])
@@ -115,7 +115,7 @@ class Renewer(Loop):
         renewed: Collection[int],
         began: float,
         *,
-        calm: bool,
+        idle: bool,
     ) -> None:
         """Tell the supervisor from when the leases count. The leases that were not
         renewed come first, so that none ever seems longer than it is."""
@@ -126,9 +126,9 @@ class Renewer(Loop):
         self._process_table.renewed_at = began
         for entry in self._process_table:
             if entry.worker in renewed:
-                self._process_table.write(entry.number, eased=calm, unrenewed=0)
+                self._process_table.write(entry.number, extended=idle, unrenewed=0)
             elif entry.worker not in entries:
-                self._process_table.write(entry.number, eased=0)
+                self._process_table.write(entry.number, extended=0)
 
     def _warn_locked(self, entry: ProcessEntry) -> None:
         now = lease_time()
@@ -149,7 +149,7 @@ class Renewer(Loop):
             self._process_table.write(entry.number, desired=desire)
             self._process_table.call_supervisor()
 
-    def _hear_for(self, entry: ProcessEntry) -> None:
+    def _read_cancellation(self, entry: ProcessEntry) -> None:
         """Find out whether a job was cancelled in a worker that cannot hear of it,
         because a handler holds the interpreter's lock. Raises StoreUnavailable."""
         if not entry.held or entry.unwanted or not is_silent(entry.watched / 1_000):
@@ -165,23 +165,25 @@ class Renewer(Loop):
                 self._process_table.write(entry.number, unwanted=1)
                 self._process_table.call_supervisor()
 
-    def _hear(self, entries: Mapping[int, ProcessEntry]) -> None:
+    def _note_requests(self, entries: Mapping[int, ProcessEntry]) -> None:
         """Renew at once if a worker heard of a request, or its draining changed: that
         reads the request and records the change."""
-        signs = {
+        state = {
             worker: (entry.calls, entry.draining) for worker, entry in entries.items()
         }
-        if any(self._signs.get(w, (0, 0)) != sign for w, sign in signs.items()):
-            self._is_asked = True
-        self._signs = signs
+        if any(
+            self._calls_and_draining.get(w, (0, 0)) != each for w, each in state.items()
+        ):
+            self._has_request = True
+        self._calls_and_draining = state
 
-    def _is_due(self, seated: Set[int], calm: bool, now: float) -> bool:
+    def _is_due(self, workers: Set[int], idle: bool, now: float) -> bool:
         """Whether it is time, or a worker is new, has a request, or is busy again."""
-        if self._is_asked or (self._is_eased and not calm):
+        if self._has_request or (self._is_extended and not idle):
             return True
-        return now >= self._next or not seated <= self._renewed
+        return now >= self._next or not workers <= self._renewed
 
-    def _is_calm(self, entries: Iterable[ProcessEntry], now: float) -> bool:
+    def _is_idle(self, entries: Iterable[ProcessEntry], now: float) -> bool:
         """Whether no worker has had anything to do for as long as a lease."""
         if any(entry.held or entry.draining for entry in entries):
             self._process_table.activity(now, conf.lease)

@@ -15,14 +15,14 @@ import psycopg
 from django_jobqueue.conf import conf
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.host.maintenance.dead_worker import (
-    Burial,
+    DeadWorkerRecovery,
+    JobRecovery,
     ProcessDeath,
-    Recovery,
     summarize,
 )
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.processes.loop import Loop
-from django_jobqueue.processes.process_table import EASE
+from django_jobqueue.processes.process_table import IDLE_EXTENSION
 from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.next_deadlines import NextDeadlines
@@ -49,7 +49,7 @@ class Rescuer(Loop):
     set forward, it waits until every living worker has renewed.
 
     It calls ``on_quarantined`` with the time.monotonic() at which it saw a job that
-    must run alone and may, or with zero if there is none; and ``on_buried`` with the
+    must run alone and may, or with zero if there is none; and ``on_recovered`` with the
     number of the last death up to which it has dealt with all.
     """
 
@@ -61,34 +61,34 @@ class Rescuer(Loop):
         deadlines: DeadlineWatch,
         *,
         on_quarantined: Callable[[float], None],
-        on_buried: Callable[[int], None],
+        on_recovered: Callable[[int], None],
     ) -> None:
         super().__init__()
         self.released: deque[Rescued] = deque(maxlen=REMEMBERED)  # for the dump
         self._connection = connection
         self._deadlines = deadlines
         self._on_quarantined = on_quarantined
-        self._on_buried = on_buried
-        self._burials: deque[Burial] = deque()
+        self._on_recovered = on_recovered
+        self._recoveries: deque[DeadWorkerRecovery] = deque()
         self._last = 0  # the greatest number of a death that was reported
         self._reported = 0  # the number up to which all are dealt with, as reported
         self._has_news = False  # the dead left something since the last look
         self._patient_until = time.monotonic() + conf.lease / 2
         self._blind = False
-        self._sweeping: Recovery | None = None
+        self._sweeping: JobRecovery | None = None
         self._next_strays = 0.0
         self._sweep_pause = self._longest_sweep_pause
         self._refused: set[UUID] = set()  # jobs that the log has named
 
     def report(self, death: ProcessDeath) -> None:
         """A worker has ended; from any thread."""
-        self._burials.append(Burial(death))
+        self._recoveries.append(DeadWorkerRecovery(death))
         self._last = max(self._last, death.number)
 
     @property
     def is_done(self) -> bool:
         """Whether every reported death was dealt with."""
-        return not self._burials
+        return not self._recoveries
 
     def settle(self, seconds: float) -> None:
         """Wait until its thread has dealt with every death, but only so long."""
@@ -105,44 +105,44 @@ class Rescuer(Loop):
     def tick(self) -> float:
         """Deal with the deaths reported, with lapsed leases, and with strays."""
         try:
-            self._bury()
+            self._recover()
             self._sweep()
             deadlines = self._read_deadlines()
             if self._give_up(deadlines):
-                self._bury()
+                self._recover()
                 deadlines = self._read_deadlines()
         except StoreUnavailable as error:
             self._blind = self._blind or error.is_outage
             raise
         waits = deadlines.quarantined is not None and deadlines.quarantined <= 0
         self._on_quarantined(self._deadlines.read_at if waits else 0.0)
-        self._report_buried()
+        self._report_recovered()
         return self._pause(deadlines, waits=waits)
 
     def close(self) -> None:
         """Let the connection go."""
         self._connection.close()
 
-    def _bury(self) -> None:
+    def _recover(self) -> None:
         """Deal with the deaths, except those whose last try failed a moment ago."""
         now = time.monotonic()
-        for burial in list(self._burials):
-            if burial.next_at <= now:
-                burial.go_on(self._connection)
-                self._burials.remove(burial)
+        for recovery in list(self._recoveries):
+            if recovery.next_at <= now:
+                recovery.run(self._connection)
+                self._recoveries.remove(recovery)
                 self._has_news = True
-                self._name_refused(burial.refused)
+                self._name_refused(recovery.refused)
                 self._expect_strays()
-                if burial.death.stopping:
-                    self.released += burial.taken
+                if recovery.death.stopping:
+                    self.released += recovery.taken
 
-    def _report_buried(self) -> None:
+    def _report_recovered(self) -> None:
         """Report up to which death all are dealt with, and their jobs were seen."""
-        left = [b.death.number for b in list(self._burials) if b.death.number]
+        left = [r.death.number for r in list(self._recoveries) if r.death.number]
         number = min(left) - 1 if left else self._last
         if number > self._reported:
             self._reported = number
-            self._on_buried(number)
+            self._on_recovered(number)
 
     def _read_deadlines(self) -> NextDeadlines:
         """Read the deadlines again if the dead may have left jobs."""
@@ -179,7 +179,7 @@ class Rescuer(Loop):
         now = time.monotonic()
         pauses = [
             self._deadlines.seconds_until_read,
-            *(b.next_at - now for b in list(self._burials)),
+            *(r.next_at - now for r in list(self._recoveries)),
         ]
         if deadlines.lapse is not None:
             pauses.append(max(deadlines.lapse + 0.05, self._patience, 0.2))
@@ -212,8 +212,8 @@ class Rescuer(Loop):
             strays = worker_rows.strays(self._connection)
             if not strays:
                 return
-            self._sweeping = Recovery(strays, crashed=True, reason=GONE)
-        self._sweeping.go_on(self._connection)
+            self._sweeping = JobRecovery(strays, crashed=True, reason=GONE)
+        self._sweeping.run(self._connection)
         recovery, self._sweeping = self._sweeping, None
         self._name_refused(recovery.refused)
         if recovery.taken:
@@ -235,4 +235,4 @@ class Rescuer(Loop):
 
 def _all_renewed() -> float:
     """Seconds in which every worker that is alive renews its lease."""
-    return conf.lease * (EASE + 0.5)
+    return conf.lease * (IDLE_EXTENSION + 0.5)

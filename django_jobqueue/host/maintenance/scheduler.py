@@ -36,6 +36,10 @@ from django_jobqueue.store.schedules.fire import BATCH, DueSchedule, NewFiring
 logger = logging.getLogger("django_jobqueue.scheduler")
 
 AGAIN_AFTER: Final = 60.0  # seconds until the next try of a schedule that failed
+# Seconds until the next look while a schedule is due that failed, and while others
+# hold the rows of all that are due.
+FAILED_PAUSE: Final = 1.0
+LOCKED_PAUSE: Final = 0.001
 
 
 class Scheduler(Loop):
@@ -66,8 +70,8 @@ class Scheduler(Loop):
         if len(due) == BATCH:
             return 0.0
         if self._failed:
-            return 1.0
-        return 0.0 if due else 0.001
+            return FAILED_PAUSE
+        return 0.0 if due else LOCKED_PAUSE
 
     def _fire(self, due: list[DueSchedule]) -> None:
         """Fire these together; if that fails, one by one."""

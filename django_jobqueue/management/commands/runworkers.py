@@ -96,7 +96,7 @@ class Command(BaseCommand):
             sys.exit(code)
 
     def _run(self, flags: dict[str, Any], options: dict[str, Any]) -> int:
-        plan = WorkerConfig(
+        config = WorkerConfig(
             queues=tuple(conf.queues) if conf.queues else None,
             threads=conf.threads,
             async_slots=conf.async_slots,
@@ -106,14 +106,14 @@ class Command(BaseCommand):
         if "DUMP_DIR" in flags:  # else it was checked before
             for message in checks.check_dump_folder(None):
                 logger.warning("%s (%s) %s", message.msg, message.id, message.hint)
-        if not plan.threads and not plan.async_slots:
+        if not config.threads and not config.async_slots:
             raise CommandError("With --threads 0 and --async-slots 0 nothing can run.")
-        if options["reload"] and plan.drain:
+        if options["reload"] and config.drain:
             raise CommandError("--reload goes on and --drain ends; choose one of them.")
         if options["reload"] and not is_reloaded():
             return Reloader().run()
-        log_start(plan, conf.processes)
-        return Supervisor(plan, conf.processes).run()
+        log_start(config, conf.processes)
+        return Supervisor(config, conf.processes).run()
 
     @staticmethod
     def _flags(options: dict[str, Any]) -> dict[str, Any]:

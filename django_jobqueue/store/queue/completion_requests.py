@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django_jobqueue.store.connection import Database
 
-# The trigger jobqueue_tell looks at it when the row leaves the queue.
+# The trigger jobqueue_notify_end looks at it when the row leaves the queue.
 AWAIT: Final = """
 UPDATE jobqueue_queuedjob SET awaited = true WHERE id = %(id)s RETURNING id
 """

@@ -17,7 +17,7 @@ MUCH: Final = 0.5  # of the room; PostgreSQL itself warns from here on, in its o
 AGAIN_AFTER: Final = 600.0  # seconds
 
 
-class NotificationQueue(Loop):
+class NotificationQueueWatch(Loop):
     """Asks how full the queue is.
 
     The question itself helps: without it, a queue that was full once stays full for

@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 
 
-def readable(*descriptors: int, within: float) -> list[int]:
+def wait_readable(*descriptors: int, within: float) -> list[int]:
     """Wait up to ``within`` seconds; return the descriptors that can be read, or whose
     other end is closed.
 

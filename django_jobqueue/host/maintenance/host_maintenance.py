@@ -1,11 +1,11 @@
-"""Maintenance of a host, whatever its handlers do: renews leases, rescues, expires and
-prunes. It runs in the maintenance process, or in two threads beside an application."""
+"""Maintenance of a host, whatever its handlers do: renews leases, rescues, expires,
+fires schedules and prunes. It runs in the maintenance process, or in two threads beside
+an application."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Set
-from typing import Final
 
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
@@ -13,7 +13,9 @@ from django_jobqueue.domain.schedules import schedules
 from django_jobqueue.host.maintenance.dead_worker import ProcessDeath
 from django_jobqueue.host.maintenance.deadline_watch import DeadlineWatch
 from django_jobqueue.host.maintenance.expirer import Expirer
-from django_jobqueue.host.maintenance.notification_queue import NotificationQueue
+from django_jobqueue.host.maintenance.notification_queue_watch import (
+    NotificationQueueWatch,
+)
 from django_jobqueue.host.maintenance.pruner import Pruner
 from django_jobqueue.host.maintenance.renewer import Renewer
 from django_jobqueue.host.maintenance.rescuer import Rescuer
@@ -22,6 +24,7 @@ from django_jobqueue.processes import identity
 from django_jobqueue.processes.listener import can_listen
 from django_jobqueue.processes.loop import LoopGroup
 from django_jobqueue.processes.process_table import ProcessTable
+from django_jobqueue.processes.shutdown import RECOVERY_ENDS
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store import job_types, worker_rows
 from django_jobqueue.store.connection import OwnConnection
@@ -29,11 +32,11 @@ from django_jobqueue.store.schedules import declare as declare_schedules
 
 logger = logging.getLogger("django_jobqueue.maintenance")
 
-LAST_WORDS: Final = 1.5  # seconds to deal with the last deaths
 
+class HostMaintenance:
+    """Its two threads: the renewer, and all other loops.
 
-class Maintenance:
-    """Call ``get_ready()`` until it succeeds, then ``start()``, and ``stop()`` last."""
+    Call ``get_ready()`` until it succeeds, then ``start()``, and ``stop()`` last."""
 
     def __init__(self, process_table: ProcessTable, config: WorkerConfig) -> None:
         self.process_table = process_table
@@ -54,7 +57,7 @@ class Maintenance:
                 first, schedules, [each.name for each in registry]
             )
             self._predecessors = find_dead(first)
-            self.process_table.can_listen = find_out_listen(first, second)
+            self.process_table.can_listen = listen_works(first, second)
         finally:
             first.close()
             second.close()
@@ -68,11 +71,11 @@ class Maintenance:
         Raises RuntimeError if there is no room for a thread.
         """
         pooled = not self.process_table.can_listen
-        self._loops = MaintenanceLoops(
+        self._loops = MaintenanceThread(
             self.config,
             pooled=pooled,
             on_quarantined=self._report_quarantine,
-            on_buried=self._report_buried,
+            on_recovered=self._report_recovered,
         )
         self._renewer = Renewer(
             self.process_table, OwnConnection("renewer", pooled=pooled)
@@ -94,7 +97,7 @@ class Maintenance:
         """The loop that looks after the jobs of dead workers."""
         return self._loops.rescuer
 
-    def bury(self, death: ProcessDeath) -> None:
+    def recover(self, death: ProcessDeath) -> None:
         """Look after the jobs of a worker that ended."""
         self.rescuer.report(death)
         self._loops.hurry(self.rescuer)
@@ -102,11 +105,11 @@ class Maintenance:
     def check_workers(self) -> None:
         """Look at the workers now: one of them has something to do, or was asked for
         something."""
-        self._renewer.check_workers()
+        self._renewer.wake()
 
     def settle(self) -> None:
         """Deal with the last deaths, as far as there is time."""
-        self.rescuer.settle(LAST_WORDS)
+        self.rescuer.settle(RECOVERY_ENDS)
 
     def stop(self, timeout: float) -> None:
         """End the loops and close their connections; wait for each so many seconds."""
@@ -120,12 +123,12 @@ class Maintenance:
             self.process_table.quarantine_seen_at = seen_at
             self.process_table.call_supervisor()
 
-    def _report_buried(self, number: int) -> None:
-        self.process_table.buried = number
+    def _report_recovered(self, number: int) -> None:
+        self.process_table.recovered = number
         self.process_table.call_supervisor()
 
 
-class MaintenanceLoops(LoopGroup):
+class MaintenanceThread(LoopGroup):
     """Rescue, expiry, schedules, pruning, room for notifications: one thread, one
     connection."""
 
@@ -135,18 +138,21 @@ class MaintenanceLoops(LoopGroup):
         *,
         pooled: bool,
         on_quarantined: Callable[[float], None],
-        on_buried: Callable[[int], None],
+        on_recovered: Callable[[int], None],
     ) -> None:
         connection = OwnConnection("maintenance", pooled=pooled)
         deadlines = DeadlineWatch(connection, config)
         self.rescuer = Rescuer(
-            connection, deadlines, on_quarantined=on_quarantined, on_buried=on_buried
+            connection,
+            deadlines,
+            on_quarantined=on_quarantined,
+            on_recovered=on_recovered,
         )
         loops = [
             self.rescuer,
             Expirer(connection, deadlines),
             Pruner(connection),
-            NotificationQueue(connection),
+            NotificationQueueWatch(connection),
         ]
         if conf.schedules:
             loops.append(Scheduler(connection, deadlines))
@@ -164,7 +170,7 @@ def find_dead(connection: OwnConnection) -> list[ProcessDeath]:
     ]
 
 
-def find_out_listen(first: OwnConnection, second: OwnConnection) -> bool:
+def listen_works(first: OwnConnection, second: OwnConnection) -> bool:
     """Whether LISTEN works, tried on two connections that are ``pooled``, unless a
     setting says. Raises StoreUnavailable."""
     if conf.listen is not None:
