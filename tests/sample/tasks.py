@@ -64,7 +64,7 @@ def after_failure(error_class: str) -> str:
     return error_class
 
 
-@task(
+@our_task(
     on_success=after_success,
     on_failure=[after_failure, "tests.sample.on_any"],
     max_attempts=1,
