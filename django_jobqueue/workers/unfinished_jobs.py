@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-logger = logging.getLogger("django_jobqueue.dump")
+logger = logging.getLogger("django_jobqueue.worker")
 
 LOGGED: Final = 20  # jobs that one process lists in the log
 UNFINISHED: Final = ".unfinished"  # a file that is being written

@@ -17,7 +17,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import prune
 from django_jobqueue.store.schedules import fire
 
-logger = logging.getLogger("django_jobqueue.pruner")
+logger = logging.getLogger("django_jobqueue.maintenance")
 
 SHARE: Final = 4  # the rest after a batch is this many times as long as the batch
 HOUR: Final = 3_600.0  # seconds

@@ -21,7 +21,7 @@ from django_jobqueue.workers.claiming.lane_selection import LaneSelection
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.executors.base import Executor
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 POSITION: Final = attrgetter("due", "id.int")  # in a lane
 LIMIT_RETRY: Final = 1.0  # seconds until a type at its limit is asked for again

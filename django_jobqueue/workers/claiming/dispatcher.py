@@ -49,7 +49,7 @@ class Cancelled:
                 self._stop(str(id))
 
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 POLL_UNHEARD: Final = 1.0  # seconds; the longest rest without LISTEN
 BUSY_AFTER: Final = 1.0  # seconds of full claims after which no notification is wanted

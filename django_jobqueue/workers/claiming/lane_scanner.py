@@ -130,7 +130,7 @@ class Lanes:
         return asked[stop]
 
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 EVERY: Final = 1.0  # seconds, while busy
 SHARE: Final = 0.05  # of the time, for sweeps

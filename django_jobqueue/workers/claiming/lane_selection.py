@@ -15,7 +15,7 @@ from django_jobqueue.workers.claiming.lane_scanner import KnownLane, Lanes
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.executors.base import Executor
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 FIRST_WAIT: Final = 1.0  # seconds; doubled with each further failure
 LONGEST_WAIT: Final = 8.0

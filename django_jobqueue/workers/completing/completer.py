@@ -31,7 +31,7 @@ from django_jobqueue.workers.completing.refused import (
     without_content,
 )
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 BATCH: Final = 1_000  # jobs; 500 take 7 % longer for each, 200 take 20 %
 GATHER: Final = 0.005  # seconds that a burst may gather

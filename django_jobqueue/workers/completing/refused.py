@@ -20,7 +20,7 @@ from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import one_line
 from django_jobqueue.store.queue.finish import Finished
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 FIRST_WAIT: Final = 1.0  # seconds; doubled with each further refusal
 LONGEST_WAIT: Final = 60.0
