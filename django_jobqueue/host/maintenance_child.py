@@ -22,7 +22,7 @@ from django_jobqueue.host.restarts import Restarts
 from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import ENDED
 
 logger = logging.getLogger("django_jobqueue.supervisor")
@@ -39,7 +39,7 @@ class MaintenanceChild:
     def __init__(
         self,
         process_table: ProcessTable,
-        dump: Dump,
+        dump: UnfinishedJobsDump,
         *,
         wakeup: WakeupPipe,
         config: WorkerConfig,

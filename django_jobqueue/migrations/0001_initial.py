@@ -223,8 +223,8 @@ class Migration(PostgreSQLMigration):
                     models.JSONField(blank=True, null=True, verbose_name="request"),
                 ),
                 (
-                    "answer",
-                    models.JSONField(blank=True, null=True, verbose_name="answer"),
+                    "stack_dump",
+                    models.JSONField(blank=True, null=True, verbose_name="stack dump"),
                 ),
             ],
             options={

@@ -50,7 +50,7 @@ class Worker(models.Model):
     # The control channel: what operators ask, and what came of it.
     desired = models.CharField(_("asked to"), max_length=10, db_default="")
     request = models.JSONField(_("request"), null=True, blank=True)
-    answer = models.JSONField(_("answer"), null=True, blank=True)
+    stack_dump = models.JSONField(_("stack dump"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("worker")

@@ -20,10 +20,10 @@ from django_jobqueue.operations.releasing import release
 from django_jobqueue.operations.replaying import replay, replay_many
 from django_jobqueue.operations.revealing import reveal
 from django_jobqueue.operations.waiting import cancel, reschedule, run_now
-from django_jobqueue.operations.workers import ask_where, ask_workers
+from django_jobqueue.operations.workers import ask_workers, request_stack_dumps
 
 __all__ = [
-    "ask_where",
+    "request_stack_dumps",
     "allow_attempts",
     "ask_workers",
     "assign",

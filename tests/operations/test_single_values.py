@@ -29,7 +29,7 @@ SINGLES: dict[str, list[Any]] = {
     "rules": [Rule(status=ArchivedStatus.FAILED, keep=1e9)],
     "queue": ["mail"],
 }
-OF_WORKERS = ("ask_workers", "ask_where")
+OF_WORKERS = ("ask_workers", "request_stack_dumps")
 ARGUMENTS: dict[str, dict[str, Any]] = {  # besides the several
     "allow_attempts": {"max_attempts": 9},
     "ask_workers": {"what": "drain"},
@@ -94,7 +94,7 @@ def test_the_functions_that_take_several_are_known() -> None:
         *("cancel", "run_now", "reschedule", "release", "fail", "allow_attempts"),
         *("replay_many", "prune_jobs", "prune", "pause", "resume"),
         *("resolve", "ignore", "reopen", "assign", "note"),
-        *("ask_workers", "ask_where", "progress_of_many", "drain"),
+        *("ask_workers", "request_stack_dumps", "progress_of_many", "drain"),
         *REFUSES,
     } <= {*TAKES_SEVERAL}
 

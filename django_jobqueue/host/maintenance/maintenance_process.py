@@ -23,7 +23,7 @@ from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import ENDED
 
 logger = logging.getLogger("django_jobqueue.maintenance")
@@ -42,7 +42,7 @@ class MaintenanceProcess:
         control: int,
         wakeup: WakeupPipe,
         config: WorkerConfig,
-        dump: Dump,
+        dump: UnfinishedJobsDump,
         deaths: Sequence[ProcessDeath] = (),
     ) -> None:
         self._process_table = process_table

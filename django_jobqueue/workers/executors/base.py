@@ -53,9 +53,6 @@ class Executor:
         self._buffer: deque[Attempt] = deque()
         self._running: set[Attempt] = set()
 
-    def start(self) -> None:
-        """Get ready."""
-
     def put(self, attempts: Sequence[Attempt]) -> None:
         """Run these as slots come free, in this order."""
         raise NotImplementedError
