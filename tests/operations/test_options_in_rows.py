@@ -1,0 +1,193 @@
+"""Each option of one job reaches the inserted row, whichever statement inserts it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue import InvalidArguments, enqueue
+from django_jobqueue.domain.job_options import OF_JOB
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedule_rules import every
+from django_jobqueue.domain.schedules import schedules
+from django_jobqueue.enqueueing.scheduling import NOT_OF_SCHEDULES
+from django_jobqueue.host.maintenance.scheduler import fire
+from django_jobqueue.models import QueuedJob, Schedule
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.schedules import declare as declare_schedules
+from django_jobqueue.store.schedules import fire as fire_store
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LATER = datetime(2040, 5, 6, 7, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+REPORT = "tests.sample.report"
+
+Row = dict[str, Any]
+Sample = tuple[Any, Callable[[Row], Any], Any]  # given, read from the row, expected
+
+SAMPLES: dict[str, Sample] = {
+    "run_after": (LATER, lambda row: row["run_after"], LATER),
+    "expires_at": (LATER, lambda row: row["expires_at"], LATER),
+    "expires_in": (MINUTE, lambda row: row["expires_at"] - row["run_after"], MINUTE),
+    "priority": (9, lambda row: row["priority"], 9),
+    "queue": ("urgent", lambda row: row["queue"], "urgent"),
+    "tags": (["a", "b"], lambda row: row["tags"], ["a", "b"]),
+    "enqueued_by": ("anna", lambda row: row["enqueued_by"], "anna"),
+    "max_attempts": (4, lambda row: row["max_attempts"], 4),
+    "timeout": (MINUTE, lambda row: row["timeout"], MINUTE),
+    "backoff": ("quartic", lambda row: row["backoff"]["policy"], "quartic"),
+    "metadata": ({"k": 1}, lambda row: row["metadata"].get("k"), 1),
+    "on_success": (REPORT, lambda row: row["followers"]["on_success"], [REPORT]),
+    "on_failure": (REPORT, lambda row: row["followers"]["on_failure"], [REPORT]),
+    "on_complete": (REPORT, lambda row: row["followers"]["on_complete"], [REPORT]),
+}
+
+
+def row_of(id: UUID) -> Row:
+    (row,) = QueuedJob.objects.filter(pk=id).values()
+    return row
+
+
+def alone(**options: Any) -> UUID:
+    return jobs.add.using(**options).enqueue(1).id
+
+
+def again(**options: Any) -> UUID:
+    """The second one of a burst, whose job type is known."""
+    alone(**options)
+    return alone(**options)
+
+
+def with_an_id(**options: Any) -> UUID:
+    return jobs.add.using(id=uuid4(), **options).enqueue(1).id
+
+
+def by_name(**options: Any) -> UUID:
+    return enqueue(jobs.add.name, {"a": 1}, **options).id
+
+
+def many(**options: Any) -> UUID:
+    return jobs.add.using(**options).enqueue_many([{"a": 1}, {"a": 2}])[1]
+
+
+def unique(**options: Any) -> UUID:
+    return jobs.add_alone.using(**options).enqueue(1).id
+
+
+def many_unique(**options: Any) -> UUID:
+    return jobs.add_alone.using(**options).enqueue_many([{"a": 1}, {"a": 2}])[1]
+
+
+def replacing(**options: Any) -> UUID:
+    return jobs.render.using(**options).enqueue(1).id
+
+
+def windowed(**options: Any) -> UUID:
+    return jobs.remind.using(**options).enqueue(1).id
+
+
+WAYS = (alone, again, with_an_id, by_name, many, unique, many_unique, replacing)
+
+
+@pytest.fixture
+def fired(own: OwnConnection, monkeypatch: pytest.MonkeyPatch) -> Callable[..., UUID]:
+    """Enqueues by a schedule that fires."""
+    monkeypatch.setattr(schedules, "_by_name", {})
+    Schedule.objects.all().delete()
+
+    def enqueue_by_schedule(**options: Any) -> UUID:
+        jobs.add.using(**options).at(every(days=1_000), name="rare")(1)
+        job_types.declare(own, registry)
+        declare_schedules.declare(own, schedules, [each.name for each in registry])
+        fire(own, fire_store.due(own, ["rare"]))  # plans it
+        Schedule.objects.update(next_at=timezone.now())
+        (id,) = fire(own, fire_store.due(own, ["rare"]))
+        return id
+
+    return enqueue_by_schedule
+
+
+def check(option: str, enqueue_with: Callable[..., UUID]) -> None:
+    """The option is in the row that this way of enqueueing inserts."""
+    given, read, expected = SAMPLES[option]
+    id = enqueue_with(**{option: given})
+    row = row_of(id)
+    assert read(row) == expected, f"{option} is lost on its way into the row: {row}"
+
+
+def has_an_id() -> bool:
+    id = uuid4()
+    return alone(id=id) == id
+
+
+def has_a_key() -> bool:
+    return row_of(alone(unique_key="k"))["unique_key"] is not None
+
+
+def is_unique_until_it_starts() -> bool:
+    return bool(row_of(unique(unique_until="started"))["unique_until_started"])
+
+
+def returns_a_duplicate() -> bool:
+    return unique(on_duplicate="return") == unique(on_duplicate="return")
+
+
+def is_debounced() -> bool:
+    row = row_of(replacing(debounce=MINUTE))
+    return bool(row["run_after"] - row["created_at"] >= MINUTE)
+
+
+def is_debounced_at_most() -> bool:
+    longest = {"debounce": MINUTE, "debounce_max": MINUTE}
+    first = row_of(replacing(**longest))
+    return row_of(replacing(**longest))["run_after"] == first["run_after"]
+
+
+def is_in_that_database() -> bool:
+    with pytest.raises(InvalidArguments, match="nowhere"):
+        alone(using="nowhere")
+    return row_of(alone(using="default"))["status"] == "queued"
+
+
+# Options that are no value of the row, or only together with others.
+EFFECTS = {
+    "id": has_an_id,
+    "unique_key": has_a_key,
+    "unique_until": is_unique_until_it_starts,
+    "on_duplicate": returns_a_duplicate,
+    "debounce": is_debounced,
+    "debounce_max": is_debounced_at_most,
+    "using": is_in_that_database,
+}
+
+
+def test_each_option_of_one_job_is_tried() -> None:
+    untried = OF_JOB.keys() - SAMPLES.keys() - EFFECTS.keys()
+    assert untried == set(), "add a value of each to SAMPLES, with its column"
+    assert SAMPLES.keys() | EFFECTS.keys() == OF_JOB.keys()
+
+
+@pytest.mark.parametrize("option", EFFECTS)
+def test_an_option_has_its_effect(option: str) -> None:
+    assert EFFECTS[option](), f"{option} is lost on its way into the row"
+
+
+@pytest.mark.parametrize("way", [*WAYS, windowed], ids=lambda way: way.__name__)
+@pytest.mark.parametrize("option", SAMPLES)
+def test_an_option_is_in_the_row(option: str, way: Callable[..., UUID]) -> None:
+    check(option, way)
+
+
+@pytest.mark.parametrize("option", sorted(SAMPLES.keys() - NOT_OF_SCHEDULES.keys()))
+def test_an_option_is_in_the_row_that_a_schedule_makes(
+    option: str, fired: Callable[..., UUID]
+) -> None:
+    check(option, fired)
