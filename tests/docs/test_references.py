@@ -104,7 +104,7 @@ def test_the_named_backoff_policies_are_those_of_the_docs() -> None:
     option = source.partition("backoff: str | timedelta | float | Backoff")[2]
     shown = re.findall(r"``(\w+)``", option.split('"""')[1])
     assert shown == list(POLICIES), (
-        "the docstring of backoff in enqueueing/options.py must list NAMED of retries.py"
+        "the docstring of backoff in enqueueing/options.py must list the same"
     )
 
 
