@@ -21,7 +21,7 @@ from django_jobqueue.models import (
 from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.rescue import rescue
-from django_jobqueue.workers.completing.completer import IDLE
+from django_jobqueue.workers.completing.completer import CLOSE_AFTER
 from django_jobqueue.workers.completing.deferred_outcomes import FIRST_WAIT
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
@@ -51,9 +51,9 @@ def test_its_connection_is_let_go_when_nothing_was_to_be_written_for_long(
     monkeypatch.setattr(f"{COMPLETER}.COUNTERS_EVERY", 0.0)
     jobs.add.enqueue(1)
     worker.work()
-    assert 0 < completer.tick() <= IDLE
+    assert 0 < completer.tick() <= CLOSE_AFTER
     assert connections() == 1
-    monkeypatch.setattr("django_jobqueue.workers.completing.completer.IDLE", 0.0)
+    monkeypatch.setattr("django_jobqueue.workers.completing.completer.CLOSE_AFTER", 0.0)
     assert completer.tick() == FOREVER
     eventually(lambda: connections() == 0)
     jobs.add.enqueue(2)
