@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -25,7 +26,6 @@ from django_jobqueue.operations import workers as operators_workers
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.store.connection import PINNED, OwnConnection
 from django_jobqueue.workers.worker import Worker
-from tests.sample.jobs import is_running
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -79,20 +79,20 @@ def _successes_are_logged_by_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logs, "shows_successes", False)
 
 
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
-    """The database is dropped once the connections of killed processes ended, for which
-    a busy server takes its time."""
+@pytest.fixture
+def transactional_db(transactional_db: None) -> Iterator[None]:
+    """Everybody else's sessions are over after the test: a process that is left would
+    take the next test's jobs, and keep the database from being dropped."""
     yield
-    with django_db_blocker.unblock():
-        eventually(lambda: not _other_sessions(), what="no other sessions")
+    eventually(lambda: not _other_sessions(), what=_other_sessions)
 
 
 def _other_sessions() -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
-            " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            "SELECT pid, application_name, state, query FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type = 'client backend'"
         )
         return cursor.fetchall()
 
@@ -118,7 +118,10 @@ def some_slow(values: Iterable[str], always: Collection[str]) -> list[Any]:
 
 
 def eventually(
-    condition: Callable[[], Any], *, within: float = 20.0, what: str = ""
+    condition: Callable[[], Any],
+    *,
+    within: float = 20.0,
+    what: str | Callable[[], Any] = "",
 ) -> Any:
     """Wait until the condition holds, and return what it returned."""
     deadline = time.monotonic() + within
@@ -127,7 +130,8 @@ def eventually(
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {within} s: {what or condition}")
+            seen = what() if callable(what) else what
+            raise AssertionError(f"not within {within} s: {seen or condition}")
         time.sleep(0.005)
 
 
@@ -236,7 +240,7 @@ class RunWorkers:
         self._file = log.open("ab")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "django", "runworkers", *flags],
-            env=env,
+            env={**env, "RUNWORKERS_LOG": str(log)},
             cwd=log.parent,
             stdout=self._file,
             stderr=self._file,
@@ -280,23 +284,21 @@ class RunWorkers:
         return self.wait()
 
     def close(self) -> None:
-        """End it in any case."""
-        if self.process.poll() is None:
-            children = self._children()
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-            eventually(
-                lambda: not any(map(is_running, children)), what="children to die"
-            )
+        """End it in any case, and whatever it and its handlers started."""
+        eventually(lambda: not self._kill(), what="processes to die")
+        self.process.wait()
         self._file.close()
 
-    def _children(self) -> list[int]:
-        pid = self.process.pid
-        try:
-            text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-        except OSError:
-            return []
-        return [int(word) for word in text.split()]
+    def _kill(self) -> list[int]:
+        """Kill all that inherited its environment; returns who was still there."""
+        mark = f"RUNWORKERS_LOG={self.log}".encode()
+        found = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if mark in path.read_bytes().split(b"\0"):
+                    found.append(int(path.parent.name))
+                    os.kill(found[-1], signal.SIGKILL)
+        return found
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -30,15 +30,6 @@ pytestmark = pytest.mark.processes
 
 Run = Callable[..., RunWorkers]
 STOPS = ("--grace", "0.2", "--cancel-grace", "0.2")
-
-
-@pytest.fixture(autouse=True)
-def _ended(journal: str) -> Iterator[None]:
-    """No program outlives its test."""
-    yield
-    for pid in programs(journal):
-        if is_running(pid):
-            kill(pid)
 
 
 def first(journal: str) -> int:
