@@ -1,4 +1,5 @@
-"""Each option of one job reaches the inserted row, whichever statement inserts it."""
+"""Each option of a job reaches its row, whichever statement inserts it; each option of
+a schedule reaches the row of the schedule."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from django_jobqueue.domain.job_options import OF_JOB
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import every
 from django_jobqueue.domain.schedules import schedules
-from django_jobqueue.enqueueing.scheduling import NOT_OF_SCHEDULES
+from django_jobqueue.enqueueing.scheduling import NOT_OF_SCHEDULES, ScheduleOptions
 from django_jobqueue.host.maintenance.scheduler import fire
 from django_jobqueue.models import QueuedJob, Schedule
 from django_jobqueue.store import job_types
@@ -98,21 +99,43 @@ WAYS = (alone, again, with_an_id, by_name, many, unique, many_unique, replacing)
 
 
 @pytest.fixture
-def fired(own: OwnConnection, monkeypatch: pytest.MonkeyPatch) -> Callable[..., UUID]:
-    """Enqueues by a schedule that fires."""
+def declare(own: OwnConnection, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Writes the rows of the schedules of a test; there are no others."""
     monkeypatch.setattr(schedules, "_by_name", {})
     Schedule.objects.all().delete()
 
-    def enqueue_by_schedule(**options: Any) -> UUID:
-        jobs.add.using(**options).at(every(days=1_000), name="rare")(1)
+    def write() -> None:
         job_types.declare(own, registry)
         declare_schedules.declare(own, schedules, [each.name for each in registry])
+
+    return write
+
+
+@pytest.fixture
+def fired(own: OwnConnection, declare: Callable[[], None]) -> Callable[..., UUID]:
+    """Enqueues by a schedule that fires."""
+
+    def enqueue_by_schedule(**options: Any) -> UUID:
+        jobs.add.using(**options).at(every(days=1_000), name="rare")(1)
+        declare()
         fire(own, fire_store.due(own, ["rare"]))  # plans it
         Schedule.objects.update(next_at=timezone.now())
         (id,) = fire(own, fire_store.due(own, ["rare"]))
         return id
 
     return enqueue_by_schedule
+
+
+OF_SCHEDULES: dict[str, tuple[Any, str]] = {  # a value, and its column
+    "name": ("chosen", "name"),
+    "missed": ("skip", "missed"),
+    "missed_within": (MINUTE, "missed_within"),
+    "missed_most": (7, "missed_most"),
+    "overlap": ("skip", "overlap"),
+    "jitter": (MINUTE, "jitter"),
+    "starts": (LATER, "starts_at"),
+    "ends": (LATER, "ends_at"),
+}
 
 
 def check(option: str, enqueue_with: Callable[..., UUID]) -> None:
@@ -193,3 +216,20 @@ def test_an_option_is_in_the_row_that_a_schedule_makes(
     option: str, fired: Callable[..., UUID]
 ) -> None:
     check(option, fired)
+
+
+def test_each_option_of_a_schedule_is_tried() -> None:
+    options = ScheduleOptions.__annotations__.keys()
+    assert options - OF_SCHEDULES.keys() == set(), "add a value and column of each"
+    assert OF_SCHEDULES.keys() == options
+
+
+@pytest.mark.parametrize("option", OF_SCHEDULES)
+def test_an_option_of_a_schedule_is_in_its_row(
+    option: str, declare: Callable[[], None]
+) -> None:
+    given, column = OF_SCHEDULES[option]
+    jobs.add.at(every(days=1_000), **{"name": "chosen", option: given})(1)
+    declare()
+    (row,) = Schedule.objects.values()
+    assert row[column] == given, f"{option} of at() is lost on its way into the row"
