@@ -49,7 +49,7 @@ import logging
 
 from django.dispatch import Signal
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.signals")
 
 job_enqueued = Signal()
 jobs_enqueued = Signal()

@@ -27,7 +27,7 @@ from django_jobqueue.execution import middleware_chain as chain
 from django_jobqueue.processes.listener import can_listen
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.text.suggestions import did_you_mean
-from django_jobqueue.workers import unfinished_jobs
+from django_jobqueue.workers import unfinished_jobs_dump
 
 TAG: Final = "jobqueue"
 OLDEST: Final = 14
@@ -105,7 +105,7 @@ def check_dump_folder(
 ) -> Iterable[CheckMessage]:
     """W008: the folder for lists of unfinished jobs can be written to."""
     folder = conf.dump_dir
-    problem = folder and unfinished_jobs.problem(folder)
+    problem = folder and unfinished_jobs_dump.problem(folder)
     if not problem:
         return []
     return [

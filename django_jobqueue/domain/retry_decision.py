@@ -60,7 +60,7 @@ from django_jobqueue.retries import (
 )
 from django_jobqueue.text.sanitizing import clean, text_of
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.attempt")
 
 AT_MOST_ONCE: Final = "an at-most-once job is not started again"
 # How often a job whose data this code does not understand is left to newer code. With

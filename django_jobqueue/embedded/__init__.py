@@ -4,7 +4,7 @@ test, a program of your own. From top to bottom::
     asgi_application │ wsgi_application     a worker beside an application
     beside_application                      starts it once in each serving process
     embedded_worker                         the public worker: start, stop, wait
-    embedded_supervisor │ exits             starts, ends, replaces │ forks and exits
+    embedded_supervisor │ stop_at_exit      starts, ends, replaces │ exits and forks
     threaded_worker                         the worker, as host control sees it
 """
 

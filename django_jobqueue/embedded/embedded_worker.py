@@ -15,7 +15,7 @@ from django.db import connections
 from django_jobqueue.conf import Conf, conf
 from django_jobqueue.domain.databases import vendor_problem
 from django_jobqueue.domain.policy import queue_problem
-from django_jobqueue.embedded import exits
+from django_jobqueue.embedded import stop_at_exit
 from django_jobqueue.embedded.embedded_supervisor import EmbeddedSupervisor
 from django_jobqueue.embedded.threaded_worker import HostedThreads
 from django_jobqueue.host.startup_log import log_start
@@ -76,7 +76,7 @@ class EmbeddedWorker:
             log_start(self._config, None)
             self._supervisor = EmbeddedSupervisor(self._config, grace=self.grace)
             self._supervisor.start()
-            exits.watch(self)
+            stop_at_exit.watch(self)
 
     def stop(self, timeout: float | None = None) -> None:
         """Claim nothing more; let running jobs end; release the others.
@@ -93,7 +93,7 @@ class EmbeddedWorker:
         allowed = self.grace if timeout is None else timeout
         if not supervisor.join(allowed + conf.cancel_grace + LAST_STEPS):
             logger.error("The embedded worker does not stop; it is left to itself")
-        exits.unwatch(self)
+        stop_at_exit.unwatch(self)
 
     def run(self) -> None:
         """Run until another thread calls ``stop()``, or an operator stops it. An

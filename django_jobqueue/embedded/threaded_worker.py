@@ -19,12 +19,12 @@ from django_jobqueue.processes.shutdown import WORKER_STOPS, Step, Stopping
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.presence import Presence
-from django_jobqueue.workers.timer import waits_for_another
+from django_jobqueue.workers.watchdog import waits_for_another
 from django_jobqueue.workers.worker import Worker, record_in_thread
 
 logger = logging.getLogger("django_jobqueue.worker")
 
-RECORDED_WITHIN: Final = 1.0  # seconds; the timer waits for it
+RECORDED_WITHIN: Final = 1.0  # seconds; the watchdog waits for it
 NAMED: Final = 5  # jobs in a line of the log
 
 
@@ -53,7 +53,7 @@ class ThreadedWorker(Worker):
     def build(self) -> None:
         """Make the parts; nothing runs yet."""
         super().build()
-        self.timer.on_checked = self._log_lock
+        self.watchdog.on_checked = self._log_lock
 
     def end(self, timeout: float) -> None:
         """End the loops and the threads; close every connection.
@@ -80,8 +80,8 @@ class ThreadedWorker(Worker):
                 )
 
     def _log_lock(self) -> None:
-        """Log once that a job has kept all other threads, among them this timer's, from
-        running."""
+        """Log once that a job has kept all other threads, this watchdog's among them,
+        from running."""
         now, last = time.monotonic(), self._checked_at
         self._checked_at = now
         started = [attempt for attempt in list(self.held) if attempt.started]
@@ -194,7 +194,7 @@ class HostedThreads:
     def check(self) -> None:
         """Publish its state; end when a drain is done, or its lease was lost."""
         self._presence.publish()
-        self.worker.stack_dumper.ask(self.state.stack_request)
+        self.worker.stack_dumper.request(self.state.stack_request)
         if self.config.drain and not self.is_ending and self.worker.finish_drain():
             self.take(Step.END)
         for step in self._fencing.due(time.monotonic()):

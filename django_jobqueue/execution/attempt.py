@@ -34,7 +34,7 @@ from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import Secrets, secrets_in
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.attempt")
 
 
 def _ignore(what: object) -> None:

@@ -23,7 +23,7 @@ from django_jobqueue.retries import Backoff, from_stored_form
 from django_jobqueue.store.rows import ClaimedJob
 from django_jobqueue.text.redaction import mask_text
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.attempt")
 
 NO_RESULT: Final = "null"  # JSON text
 SUCCEEDED: Final = Outcome(verb=Verb.SUCCEED, result=NO_RESULT)

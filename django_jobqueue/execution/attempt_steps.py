@@ -17,7 +17,7 @@ from django_jobqueue.execution.middleware_chain import chain_of
 from django_jobqueue.processes.forking import end_if_forked
 from django_jobqueue.store.queue.finish import Finished
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.attempt")
 
 
 def run(attempt: Attempt) -> Finished:

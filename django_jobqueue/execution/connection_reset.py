@@ -17,7 +17,7 @@ from psycopg.pq import TransactionStatus
 from django_jobqueue.processes.wait_readable import wait_readable
 from django_jobqueue.store.bounded_connection import run_bounded
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.database")
 
 CLEANING: Final = 5.0  # seconds that it may take; a network may be half open
 

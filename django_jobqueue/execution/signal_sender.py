@@ -25,7 +25,7 @@ from django_jobqueue.store.queue.expire import Expired
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.store.queue.rescue import Rescued
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.signals")
 
 LONGEST: Final = 10_000  # signals that may wait for their receivers
 

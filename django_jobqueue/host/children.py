@@ -16,7 +16,7 @@ from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.processes.shutdown import KILLED_ENDS
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import ENDED, WorkerMain
 
 
@@ -28,7 +28,7 @@ class Children:
         self,
         config: WorkerConfig,
         process_table: ProcessTable,
-        dump: Dump,
+        dump: UnfinishedJobsDump,
         *,
         restarts: Restarts,
         maintenance_wakeup: WakeupPipe,

@@ -13,8 +13,8 @@ from django_jobqueue.conf import conf
 from django_jobqueue.processes import identity
 from django_jobqueue.processes.attempt_table import RunningAttempt
 
-# Seconds that a process may be silent beyond CANCEL_GRACE. Its timer looks four times a
-# second, but may be late on an overloaded machine.
+# Seconds that a process may be silent beyond CANCEL_GRACE. Its watchdog looks four
+# times a second, but may be late on an overloaded machine.
 MARGIN: Final = 2.0
 SILENT: Final = 0.5  # seconds after which the CPU time of its threads is measured
 HOLDS: Final = 0.1  # seconds of CPU that the holder of the lock uses at least meanwhile
@@ -39,13 +39,13 @@ class Hang:
 
 
 def is_silent(watched: float) -> bool:
-    """Whether the last look of a timer, by time.monotonic(), is too long ago."""
+    """Whether the last look of a watchdog, by time.monotonic(), is too long ago."""
     return time.monotonic() - watched > conf.cancel_grace + MARGIN
 
 
 @dataclass(slots=True)
 class _Silence:
-    """The observations of a process whose timer does not run."""
+    """The observations of a process whose watchdog does not run."""
 
     since: float  # time.monotonic() of the first look that saw it
     last: float  # and of the last one
@@ -53,11 +53,11 @@ class _Silence:
 
 
 class HangWatch:
-    """Judges by the attempt tables. A process whose timer runs enforces its timeouts
+    """Judges by the attempt tables. A process whose watchdog runs enforces its timeouts
     itself.
 
     It has to watch a process be silent for a while: after the whole machine stood
-    still, every timer's last look is long ago.
+    still, every watchdog's last look is long ago.
     """
 
     def __init__(self) -> None:
@@ -66,8 +66,8 @@ class HangWatch:
     def judge(
         self, pid: int, running: list[RunningAttempt], watched: float, now: float
     ) -> Hang | None:
-        """Whether to kill this process; ``watched`` is when its timer last looked. Both
-        times are time.monotonic()."""
+        """Whether to kill this process; ``watched`` is when its watchdog last looked.
+        Both times are time.monotonic()."""
         overdue = [attempt for attempt in running if attempt.deadline < now]
         first = min((attempt.deadline for attempt in overdue), default=now)
         silence = now - max(watched, first)

@@ -22,7 +22,7 @@ from django_jobqueue.processes.idle import WakeupPipe
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.shutdown import KILLED_ENDS, MAINTENANCE_ENDS
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import ENDED
 
 logger = logging.getLogger("django_jobqueue.supervisor")
@@ -38,7 +38,7 @@ class MaintenanceChild:
     def __init__(
         self,
         process_table: ProcessTable,
-        dump: Dump,
+        dump: UnfinishedJobsDump,
         *,
         wakeup: WakeupPipe,
         config: WorkerConfig,

@@ -25,7 +25,7 @@ from django_jobqueue.processes.lease_clock import lease_time
 from django_jobqueue.processes.process_state import memory_frozen, signals_handled
 from django_jobqueue.processes.process_table import ProcessEntry, ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import IDLE_CHECKS, OF_LEASE
 
 logger = logging.getLogger("django_jobqueue.supervisor")
@@ -43,7 +43,7 @@ class Supervisor:
         self.process_table = ProcessTable(
             2 * processes + 4, wakeups, attempts=config.threads + config.async_slots
         )
-        self.dump = Dump(conf.dump_dir, self.config.supervisor)
+        self.dump = UnfinishedJobsDump(conf.dump_dir, self.config.supervisor)
         self.control = HostControl(
             self.config, self.process_table, wanted=processes, grace=conf.grace
         )

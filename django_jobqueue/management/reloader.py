@@ -18,7 +18,7 @@ from django.utils import autoreload
 
 from django_jobqueue.processes.process_state import signals_handled
 
-logger = logging.getLogger("django_jobqueue.reloader")
+logger = logging.getLogger("django_jobqueue.supervisor")
 
 _PR_SET_PDEATHSIG: Final = 1
 INSTALLED: Final = {"site-packages", "dist-packages"}

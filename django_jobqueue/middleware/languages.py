@@ -14,7 +14,7 @@ from django.utils.decorators import sync_and_async_middleware
 
 from django_jobqueue.domain.context import Context
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.attempt")
 
 
 @sync_and_async_middleware

@@ -20,7 +20,7 @@ from django.utils.decorators import sync_and_async_middleware
 
 from django_jobqueue.domain.context import Context
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.queries")
 
 
 class QueryCount:

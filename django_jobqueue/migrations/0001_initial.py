@@ -5,7 +5,7 @@ import datetime
 import django.db.models.deletion
 from django.db import migrations, models
 
-import django_jobqueue.models.functions
+import django_jobqueue.models.column_defaults
 from django_jobqueue.migrations import _sql as sql
 from django_jobqueue.migrations._postgresql import Migration as PostgreSQLMigration
 
@@ -157,21 +157,21 @@ class Migration(PostgreSQLMigration):
                 (
                     "started_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="started at",
                     ),
                 ),
                 (
                     "renewed_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="renewed at",
                     ),
                 ),
                 (
                     "lease_until",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="lease until",
                     ),
                 ),
@@ -223,8 +223,8 @@ class Migration(PostgreSQLMigration):
                     models.JSONField(blank=True, null=True, verbose_name="request"),
                 ),
                 (
-                    "answer",
-                    models.JSONField(blank=True, null=True, verbose_name="answer"),
+                    "stack_dump",
+                    models.JSONField(blank=True, null=True, verbose_name="stack dump"),
                 ),
             ],
             options={
@@ -243,7 +243,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "id",
                     models.UUIDField(
-                        db_default=django_jobqueue.models.functions.NewId(),
+                        db_default=django_jobqueue.models.column_defaults.NewId(),
                         editable=False,
                         primary_key=True,
                         serialize=False,
@@ -285,7 +285,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "cutoff",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="frozen at",
                     ),
                 ),
@@ -359,7 +359,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="created at",
                     ),
                 ),
@@ -444,7 +444,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "finished_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="finished at",
                     ),
                 ),
@@ -534,14 +534,14 @@ class Migration(PostgreSQLMigration):
                 (
                     "first_seen",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="first seen",
                     ),
                 ),
                 (
                     "last_seen",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         help_text="When a worker last recorded such a failure; accurate to some ten seconds.",
                         verbose_name="last seen",
                     ),
@@ -783,14 +783,14 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="created at",
                     ),
                 ),
                 (
                     "declared_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="declared at",
                     ),
                 ),
@@ -1004,14 +1004,14 @@ class Migration(PostgreSQLMigration):
                 (
                     "started_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="started at",
                     ),
                 ),
                 (
                     "updated_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="updated at",
                     ),
                 ),
@@ -1069,7 +1069,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "id",
                     models.UUIDField(
-                        db_default=django_jobqueue.models.functions.NewId(),
+                        db_default=django_jobqueue.models.column_defaults.NewId(),
                         editable=False,
                         primary_key=True,
                         serialize=False,
@@ -1104,7 +1104,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "run_after",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="run after",
                     ),
                 ),
@@ -1117,7 +1117,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         editable=False,
                         verbose_name="created at",
                     ),
@@ -1244,7 +1244,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "finished_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="finished at",
                     ),
                 ),
@@ -1378,7 +1378,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "id",
                     models.UUIDField(
-                        db_default=django_jobqueue.models.functions.NewId(),
+                        db_default=django_jobqueue.models.column_defaults.NewId(),
                         editable=False,
                         primary_key=True,
                         serialize=False,
@@ -1396,7 +1396,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "run_after",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="run after",
                     ),
                 ),
@@ -1409,7 +1409,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         editable=False,
                         verbose_name="created at",
                     ),
@@ -1811,7 +1811,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="created at",
                     ),
                 ),
@@ -1948,7 +1948,7 @@ class Migration(PostgreSQLMigration):
                 (
                     "created_at",
                     models.DateTimeField(
-                        db_default=django_jobqueue.models.functions.ClockTimestamp(),
+                        db_default=django_jobqueue.models.column_defaults.ClockTimestamp(),
                         verbose_name="created at",
                     ),
                 ),

@@ -7,8 +7,8 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.states import ArchivedStatus
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
-from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.models.job import AbstractJob
 
 UNSUCCESSFUL = ~Q(status=ArchivedStatus.SUCCEEDED)

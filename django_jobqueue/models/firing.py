@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.due_firings import FiringOutcome
 from django_jobqueue.domain.policy import NAME_LENGTH, WHO_LENGTH
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
-from django_jobqueue.models.functions import ClockTimestamp
 
 
 class Firing(models.Model):

@@ -6,8 +6,8 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import NAME_LENGTH, WHO_LENGTH
+from django_jobqueue.models.column_defaults import ClockTimestamp, NewId
 from django_jobqueue.models.fields import UTCDateTimeField
-from django_jobqueue.models.functions import ClockTimestamp, NewId
 
 
 class AbstractJob(models.Model):

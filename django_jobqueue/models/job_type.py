@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT, WHO_LENGTH
 from django_jobqueue.domain.states import Delivery
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
-from django_jobqueue.models.functions import ClockTimestamp
 
 
 class JobType(models.Model):

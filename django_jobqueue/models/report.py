@@ -9,8 +9,8 @@ from uuid import UUID
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
-from django_jobqueue.models.functions import ClockTimestamp
 
 
 class ReportQuerySet(models.QuerySet["Report"]):

@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.domain.due_firings import Missed
 from django_jobqueue.domain.policy import NAME_LENGTH, WHO_LENGTH
 from django_jobqueue.domain.schedules import Origin, Overlap
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
-from django_jobqueue.models.functions import ClockTimestamp
 from django_jobqueue.models.job_type import JobType
 
 

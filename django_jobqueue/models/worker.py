@@ -6,8 +6,8 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.domain.states import WorkerState
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
-from django_jobqueue.models.functions import ClockTimestamp
 
 
 class Worker(models.Model):
@@ -50,7 +50,7 @@ class Worker(models.Model):
     # The control channel: what operators ask, and what came of it.
     desired = models.CharField(_("asked to"), max_length=10, db_default="")
     request = models.JSONField(_("request"), null=True, blank=True)
-    answer = models.JSONField(_("answer"), null=True, blank=True)
+    stack_dump = models.JSONField(_("stack dump"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("worker")

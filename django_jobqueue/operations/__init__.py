@@ -7,23 +7,29 @@ business. ``using`` is the alias of the database, instead of the project's own f
 
 from django_jobqueue.operations import bulk as bulk
 from django_jobqueue.operations import schedules as schedules
+from django_jobqueue.operations.cancelling import cancel
 from django_jobqueue.operations.editing import edit_data
-from django_jobqueue.operations.ending import allow_attempts, fail
 from django_jobqueue.operations.enqueueing import enqueue
+from django_jobqueue.operations.failing import allow_attempts, fail
+from django_jobqueue.operations.failure_groups import (
+    assign,
+    ignore,
+    note,
+    reopen,
+    resolve,
+)
 from django_jobqueue.operations.finding import get_job
 from django_jobqueue.operations.freeing import free_keys
-from django_jobqueue.operations.groups import assign, ignore, note, reopen, resolve
 from django_jobqueue.operations.overrides import override
 from django_jobqueue.operations.pausing import pause, resume
 from django_jobqueue.operations.pruning import prune, prune_jobs, prune_rules
 from django_jobqueue.operations.releasing import release
 from django_jobqueue.operations.replaying import replay, replay_many
+from django_jobqueue.operations.rescheduling import reschedule, run_now
 from django_jobqueue.operations.revealing import reveal
-from django_jobqueue.operations.waiting import cancel, reschedule, run_now
-from django_jobqueue.operations.workers import ask_where, ask_workers
+from django_jobqueue.operations.workers import ask_workers, request_stack_dumps
 
 __all__ = [
-    "ask_where",
     "allow_attempts",
     "ask_workers",
     "assign",
@@ -44,6 +50,7 @@ __all__ = [
     "release",
     "replay",
     "replay_many",
+    "request_stack_dumps",
     "reschedule",
     "resolve",
     "resume",

@@ -18,7 +18,7 @@ from django_jobqueue.domain.policy import WHO_LENGTH
 from django_jobqueue.domain.states import BulkKind, BulkState
 from django_jobqueue.enqueueing.by_name import enqueue
 from django_jobqueue.exceptions import InvalidArguments
-from django_jobqueue.operations import bulk_counting, groups
+from django_jobqueue.operations import bulk_counting, failure_groups
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import check_number, checked_options
 from django_jobqueue.search.selection import FIELDS, Selection, Table, Term, ValueType
@@ -136,7 +136,7 @@ def start(
     started = db.in_transaction(begin)
     if started:
         if chosen.resolves is not None:
-            groups.resolve([chosen.resolves], seen=operation.cutoff, by=by)
+            failure_groups.resolve([chosen.resolves], seen=operation.cutoff, by=by)
         begun = get(operation.id)
         record_operation("start", begun, by, _number(begun))
     return started

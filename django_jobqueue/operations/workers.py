@@ -39,18 +39,18 @@ def ask_workers(
 
 
 @sync_only()
-def ask_where(
+def request_stack_dumps(
     ids: int | Iterable[int], *, using: str | None = None, by: str = ""
 ) -> list[int]:
-    """Ask workers where they are now; returns those alive.
+    """Request stack dumps of workers; returns those alive.
 
     Within about a second, or with their next heartbeat, they write the stacks of their
-    jobs and threads to the column ``answer`` of their rows: no values of variables, no
-    more than 64 KB, secrets masked. In a transaction they are asked when it is
+    jobs and threads to the column ``stack_dump`` of their rows: no values of variables,
+    no more than 64 KB, secrets masked. In a transaction they are asked when it is
     committed.
     """
-    asked = _ask(DjangoDatabase(using), _numbers(ids), worker_rows.ask_where)
-    record("ask workers where they are", by, len(asked), {"workers": asked})
+    asked = _ask(DjangoDatabase(using), _numbers(ids), worker_rows.request_stack_dumps)
+    record("request stack dumps of workers", by, len(asked), {"workers": asked})
     return asked
 
 

@@ -17,7 +17,7 @@ from django_jobqueue.store.bounded_connection import BoundedConnection
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.notify import CHANNEL, NOTIFY, News, parse, payload
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 PATIENCE: Final = 2.0  # seconds for the first notification, our own, to come back
 ALIVE_EVERY: Final = 120.0  # seconds between signs of life on a silent connection

@@ -12,7 +12,7 @@ from typing import Final
 from django_jobqueue.exceptions import StoreUnavailable
 from django_jobqueue.processes.forking import end_if_forked, guard_this_thread
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.loop")
 
 FOREVER: Final = 3_600.0  # seconds; somebody will wake us
 AFTER_ERROR: Final = 1.0  # seconds; doubled with each further failure

@@ -35,7 +35,7 @@ class ProcessEntry(NamedTuple):
     running: int  # worker: jobs in its slots
     held: int  # worker: all its jobs, also those that wait or are being finished
     claimed: int  # worker: whether it has had a job
-    watched: int  # worker: time.monotonic() of its timer's last look, in milliseconds
+    watched: int  # worker: its watchdog's last look, time.monotonic() in milliseconds
     draining: int  # worker: claims nothing more
     orderly: int  # worker: it ends because it was told to, not because it died
     calls: int  # worker: how often it heard that an operator asks for something

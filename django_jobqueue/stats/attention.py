@@ -15,9 +15,9 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import ArchivedStatus, BulkState, WorkerState
 from django_jobqueue.models import FailureGroup
 from django_jobqueue.stats.current_state import has_lapsed, is_alive
-from django_jobqueue.stats.notices import Notice, claimers, depth_text, notices
 from django_jobqueue.stats.overview import LATELY, Now
 from django_jobqueue.stats.schedules import ScheduleState
+from django_jobqueue.stats.unclaimed_jobs import Notice, claimers, depth_text, notices
 from django_jobqueue.store.reading.stats import Depth
 from django_jobqueue.text import numbers
 from django_jobqueue.text.numbers import span

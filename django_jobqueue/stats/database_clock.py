@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django_jobqueue.conf import conf
 from django_jobqueue.models import JobType
-from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.text import timezones
 
 

@@ -22,9 +22,9 @@ from django_jobqueue.stats import schedules
 from django_jobqueue.stats.cached import CachedValue
 from django_jobqueue.stats.current_state import Present
 from django_jobqueue.stats.database_clock import database_now
-from django_jobqueue.stats.notices import claimers
 from django_jobqueue.stats.schedules import ScheduleNow
 from django_jobqueue.stats.time_window import HOUR, Window
+from django_jobqueue.stats.unclaimed_jobs import claimers
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.reading import history
 from django_jobqueue.store.reading.history import Finished, Span

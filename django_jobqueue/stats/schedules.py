@@ -24,9 +24,12 @@ from django_jobqueue.domain.schedule_rules import (
 )
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.models import Schedule
-from django_jobqueue.stats.notices import Claimer
+from django_jobqueue.stats.unclaimed_jobs import Claimer
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.schedules.standing import Standing, standings
+from django_jobqueue.store.schedules.schedule_status import (
+    ScheduleStatus,
+    schedule_statuses,
+)
 from django_jobqueue.text import numbers
 
 BAD: Final = (ArchivedStatus.FAILED, ArchivedStatus.EXPIRED)
@@ -48,7 +51,7 @@ class ScheduleNow:
     """A schedule at this moment."""
 
     row: Schedule
-    standing: Standing
+    status: ScheduleStatus
     state: ScheduleState
     rule: ScheduleRule | None  # in force; None if it cannot be read
     problem: str  # why it cannot
@@ -64,7 +67,7 @@ class ScheduleNow:
     def bad_end(self) -> str:
         """The status of its last finished job, if that failed or expired, and was not
         replayed; else empty."""
-        finished = self.standing.finished
+        finished = self.status.finished
         if finished is None or finished.is_replayed or finished.status not in BAD:
             return ""
         return finished.status
@@ -84,11 +87,11 @@ def of(
     rows = list(rows)
     if not rows:
         return []
-    by_name = standings(DjangoDatabase(), [row.name for row in rows])
+    by_name = schedule_statuses(DjangoDatabase(), [row.name for row in rows])
     return [
         _now(
             row,
-            by_name.get(row.name) or Standing(False, None),
+            by_name.get(row.name) or ScheduleStatus(False, None),
             _is_served(row, claimers),
             now,
         )
@@ -120,16 +123,16 @@ def rule_of(row: Schedule) -> tuple[ScheduleRule | None, str]:
 
 
 def _now(
-    row: Schedule, standing: Standing, is_served: bool, now: datetime
+    row: Schedule, status: ScheduleStatus, is_served: bool, now: datetime
 ) -> ScheduleNow:
     rule, problem = rule_of(row)
-    next_at = standing.next_at
-    if not standing.is_planned and rule is not None:
+    next_at = status.next_at
+    if not status.is_planned and rule is not None:
         next_at = period_of(row).next_after(rule, now)
     state = _state(row, rule, next_at, now)
     does = state in (ScheduleState.ACTIVE, ScheduleState.OVERDUE)
     return ScheduleNow(
-        row, standing, state, rule, problem, next_at if does else None, is_served
+        row, status, state, rule, problem, next_at if does else None, is_served
     )
 
 

@@ -35,7 +35,7 @@ from django_jobqueue.store.errors import (
 from django_jobqueue.store.prepared import PreparedStatement
 from django_jobqueue.store.transactions import OpenTransaction, read_committed
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.database")
 
 Params = Mapping[str, Any]
 T = TypeVar("T")

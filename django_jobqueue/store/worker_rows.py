@@ -53,9 +53,9 @@ WITH free AS MATERIALIZED (
          ON beat.id = free.id
    WHERE worker.id = free.id
   RETURNING worker.id, worker.desired,
-            coalesce((worker.request ->> 'inquiry')::bigint, 0) AS inquiry
+            coalesce((worker.request ->> 'stack_request')::bigint, 0) AS stack_request
 )
-SELECT id, desired, inquiry, false FROM renewed
+SELECT id, desired, stack_request, false FROM renewed
 UNION ALL
 SELECT id, '', 0, true FROM jobqueue_worker
  WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
@@ -145,20 +145,21 @@ UPDATE jobqueue_worker
 RETURNING id, pg_notify('jobqueue', '{News.CONTROL.prefix}' || id)
 """
 
-# An inquiry's number is greater than those before.
-ASK_WHERE: Final = f"""
+# A stack request is a number, greater than those before.
+REQUEST_STACK_DUMPS: Final = f"""
 UPDATE jobqueue_worker
    SET request = coalesce(request, '{{}}')
                  || jsonb_build_object(
-                      'inquiry', (extract(epoch FROM clock_timestamp()) * 1e6)::bigint,
-                      'inquired_at', clock_timestamp())
+                      'stack_request',
+                      (extract(epoch FROM clock_timestamp()) * 1e6)::bigint,
+                      'stack_requested_at', clock_timestamp())
  WHERE id = ANY (%(ids)s::bigint[]) AND state IN ('running', 'draining')
 RETURNING id, pg_notify('jobqueue', '{News.CONTROL.prefix}' || id)
 """
 
-ANSWER: Final = """
+STORE_STACK_DUMP: Final = """
 UPDATE jobqueue_worker
-   SET answer = %(answer)s::jsonb || jsonb_build_object('at', clock_timestamp())
+   SET stack_dump = %(content)s::jsonb || jsonb_build_object('at', clock_timestamp())
  WHERE id = %(id)s
 """
 
@@ -208,7 +209,7 @@ class Asked(NamedTuple):
     """An operator's request to a worker."""
 
     desired: str  # what it is to do, or ""
-    stack_request: int  # the number of the last question where it is now, or 0
+    stack_request: int  # the number of the last request for a stack dump, or 0
 
 
 def register(db: Database, new: NewWorker, lease: float) -> int:
@@ -319,14 +320,14 @@ def ask(db: Database, ids: Sequence[int], desired: str) -> list[int]:
     return [row[0] for row in db.fetch(ASK, {"ids": list(ids), "desired": desired})]
 
 
-def ask_where(db: Database, ids: Sequence[int]) -> list[int]:
-    """Ask these workers where they are now; return those that are alive to hear it."""
-    return [row[0] for row in db.fetch(ASK_WHERE, {"ids": list(ids)})]
+def request_stack_dumps(db: Database, ids: Sequence[int]) -> list[int]:
+    """Request stack dumps of these workers; return those that are alive."""
+    return [row[0] for row in db.fetch(REQUEST_STACK_DUMPS, {"ids": list(ids)})]
 
 
-def answer(db: Database, worker: int, content: Mapping[str, Any]) -> None:
-    """Write down what a worker answers, and when."""
-    db.run(ANSWER, {"id": worker, "answer": json.dumps(content)})
+def store_stack_dump(db: Database, worker: int, content: Mapping[str, Any]) -> None:
+    """Store a stack dump in the row of its worker, with the time."""
+    db.run(STORE_STACK_DUMP, {"id": worker, "content": json.dumps(content)})
 
 
 def forget(db: Database) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connections
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.testing")
 
 
 def run_commits() -> None:

@@ -40,7 +40,7 @@ class Presence:
             self._publish_activity()
 
     def watched(self) -> None:
-        """Its timer has looked at what runs."""
+        """Its watchdog has looked at what runs."""
         self._process_table.write(self._entry, watched=int(time.monotonic() * 1_000))
 
     def publish(self) -> None:

@@ -19,7 +19,7 @@ from django_jobqueue.store.connection import Database, OwnConnection
 from django_jobqueue.store.queue import reports
 from django_jobqueue.store.queue.reports import Report
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 EVERY: Final = 1.0  # seconds between two writes of one attempt
 APART: Final = 0.1  # seconds between two statements of the process

@@ -122,10 +122,10 @@ def _bounded(dumps: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class StackDumper(Loop):
-    """Begins with the first question, so that a worker that is asked nothing has no
-    thread and no connection for it."""
+    """Writes a stack dump on request. It starts with the first request, so that other
+    workers have no thread and no connection for it."""
 
-    name = "answerer"
+    name = "stack dumper"
 
     def __init__(
         self, worker: int, connection: OwnConnection, executors: Sequence[Executor]
@@ -134,24 +134,24 @@ class StackDumper(Loop):
         self._worker = worker
         self._connection = connection
         self._executors = executors
-        self._asked = 0
-        self._answered = 0
+        self._requested = 0
+        self._stored = 0
 
-    def ask(self, stack_request: int) -> None:
-        """Answer the request with this number, unless it is answered already."""
-        if stack_request == self._asked:
+    def request(self, stack_request: int) -> None:
+        """Dump the stacks for the request with this number, unless that is done."""
+        if stack_request == self._requested:
             return
-        self._asked = stack_request
+        self._requested = stack_request
         self.wake()
         if not self.has_started:
             self.start()
 
     def tick(self) -> float:
-        """Write down where everything is."""
-        stack_request = self._asked
-        if stack_request != self._answered:
-            answer = {"inquiry": stack_request, **stacks(self._executors)}
-            worker_rows.answer(self._connection, self._worker, answer)
+        """Store the stack dump for the latest request."""
+        stack_request = self._requested
+        if stack_request != self._stored:
+            content = {"stack_request": stack_request, **stacks(self._executors)}
+            worker_rows.store_stack_dump(self._connection, self._worker, content)
             self._connection.close()
-            self._answered = stack_request
-        return FOREVER if stack_request == self._asked else 0.0
+            self._stored = stack_request
+        return FOREVER if stack_request == self._requested else 0.0

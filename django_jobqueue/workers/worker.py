@@ -1,4 +1,4 @@
-"""One worker process: a dispatcher, a completer, a listener, a timer, and executors."""
+"""One worker process: dispatcher, completer, listener, watchdog, and executors."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ from django_jobqueue.store.notify import News
 from django_jobqueue.store.partial_batches import BRIEF
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.store.rows import ClaimedJob
+from django_jobqueue.workers.claiming.cancellation_poll import CancellationPoll
 from django_jobqueue.workers.claiming.claimer import Claimer
-from django_jobqueue.workers.claiming.dispatcher import Cancelled, Dispatcher
+from django_jobqueue.workers.claiming.dispatcher import Dispatcher
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.claiming.quarantine_dispatcher import QuarantineDispatcher
 from django_jobqueue.workers.completing.completer import Completer
@@ -45,7 +46,7 @@ from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
 from django_jobqueue.workers.reporter import Reporter
 from django_jobqueue.workers.stack_dump import StackDumper
-from django_jobqueue.workers.timer import Timer, waits_for_another
+from django_jobqueue.workers.watchdog import Watchdog, waits_for_another
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -95,11 +96,13 @@ class Worker:
         )
         self._make_executors(holder)
         self.dispatcher.executors = self.executors
-        self.timer = Timer(self.executors, self.held, self._give_up, self._break_down)
-        self.activity.wakes(self.timer.rouse)
-        questions = OwnConnection("answerer", pooled=pooled)
-        self.stack_dumper = StackDumper(self.id, questions, self.executors)
-        self._loops = [self.completer, self.timer, self.dispatcher, self.reporter]
+        self.watchdog = Watchdog(
+            self.executors, self.held, self._give_up, self._break_down
+        )
+        self.activity.wakes(self.watchdog.rouse)
+        stack_dumps = OwnConnection("stack dumper", pooled=pooled)
+        self.stack_dumper = StackDumper(self.id, stack_dumps, self.executors)
+        self._loops = [self.completer, self.watchdog, self.dispatcher, self.reporter]
         if self.config.listen:
             self.listener = Listener(OwnConnection("listener"), self._hear)
             self._loops.append(self.listener)
@@ -136,7 +139,7 @@ class Worker:
         def left() -> float:
             return max(0.0, deadline - time.monotonic())
 
-        for loop in (self.dispatcher, self.timer, self.reporter):
+        for loop in (self.dispatcher, self.watchdog, self.reporter):
             loop.stop(0)
         if self.config.listen:
             self.listener.stop(0)
@@ -278,7 +281,7 @@ class Worker:
             connection,
             claimer,
             policies=self.policies,
-            cancelled=Cancelled(lambda: list(self.held), self.cancel),
+            cancellation_poll=CancellationPoll(lambda: list(self.held), self.cancel),
             gets_notifications=lambda: self.config.listen and self.listener.hears,
         )
 

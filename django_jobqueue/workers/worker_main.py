@@ -24,7 +24,7 @@ from django_jobqueue.processes.shutdown import WORKER_STOPS, WORKER_WRITES
 from django_jobqueue.processes.worker_config import WorkerConfig
 from django_jobqueue.text.redaction import mask_data
 from django_jobqueue.workers.presence import Presence
-from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker import Worker
 
 logger = logging.getLogger("django_jobqueue.worker")
@@ -70,7 +70,7 @@ class WorkerMain:
         process_table: ProcessTable,
         entry_number: int,
         order_pipe: int,
-        dump: Dump,
+        dump: UnfinishedJobsDump,
     ) -> None:
         self._config = config
         self._process_table = process_table
@@ -78,7 +78,7 @@ class WorkerMain:
         self._order_pipe = order_pipe
         self._dump = dump
         self._orders: list[bytes] = []
-        self._is_ending = False
+        self._is_stopping = False
         self._unresponsive_since: float | None = None
         self._wakeup = WakeupPipe()
         self._is_idle = False
@@ -97,29 +97,29 @@ class WorkerMain:
         worker.activity.wakes(presence.claimed)
         worker.activity.wakes(self._rouse)
         worker.build()
-        worker.timer.on_checked = presence.watched
+        worker.watchdog.on_checked = presence.watched
         worker.start()
         logger.info("Worker %s started", worker.name)
         while True:
             self._read(self._pause(worker))
             code = self._obey(worker)
             presence.publish()
-            worker.stack_dumper.ask(
+            worker.stack_dumper.request(
                 self._process_table.entry(self._entry_number).stack_request
             )
             if code is None:
-                code = self._ending(worker)
+                code = self._exit_code(worker)
             if code is not None:
-                self._end(worker, code)
+                self._stop(worker, code)
                 return code
 
-    def _end(self, worker: Worker, code: int) -> None:
-        """Write all known outcomes. The decision to end is published first: if a step
-        fails, no job is blamed for it."""
+    def _stop(self, worker: Worker, code: int) -> None:
+        """Write all known outcomes and stop the worker. The decision is published
+        first: if a step fails, no job is blamed for it."""
         self._process_table.write(self._entry_number, orderly=1)
         try:
             if code == REPLACE:
-                self._leave_within(REPLACED_WITHIN, code)
+                self._exit_within(REPLACED_WITHIN, code)
             if code != ENDED:
                 worker.record_ends(WORKER_WRITES, unresponsive=code == REPLACE)
             worker.stop(WORKER_WRITES if code == RELEASED else WORKER_STOPS)
@@ -132,12 +132,12 @@ class WorkerMain:
             logger.info("Worker %s ended", worker.name)
 
     @staticmethod
-    def _leave_within(seconds: float, code: int) -> None:
-        """End this process even if a step of its end hangs, as a log handler may:
-        nobody kills one that is being replaced."""
-        leaving = threading.Timer(seconds, os._exit, [code])
-        leaving.daemon = True
-        leaving.start()
+    def _exit_within(seconds: float, code: int) -> None:
+        """Exit after this time even if a step of the stop hangs, as a log handler may:
+        nobody kills a process that is being replaced."""
+        exiting = threading.Timer(seconds, os._exit, [code])
+        exiting.daemon = True
+        exiting.start()
 
     def _register(self, worker: Worker) -> bool:
         """Write the worker's row, however long it takes; False if asked to stop."""
@@ -155,7 +155,7 @@ class WorkerMain:
                 return True
 
     def _pause(self, worker: Worker) -> float:
-        if self._is_ending or self._config.drain:
+        if self._is_stopping or self._config.drain:
             return 0.01
         if self._may_idle(worker):
             return conf.lease / IDLE_CHECKS
@@ -169,7 +169,7 @@ class WorkerMain:
         return self._is_idle
 
     def _rouse(self) -> None:
-        """End a long rest; from any thread."""
+        """End a long wait; from any thread."""
         if self._is_idle:
             self._is_idle = False
             self._wakeup.ring()
@@ -188,18 +188,18 @@ class WorkerMain:
         for order in orders:
             if order == DRAIN:
                 self._set_draining(worker, True)
-            elif order == RESUME and not self._is_ending:
+            elif order == RESUME and not self._is_stopping:
                 self._set_draining(worker, False)
             elif order == END:
-                self._begin_to_end(worker)
+                self._begin_to_stop(worker)
             elif order == CANCEL:
                 worker.interrupt()
             elif order == QUIT:
                 return RELEASED
         return None
 
-    def _begin_to_end(self, worker: Worker) -> None:
-        self._is_ending = True
+    def _begin_to_stop(self, worker: Worker) -> None:
+        self._is_stopping = True
         self._set_draining(worker, True)
 
     def _set_draining(self, worker: Worker, draining: bool) -> None:
@@ -209,24 +209,24 @@ class WorkerMain:
         else:
             worker.resume()
 
-    def _ending(self, worker: Worker) -> int | None:
-        """The exit code, if the time has come."""
+    def _exit_code(self, worker: Worker) -> int | None:
+        """The exit code, if it is time to exit."""
         if worker.unresponsive or worker.problem:
-            return self._ending_unresponsive(worker)
-        if self._is_ending and worker.is_empty:
+            return self._exit_code_if_unresponsive(worker)
+        if self._is_stopping and worker.is_empty:
             return ENDED
         if self._config.drain and worker.finish_drain():
             return ENDED
         return None
 
-    def _ending_unresponsive(self, worker: Worker) -> int | None:
-        """A handler hangs, or an executor cannot go on: let the others finish, then
-        end, so that it ends, too."""
+    def _exit_code_if_unresponsive(self, worker: Worker) -> int | None:
+        """The exit code, if nothing is left but a handler that hangs, or GRACE is over
+        since. Until then the other jobs finish."""
         now = time.monotonic()
         if self._unresponsive_since is None:
             self._unresponsive_since = now
             self._process_table.write(self._entry_number, condemned=1)
-            self._begin_to_end(worker)
+            self._begin_to_stop(worker)
         if worker.only_unresponsive_left or now > self._unresponsive_since + conf.grace:
             return REPLACE
         return None

@@ -247,8 +247,8 @@ def test_it_reads_little_and_nothing_of_the_archive(
         found = statements(window)
         assert len(found) == few <= 24
         of_archive = [text for text in found if "jobqueue_archivedjob" in text]
-        (standings,) = of_archive  # of schedules: by the ids of their last jobs
-        assert "FROM jobqueue_schedule" in standings
+        (statuses,) = of_archive  # of schedules: by the ids of their last jobs
+        assert "FROM jobqueue_schedule" in statuses
     assert len(statements("1h")) == few
     with CaptureQueriesContext(connection) as captured:
         get(anna, FRONT)  # session and user; the figures are kept for a moment

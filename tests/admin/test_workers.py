@@ -45,9 +45,9 @@ def answered(
     id: int, *stacks: dict[str, Any], stack_request: int = 1, **more: Any
 ) -> None:
     """What a worker said when it was asked where it is."""
-    said = {"inquiry": stack_request, "stacks": stacks, "left_out": 0, **more}
+    said = {"stack_request": stack_request, "stacks": stacks, "left_out": 0, **more}
     at = {"at": timezone.now().isoformat()}
-    Worker.objects.filter(pk=id).update(answer={**at, **said})
+    Worker.objects.filter(pk=id).update(stack_dump={**at, **said})
 
 
 def test_the_list_tells_what_each_worker_runs(anna: Client, scene: Scene) -> None:
@@ -189,7 +189,7 @@ def test_where_is_it_now(anna: Client, scene: Scene) -> None:
     assert "has not answered yet." in get(anna, address).text
     assert [entry.object_id for entry in LogEntry.objects.all()] == [str(id)]
 
-    stack_request = Worker.objects.get(pk=id).request["inquiry"]
+    stack_request = Worker.objects.get(pk=id).request["stack_request"]
     told = {"job_id": str(job), "job_type": ADD, "seconds": 240.5, "stack": STACK}
     answered(
         id, told, {"thread": "completer", "stack": ""}, stack_request=stack_request
@@ -240,7 +240,7 @@ def test_the_page_of_a_running_job_tells_where_it_was(
 def test_an_answer_that_is_none_harms_no_page(
     anna: Client, scene: Scene, answer: Any
 ) -> None:
-    Worker.objects.update(answer=answer, request=answer, rescued=answer)
+    Worker.objects.update(stack_dump=answer, request=answer, rescued=answer)
     for id in (*scene.workers.values(),):
         get(anna, page_of("worker", id))
     get(anna, list_of("worker"))
@@ -275,12 +275,12 @@ def test_only_who_controls_workers_may_ask_where_they_are(
     assert client.get("/admin/jobqueue/worker/where/", said).status_code == 200
     assert Worker.objects.get(pk=id).request is None
     assert client.post("/admin/jobqueue/worker/where/", said).status_code == 302
-    assert "inquiry" in Worker.objects.get(pk=id).request
+    assert "stack_request" in Worker.objects.get(pk=id).request
 
 
 def test_a_worker_that_ended_is_not_asked(anna: Client, scene: Scene) -> None:
     id = scene.workers["stopped"]
-    assert operations.ask_where([id]) == []
+    assert operations.request_stack_dumps([id]) == []
     page = confirm(anna, "worker", "where", id)
     assert "1 worker had ended already." in page.text
 

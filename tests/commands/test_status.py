@@ -15,7 +15,7 @@ from django.utils import timezone, translation
 from django_jobqueue import operations
 from django_jobqueue.management.jobqueue import rich_output, status
 from django_jobqueue.models import JobType, Queue, QueuedJob, Worker
-from django_jobqueue.stats.notices import depth_text
+from django_jobqueue.stats.unclaimed_jobs import depth_text
 from django_jobqueue.store import rollup
 from django_jobqueue.store.connection import DjangoDatabase
 from django_jobqueue.store.rollup import Count

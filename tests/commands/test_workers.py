@@ -156,7 +156,9 @@ def test_a_worker_that_does_not_answer_is_waited_for_no_longer_than_is_said() ->
 def test_the_answer_of_now_is_shown_and_not_an_older_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one = worker("a:1", answer={"inquiry": 5, "at": "2020-01-01", "stacks": []})
+    one = worker(
+        "a:1", stack_dump={"stack_request": 5, "at": "2020-01-01", "stacks": []}
+    )
 
     def answer(seconds: float) -> None:
         row = Worker.objects.get(pk=one.pk)
@@ -164,8 +166,8 @@ def test_the_answer_of_now_is_shown_and_not_an_older_one(
             {"job_id": "j", "job_type": "t", "seconds": 2, "stack": "  in handler\n"},
             {"thread": "dispatcher", "stack": "  in wait\x1b\n"},
         ]
-        row.answer = {
-            "inquiry": row.request["inquiry"],
+        row.stack_dump = {
+            "stack_request": row.request["stack_request"],
             "at": "2026-01-01T00:00:00+00:00",
             "stacks": stacks,
             "left_out": 1,

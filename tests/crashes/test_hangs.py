@@ -202,7 +202,7 @@ def test_a_stop_cuts_it_off_and_charges_it_with_nothing(
 def test_a_process_that_was_stopped_and_goes_on_in_time_is_not_taken_for_a_hang(
     runworkers: Run, journal: str
 ) -> None:
-    """Nobody's timer looked while the whole group stood still, longer than a timeout
+    """Nobody's watchdog looked while the whole group stood still, longer than a timeout
     and the patience after it."""
     operations.override("tests.sample.slow", timeout=timedelta(seconds=2))
     run = runworkers("--threads", "1", *LONG)

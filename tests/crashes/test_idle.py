@@ -61,8 +61,8 @@ def test_a_calm_worker_is_drained_and_resumed(calm: RunWorkers) -> None:
 
 def test_a_calm_worker_says_where_it_is(calm: RunWorkers) -> None:
     worker = Worker.objects.get(state="running")
-    operations.ask_where([worker.id])
-    eventually(lambda: Worker.objects.get(id=worker.id).answer)
+    operations.request_stack_dumps([worker.id])
+    eventually(lambda: Worker.objects.get(id=worker.id).stack_dump)
 
 
 def test_a_calm_worker_that_is_to_stop_ends_and_leaves_nobody(calm: RunWorkers) -> None:

@@ -9,14 +9,22 @@ import tomllib
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.db.models import Model
 from django.dispatch import Signal
 
 import django_jobqueue
 from django_jobqueue import exceptions, operations, signals, testing
+from django_jobqueue.conf import Conf
 from django_jobqueue.domain.job_options import OF_TYPE
+from django_jobqueue.management.commands.jobqueue import SUBCOMMANDS
+from django_jobqueue.retries import POLICIES
 from tests.docs.pages import ROOT, pages
 
 BACKPORT = "django-tasks"
+MODELS = sorted(
+    apps.get_app_config("jobqueue").get_models(), key=lambda model: model.__name__
+)
 INDEXED = (
     "https://github.com/django-jobqueue/django-jobqueue/blob/main/",
     "https://raw.githubusercontent.com/django-jobqueue/django-jobqueue/main/",
@@ -33,6 +41,71 @@ def test_the_page_of_job_options_has_every_option_of_a_job_type_once() -> None:
     listed = text.partition("{jobqueue-options}\n")[2].partition("::::")[0]
     named = re.findall(r"^(\w+): ", listed, re.M)
     assert sorted(named) == sorted(["name", *OF_TYPE])
+
+
+def listed(directive: str) -> dict[str, dict[str, str]]:
+    """The names that the blocks of a directive describe, with their text, by the
+    argument of the block; blocks without an argument are one."""
+    found: dict[str, dict[str, str]] = {}
+    block = re.compile(rf"^:::+\{{{directive}\}} ?([^\n]*)\n(.*?)^:::+$", re.M | re.S)
+    for text in pages().values():
+        for argument, content in block.findall(text):
+            lines = re.sub(r"\n +", " ", content).splitlines()
+            pairs = [line.partition(":")[::2] for line in lines if line.strip()]
+            described = found.setdefault(argument, {})
+            assert not {name for name, _ in pairs} & described.keys(), argument
+            described |= {name.strip(): text.strip() for name, text in pairs}
+    return found
+
+
+def test_every_setting_is_described() -> None:
+    described = listed("jobqueue-settings")[""].keys()
+    settings = Conf.settings.keys()
+    assert settings - described == set(), "add them to docs/reference/settings.md"
+    assert described - settings == set(), "remove them from docs/reference/settings.md"
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_every_column_is_described(model: type[Model]) -> None:
+    """By the page, or by the help text of its field."""
+    described = listed("jobqueue-columns").get(model.__name__, {})
+    columns = {f.column: f for f in model._meta.concrete_fields if f.column}
+    place = f"the columns of {model.__name__} in docs/reference/schema.md"
+    assert columns.keys() - described.keys() == set(), f"add them to {place}"
+    assert described.keys() - columns.keys() == set(), f"remove them from {place}"
+    unsaid = [n for n, f in columns.items() if not (described[n] or f.help_text)]
+    assert unsaid == [], f"say what they mean in {place}, or in their help_text"
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_every_index_is_described(model: type[Model]) -> None:
+    described = listed("jobqueue-indexes").get(model.__name__, {})
+    place = f"the indexes of {model.__name__} in docs/reference/schema.md"
+    names = {index.name for index in model._meta.indexes}
+    assert names - described.keys() == set(), f"add them to {place}"
+    assert described.keys() - names == set(), f"remove them from {place}"
+    assert all(described.values()), f"say what each is for in {place}"
+
+
+def test_every_command_shows_its_help() -> None:
+    shown = listed("jobqueue-help").keys()
+    commands = {"runworkers", *(f"jobqueue {name}" for name in SUBCOMMANDS)}
+    assert commands - shown == set(), "show them in docs/reference/commands.md"
+
+
+def test_the_named_backoff_policies_are_those_of_the_docs() -> None:
+    """The table of the guide, and the text that an editor shows."""
+    guide = pages()["docs/guides/retries.md"].partition("## Waits")[2]
+    table = guide.partition("| name |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)`", table, re.M) == list(POLICIES), (
+        "the table of Waits in docs/guides/retries.md must list NAMED of retries.py"
+    )
+    source = (ROOT / "django_jobqueue" / "enqueueing" / "options.py").read_text()
+    option = source.partition("backoff: str | timedelta | float | Backoff")[2]
+    shown = re.findall(r"``(\w+)``", option.split('"""')[1])
+    assert shown == list(POLICIES), (
+        "the docstring of backoff in enqueueing/options.py must list the same"
+    )
 
 
 def test_links_between_files_lead_somewhere() -> None:

@@ -14,6 +14,7 @@ from django.test import override_settings
 
 from django_jobqueue import InvalidArguments, RetryRule, Snooze
 from django_jobqueue.domain.job_options import policy_of
+from django_jobqueue.domain.option_checks import to_retry
 from django_jobqueue.domain.policy import (
     UNSET,
     Policy,
@@ -447,3 +448,26 @@ def test_priorities_include_their_bounds(priority: int) -> None:
 def test_a_policy_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         Policy().queue = "other"  # type: ignore[misc]
+
+
+RULE_VALUES: dict[str, Any] = {"max_attempts": 3, "backoff": 30}
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(RetryRule)])
+def test_each_argument_of_a_retry_rule_is_kept_and_shown(name: str) -> None:
+    assert name in RULE_VALUES, f"add a value of {name} to RULE_VALUES"
+    (stated,) = to_retry({OSError: RetryRule(**{name: RULE_VALUES[name]})})
+    (left_out,) = to_retry({OSError: RetryRule()})
+    assert getattr(stated, name) != getattr(left_out, name), (
+        f"to_retry() in domain/option_checks.py drops {name} of RetryRule"
+    )
+    assert stated.column[name] != left_out.column[name], (
+        f"ExceptionRule.column in domain/retry_rules.py leaves {name} out"
+    )
+
+
+def test_a_retry_rule_names_its_arguments_in_the_error_of_another_one() -> None:
+    with pytest.raises(TypeError) as caught:
+        RetryRule(colour="red")  # type: ignore[call-arg]
+    for field in fields(RetryRule):
+        assert field.name in str(caught.value)

@@ -278,14 +278,3 @@ def mine(attempt: int) -> timedelta:
 )
 def test_a_policy_has_a_name_for_people(policy: Backoff, name: str) -> None:
     assert describe(policy) == name
-
-
-def test_the_named_policies_are_those_of_the_docs() -> None:
-    assert list(POLICIES) == [
-        "exponential",
-        "quartic",
-        "decorrelated",
-        "fixed",
-        "immediate",
-        "rickover",
-    ]

@@ -87,6 +87,6 @@ def test_it_says_where_it_is(start: Start, gate: threading.Event) -> None:
     jobs.stay.enqueue("gate")
     eventually(lambda: queued(status="running"))
     row = Worker.objects.get()
-    operations.ask_where([row.id])
-    answer = eventually(lambda: Worker.objects.get().answer)
+    operations.request_stack_dumps([row.id])
+    answer = eventually(lambda: Worker.objects.get().stack_dump)
     assert "in stay" in str(answer)

@@ -20,7 +20,7 @@ from django_jobqueue.execution.attempt_steps import run
 from django_jobqueue.workers.executors import base, coroutines
 from django_jobqueue.workers.executors.coroutines import Coroutines
 from django_jobqueue.workers.executors.threads import Threads
-from django_jobqueue.workers.timer import Timer
+from django_jobqueue.workers.watchdog import Watchdog
 from tests.conftest import HandDriven, archived, eventually
 from tests.execution.test_attempt import attempt_of
 from tests.sample import jobs
@@ -199,23 +199,25 @@ def test_an_exit_while_connections_are_looked_at_costs_no_slot(
     assert scene.executor.stop(20)
 
 
-# The timer.
+# The watchdog.
 
 
 class Looks:
-    """An attempt in a slot, and a timer that looks at it."""
+    """An attempt in a slot, and a watchdog that looks at it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, scene: Scene) -> None:
         self.lost: list[Attempt] = []
         self.executor = scene.executor
-        self.timer = Timer([scene.executor], {attempt_of(jobs.add)}, self.lost.extend)
+        self.watchdog = Watchdog(
+            [scene.executor], {attempt_of(jobs.add)}, self.lost.extend
+        )
 
     def look(self) -> list[Attempt]:
         """What two looks have given up."""
         self.lost.clear()
-        self.timer.tick()
+        self.watchdog.tick()
         threading.Event().wait(0.01)
-        self.timer.tick()
+        self.watchdog.tick()
         return list(self.lost)
 
 

@@ -21,6 +21,7 @@ from tests.sample import jobs
 
 pytestmark = pytest.mark.django_db
 
+HERE = "tests/operations/test_single_values.py"
 ID = uuid4()
 SINGLES: dict[str, list[Any]] = {
     "ids": [ID, str(ID), f"job_{ID}"],
@@ -29,7 +30,7 @@ SINGLES: dict[str, list[Any]] = {
     "rules": [Rule(status=ArchivedStatus.FAILED, keep=1e9)],
     "queue": ["mail"],
 }
-OF_WORKERS = ("ask_workers", "ask_where")
+OF_WORKERS = ("ask_workers", "request_stack_dumps")
 ARGUMENTS: dict[str, dict[str, Any]] = {  # besides the several
     "allow_attempts": {"max_attempts": 9},
     "ask_workers": {"what": "drain"},
@@ -69,6 +70,16 @@ TAKES_SEVERAL: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
+def required_of(function: Callable[..., Any]) -> set[str]:
+    """The parameters without a default."""
+    return {
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.default is inspect.Parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    }
+
+
 def outcome(function: Callable[..., Any], **arguments: Any) -> Any:
     """What the call returns, or raises."""
     try:
@@ -81,22 +92,40 @@ def outcome(function: Callable[..., Any], **arguments: Any) -> Any:
 @pytest.mark.parametrize("name", sorted({*TAKES_SEVERAL} - REFUSES))
 def test_one_is_taken_as_one_of_several(name: str) -> None:
     function, parameter = TAKES_SEVERAL[name]
+    assert parameter in SINGLES, (
+        f"{name}() takes several as {parameter!r}: add single values of that parameter "
+        f"to SINGLES in {HERE}"
+    )
     singles = [7] if name in OF_WORKERS else SINGLES[parameter]
+    besides = ARGUMENTS.get(name, {})
+    given = {parameter, *besides}
+    assert required_of(function) <= given, (
+        f"{name}() also needs {required_of(function) - given}: add values to ARGUMENTS "
+        f"in {HERE}"
+    )
     for single in singles:
-        besides = ARGUMENTS.get(name, {})
-        quarantined = outcome(function, **{parameter: single}, **besides)
+        by_itself = outcome(function, **{parameter: single}, **besides)
         among = outcome(function, **{parameter: [single]}, **besides)
-        assert repr(quarantined) == repr(among), name
+        assert repr(by_itself) == repr(among), (
+            f"{name}({parameter}={single!r}) must do the same as "
+            f"{name}({parameter}=[{single!r}]). Call several() of domain/ids.py on "
+            f"{parameter}, or add {name!r} to REFUSES in {HERE} with its own test."
+        )
 
 
 def test_the_functions_that_take_several_are_known() -> None:
-    assert {
+    """Else a function whose annotation this file does not understand is not tried."""
+    known = {
         *("cancel", "run_now", "reschedule", "release", "fail", "allow_attempts"),
         *("replay_many", "prune_jobs", "prune", "pause", "resume"),
         *("resolve", "ignore", "reopen", "assign", "note"),
-        *("ask_workers", "ask_where", "progress_of_many", "drain"),
+        *("ask_workers", "request_stack_dumps", "progress_of_many", "drain"),
         *REFUSES,
-    } <= {*TAKES_SEVERAL}
+    }
+    assert known <= {*TAKES_SEVERAL}, (
+        "these are gone, or their annotation has none of the words of SEVERAL in "
+        f"{HERE}: {known - {*TAKES_SEVERAL}}"
+    )
 
 
 def test_those_that_take_one_refuse_several() -> None:

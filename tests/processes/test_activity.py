@@ -8,24 +8,24 @@ from collections.abc import Iterator
 import pytest
 
 from django_jobqueue.store.notify import News
-from django_jobqueue.workers.timer import WAKEFUL, Timer
+from django_jobqueue.workers.watchdog import SLEEP_AFTER, Watchdog
 from tests.conftest import HandDriven, archived, eventually
 from tests.sample import jobs
 
 
 @pytest.fixture
-def timer(worker: HandDriven) -> Iterator[Timer]:
-    """The timer of a worker that has had nothing to do for long; it sleeps."""
-    timer = worker.worker.timer
-    timer._held_at -= 2 * WAKEFUL
-    timer.start()
-    eventually(lambda: timer._sleeps, what="the timer to sleep")
-    yield timer
-    timer.stop(5)
+def watchdog(worker: HandDriven) -> Iterator[Watchdog]:
+    """The watchdog of a worker that has had nothing to do for long; it sleeps."""
+    watchdog = worker.worker.watchdog
+    watchdog._held_at -= 2 * SLEEP_AFTER
+    watchdog.start()
+    eventually(lambda: watchdog._sleeps, what="the watchdog to sleep")
+    yield watchdog
+    watchdog.stop(5)
 
 
 def test_a_job_that_comes_while_the_timer_sleeps_is_ended_at_its_timeout(
-    worker: HandDriven, timer: Timer
+    worker: HandDriven, watchdog: Watchdog
 ) -> None:
     jobs.aslow.enqueue(seconds=60)
     worker.work()
@@ -35,38 +35,38 @@ def test_a_job_that_comes_while_the_timer_sleeps_is_ended_at_its_timeout(
 
 
 def test_a_timer_that_is_awake_is_not_woken_by_a_claim(worker: HandDriven) -> None:
-    timer = worker.worker.timer
-    timer.tick()
+    watchdog = worker.worker.watchdog
+    watchdog.tick()
     jobs.add.enqueue(1)
     worker.claim()
-    assert not timer._woken.is_set()
+    assert not watchdog._woken.is_set()
 
 
 def test_a_timer_does_not_sleep_while_something_is_held(worker: HandDriven) -> None:
-    timer = worker.worker.timer
+    watchdog = worker.worker.watchdog
     jobs.add.enqueue(1)
     worker.claim()
-    timer._held_at -= 2 * WAKEFUL
-    timer.tick()
-    assert not timer._sleeps
+    watchdog._held_at -= 2 * SLEEP_AFTER
+    watchdog.tick()
+    assert not watchdog._sleeps
     worker.work()
-    timer._held_at -= 2 * WAKEFUL
-    timer.tick()
-    assert timer._sleeps
+    watchdog._held_at -= 2 * SLEEP_AFTER
+    watchdog.tick()
+    assert watchdog._sleeps
 
 
 def test_a_timer_looks_again_when_the_next_timeout_is_reached(
     worker: HandDriven, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("django_jobqueue.workers.timer.EVERY", 3_600.0)
-    jobs.stay.enqueue(gate="timer")
-    jobs.gates["timer"] = threading.Event()
+    monkeypatch.setattr("django_jobqueue.workers.watchdog.CHECK_EVERY", 3_600.0)
+    jobs.stay.enqueue(gate="watchdog")
+    jobs.gates["watchdog"] = threading.Event()
     worker.claim()
     (attempt,) = worker.worker.held
     attempt.timeout = 60.0
     eventually(lambda: attempt.started)
-    assert 0 < worker.worker.timer.tick() <= 60
-    jobs.gates["timer"].set()
+    assert 0 < worker.worker.watchdog.tick() <= 60
+    jobs.gates["watchdog"].set()
     worker.run()
     worker.finish()
 

@@ -33,7 +33,7 @@ TOLD = (asyncio.CancelledError, Cancel)
 @pytest.fixture(scope="module", autouse=True)
 def _quiet() -> Iterator[None]:
     """A backoff that fails is logged, which is not what is tried here."""
-    logger = logging.getLogger("django_jobqueue.domain.retry_decision")
+    logger = logging.getLogger("django_jobqueue.attempt")
     logger.disabled = True
     yield
     logger.disabled = False

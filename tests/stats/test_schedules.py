@@ -78,7 +78,7 @@ def test_its_newest_firing_has_the_status_that_the_job_has_now() -> None:
         outcome="missed",
         number=7,
     )
-    newest = stands().standing.newest
+    newest = stands().status.newest
     assert newest is not None
     assert (newest.job_id, newest.status, newest.outcome) == (job, "running", "fired")
 
@@ -88,7 +88,7 @@ def test_its_last_finished_job_failed_whatever_runs_now() -> None:
     fired(3 * MINUTE, "succeeded")
     failed = fired(2 * MINUTE, "failed")
     fired(MINUTE, "running")
-    finished = stands().standing.finished
+    finished = stands().status.finished
     assert finished is not None
     assert (finished.id, stands().bad_end) == (failed, "failed")
 
@@ -103,10 +103,10 @@ def test_a_failed_job_that_was_replayed_is_not_held_against_it() -> None:
 def test_a_job_that_was_pruned_has_no_status() -> None:
     schedule()
     fired(MINUTE)
-    standing = stands().standing
-    assert standing.newest is not None
-    assert standing.newest.status is None
-    assert standing.finished is None
+    status = stands().status
+    assert status.newest is not None
+    assert status.newest.status is None
+    assert status.finished is None
 
 
 # What needs attention.

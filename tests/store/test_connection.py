@@ -329,7 +329,7 @@ def test_a_role_that_the_project_assumes_is_assumed(
 def test_an_outage_is_logged_when_it_begins_and_when_it_ends(
     own: OwnConnection, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "django_jobqueue.store.connection")
+    caplog.set_level(logging.INFO, "django_jobqueue.database")
     rests = []
     for _ in range(50):
         with pytest.raises(StoreUnavailable) as caught:

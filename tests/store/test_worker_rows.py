@@ -328,5 +328,5 @@ def test_only_workers_that_are_there_are_asked_for_something(
     Worker.objects.update(state=state)
     expected = [worker] if is_asked else []
 
-    assert worker_rows.ask_where(own, [worker]) == expected
+    assert worker_rows.request_stack_dumps(own, [worker]) == expected
     assert worker_rows.ask(own, [worker], "resume") == expected

@@ -266,9 +266,9 @@ VERBS = [
     Verb(
         "ask where",
         a_worker,
-        lambda id: operations.ask_where([id]),
+        lambda id: operations.request_stack_dumps([id]),
         WORKER,
-        lambda: "inquiry" in (Worker.objects.get().request or {}),
+        lambda: "stack_request" in (Worker.objects.get().request or {}),
     ),
 ]
 

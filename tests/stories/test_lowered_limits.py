@@ -141,6 +141,6 @@ def test_a_job_that_makes_its_attempt_meanwhile_is_left_alone(
 ) -> None:
     """Between the look and the change."""
     job = waiting(worker, journal, 1)
-    monkeypatch.setattr(operations.ending.store_attempts, "spent", lambda *_: None)
+    monkeypatch.setattr(operations.failing.store_attempts, "spent", lambda *_: None)
     assert operations.allow_attempts([job.id], 1) == []
     assert [row.max_attempts for row in queued()] == [9]

@@ -21,8 +21,8 @@ from django_jobqueue.models import (
 from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.queue.rescue import rescue
-from django_jobqueue.workers.completing.completer import IDLE
-from django_jobqueue.workers.completing.refused import FIRST_WAIT
+from django_jobqueue.workers.completing.completer import CLOSE_AFTER
+from django_jobqueue.workers.completing.deferred_outcomes import FIRST_WAIT
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.sample import jobs
 from tests.store.meanwhile import open_transaction
@@ -51,9 +51,9 @@ def test_its_connection_is_let_go_when_nothing_was_to_be_written_for_long(
     monkeypatch.setattr(f"{COMPLETER}.COUNTERS_EVERY", 0.0)
     jobs.add.enqueue(1)
     worker.work()
-    assert 0 < completer.tick() <= IDLE
+    assert 0 < completer.tick() <= CLOSE_AFTER
     assert connections() == 1
-    monkeypatch.setattr("django_jobqueue.workers.completing.completer.IDLE", 0.0)
+    monkeypatch.setattr("django_jobqueue.workers.completing.completer.CLOSE_AFTER", 0.0)
     assert completer.tick() == FOREVER
     eventually(lambda: connections() == 0)
     jobs.add.enqueue(2)
@@ -251,7 +251,9 @@ def test_a_refused_success_is_archived_as_what_it_was(
 def test_a_type_whose_outcomes_are_refused_is_not_claimed_without_end(
     make_worker: Make, own: OwnConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("django_jobqueue.workers.completing.refused.MOST_OF_TYPE", 5)
+    monkeypatch.setattr(
+        "django_jobqueue.workers.completing.deferred_outcomes.MOST_OF_TYPE", 5
+    )
     worker = make_worker(threads=4)
     jobs.fail.using(max_attempts=1).enqueue_many([{}] * 30)
     with refusing(own):
@@ -311,7 +313,7 @@ def test_counts_that_cannot_be_written_hold_up_no_outcome(
     assert len(archived(status="succeeded")) == 3
     jobs.add.enqueue(3)
     worker.work()
-    worker.worker.completer._add_up()
+    worker.worker.completer._write_counters()
     counted = sum(Rollup.objects.values_list("succeeded", flat=True))
     assert counted == (1 if how == "refused" else 4)
 
@@ -345,7 +347,7 @@ def test_attempts_are_counted_in_the_roll_up(worker: HandDriven) -> None:
         jobs.add.enqueue(number)
     jobs.fail.enqueue()
     worker.work()
-    worker.worker.completer._add_up()
+    worker.worker.completer._write_counters()
     counts = {
         rollup.job_type: (rollup.succeeded, rollup.failed, rollup.retried)
         for rollup in Rollup.objects.all()
@@ -392,9 +394,9 @@ def test_counts_that_cannot_be_written_are_kept(
 
     with monkeypatch.context() as patch:
         patch.setattr("django_jobqueue.store.failure_rollup.add", refuse)
-        worker.worker.completer._add_up()
+        worker.worker.completer._write_counters()
     assert not FailureRollup.objects.exists()
-    worker.worker.completer._add_up()
+    worker.worker.completer._write_counters()
     assert FailureRollup.objects.get().failed == 1
     assert Rollup.objects.get().failed == 1
 

@@ -314,7 +314,7 @@ def test_jobs_of_a_claim_without_an_answer_are_given_back(
     worker.run()  # held, its outcome not written yet
     lost = jobs.add.enqueue(2)
     claimer: Claimer = worker.worker.dispatcher._claimer
-    lanes = claimer.choice.lanes.marks(full_scan=True)
+    lanes = claimer.lane_selection.lanes.marks(full_scan=True)
     assert [job.id for job in claim.claim(own, worker.worker.id, lanes, 9)] == [lost.id]
 
     claimer.unconfirmed.arise()  # as after a lost connection
@@ -425,7 +425,7 @@ def test_an_operator_cancels_a_running_job(worker: HandDriven, journal: str) -> 
     made = jobs.slow.using(queue="default").enqueue(60)
     worker.claim()
     assert operations.cancel([made.id], by="anna").asked == [made.id]
-    worker.worker.dispatcher._cancelled._next = 0.0
+    worker.worker.dispatcher._cancellation_poll._next_at = 0.0
     worker.claim()  # the net: no notification is heard here
     worker.run()
     worker.finish()

@@ -16,7 +16,7 @@ from django_jobqueue.store.queue.lanes import START, Head, LaneMark
 from django_jobqueue.store.rows import Lane
 from django_jobqueue.workers.claiming import lane_scanner
 from django_jobqueue.workers.claiming.lane_scanner import (
-    SHARE,
+    FULL_SCAN_SHARE,
     SLOW,
     FullScans,
     Lanes,
@@ -61,7 +61,7 @@ def test_long_sweeps_get_a_small_share_of_the_time(time: Time) -> None:
             sweeps.took(0.3)
             made += 1
         time.now += 0.05
-    assert made * 0.3 / 500 == pytest.approx(SHARE, rel=0.05)
+    assert made * 0.3 / 500 == pytest.approx(FULL_SCAN_SHARE, rel=0.05)
 
 
 def test_nothing_is_saved_for_a_storm_of_sweeps(time: Time) -> None:
@@ -113,12 +113,12 @@ def test_a_job_behind_the_mark_is_found_when_there_is_time_for_a_sweep(
     jobs.add.enqueue(2)
     QueuedJob.objects.update(run_after=OLD)
     looks._full_scans.took(0.2)
-    looks.ask_behind()
+    looks.want_full_scan()
     assert not looks.is_due
     assert looks.scan() == []
     assert looks.longest_wait == 1.0
 
-    time.now += 0.2 / SHARE
+    time.now += 0.2 / FULL_SCAN_SHARE
     assert looks.is_due
     assert looks.scan() == [ADDS]
     assert looks.longest_wait == math.inf
@@ -144,7 +144,7 @@ def test_a_sweep_that_fails_is_repeated_no_sooner_than_one_that_does_not(
     jobs.add.enqueue(1)
     assert looks.scan() == [ADDS]
     monkeypatch.setattr(lane_scanner.lanes, "scan", cut_off)
-    looks.ask_behind()
+    looks.want_full_scan()
     began = time.now
     while time.now < began + 900:
         with suppress(StoreUnavailable, KeyError):

@@ -10,9 +10,9 @@ import pytest
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 from django_jobqueue.workers.claiming.lane_scanner import (
-    BACK,
     FORGET_AFTER,
     MANY,
+    REREAD,
     Lanes,
 )
 
@@ -115,7 +115,7 @@ def test_a_scan_goes_back_by_some_thousand_jobs() -> None:
     asked = lanes.in_turn(lambda lane: True)
     backs = []
     for second in range(1, 8):
-        jobs = [job(MAIL, second)] * (BACK // 2)
+        jobs = [job(MAIL, second)] * (REREAD // 2)
         lanes.claimed(asked, jobs, full=True)
         backs.append(asked[0].start.back)
         assert asked[0].start.mark == at(second)

@@ -309,7 +309,7 @@ def test_who_asks_workers_in_a_transaction_locks_no_row(
     lock = f"SELECT FROM jobqueue_worker WHERE id = {id} FOR UPDATE NOWAIT"
     with transaction.atomic():
         assert operations.ask_workers([id, id + 1_000], "drain") == [id]
-        assert operations.ask_where(id) == [id]
+        assert operations.request_stack_dumps(id) == [id]
         own.fetch(lock)
         transaction.set_rollback(undone)
     row = Worker.objects.get()
@@ -322,17 +322,17 @@ def test_a_job_expires_by_the_clock_of_its_claim_however_late_that_is_answered(
 ) -> None:
     made = make(data={"a": 1}, expires_at=ago(-0.5))
     claimer = worker.worker.dispatcher._claimer
-    verb = claimer._ask
+    claim_lanes = claimer._claim_lanes
 
-    def ask(verb_: Callable[..., list[object]], *args: object) -> object:
+    def claim_late(statement: Callable[..., list[object]], *args: object) -> object:
         def late(*given: object) -> list[object]:
-            found = verb_(*given)
+            found = statement(*given)
             time.sleep(0.6)  # as a commit that waits
             return found
 
-        return verb(late, *args)  # type: ignore[arg-type]
+        return claim_lanes(late, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(claimer, "_ask", ask)
+    monkeypatch.setattr(claimer, "_claim_lanes", claim_late)
     worker.claim()
     worker.run()
     worker.finish()

@@ -143,21 +143,23 @@ def test_a_question_reaches_the_worker_with_its_heartbeat_and_is_answered_once(
     id = worker.worker.id
     beat = [Beat(id, 0, 0, False)]
     assert worker_rows.renew(own, beat, 15)[id] == ("", 0)
-    assert operations.ask_where([id, 999], by="anna") == [id]
+    assert operations.request_stack_dumps([id, 999], by="anna") == [id]
     stack_request = worker_rows.renew(own, beat, 15)[id].stack_request
     assert stack_request > 0
 
     stack_dumper = worker.worker.stack_dumper
-    stack_dumper._asked = stack_request
+    stack_dumper._requested = stack_request
     assert stack_dumper.tick() == FOREVER
     row = Worker.objects.get(pk=id)
-    assert row.answer["inquiry"] == row.request["inquiry"] == stack_request
-    assert row.answer["left_out"] == 0
-    Worker.objects.update(answer=None)
+    assert (
+        row.stack_dump["stack_request"] == row.request["stack_request"] == stack_request
+    )
+    assert row.stack_dump["left_out"] == 0
+    Worker.objects.update(stack_dump=None)
     stack_dumper.tick()
-    assert Worker.objects.get(pk=id).answer is None
+    assert Worker.objects.get(pk=id).stack_dump is None
 
-    operations.ask_where([id])
+    operations.request_stack_dumps([id])
     assert worker_rows.renew(own, beat, 15)[id].stack_request > stack_request
 
 
@@ -165,11 +167,11 @@ def test_a_worker_that_is_asked_nothing_has_no_thread_for_it(
     worker: HandDriven,
 ) -> None:
     stack_dumper = worker.worker.stack_dumper
-    stack_dumper.ask(0)
+    stack_dumper.request(0)
     assert not stack_dumper.has_started
-    stack_dumper.ask(7)
+    stack_dumper.request(7)
     assert stack_dumper.has_started
-    eventually(lambda: Worker.objects.get().answer)
+    eventually(lambda: Worker.objects.get().stack_dump)
     assert stack_dumper.stop(10)
 
 
@@ -200,9 +202,11 @@ def test_a_running_process_answers(
     runner.started()
     made = jobs.write.enqueue(journal, "there", 60)
     eventually(lambda: notes(journal) == [["start", "there"]], what=runner.output)
-    (id,) = operations.ask_where(list(Worker.objects.values_list("pk", flat=True)))
+    (id,) = operations.request_stack_dumps(
+        list(Worker.objects.values_list("pk", flat=True))
+    )
     answer = eventually(
-        lambda: Worker.objects.get(pk=id).answer, what=f"an answer: {runner.output}"
+        lambda: Worker.objects.get(pk=id).stack_dump, what=f"an answer: {runner.output}"
     )
     (one,) = [one for one in answer["stacks"] if "job_id" in one]
     assert one["job_id"] == str(made.id)

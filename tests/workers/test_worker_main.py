@@ -10,7 +10,7 @@ import pytest
 from django_jobqueue.processes.idle import WakeupPipes
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import RELEASED, WorkerMain
 
 
@@ -38,12 +38,12 @@ def test_an_end_is_orderly_whatever_fails_in_it(
     """Else it would count as a crash of the jobs that it leaves."""
     wakeups = WakeupPipes()
     process_table = ProcessTable(1, wakeups)
-    dump = Dump(str(tmp_path), "web-3:6")
+    dump = UnfinishedJobsDump(str(tmp_path), "web-3:6")
     lifecycle = WorkerMain(
         WorkerConfig(), process_table=process_table, entry=0, control=-1, dump=dump
     )
     worker = Failing(process_table)
-    lifecycle._end(worker, RELEASED)  # type: ignore[arg-type]
+    lifecycle._stop(worker, RELEASED)  # type: ignore[arg-type]
     assert worker.was_orderly == [1]
     assert "The end of worker web-3:7 failed" in caplog.text
     lifecycle._wakeup.close()

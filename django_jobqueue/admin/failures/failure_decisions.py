@@ -28,7 +28,7 @@ from django_jobqueue.admin.failures import failure_states
 from django_jobqueue.admin.parts import display
 from django_jobqueue.admin.parts.form_fields import MomentField, NameInput
 from django_jobqueue.domain.policy import WHO_LENGTH
-from django_jobqueue.operations.groups import NOTE_LENGTH, RELEASE_LENGTH
+from django_jobqueue.operations.failure_groups import NOTE_LENGTH, RELEASE_LENGTH
 from django_jobqueue.text import numbers, timezones
 
 DECIDE: Final = "change_failuregroup"

@@ -19,7 +19,7 @@ from django_jobqueue.admin.jobs.free_key import FreeKey
 from django_jobqueue.admin.jobs.job_admin import JobAdmin, tries_of
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.prune import PruneJobs
-from django_jobqueue.admin.jobs.related import by_original, replay_cell, replays_of
+from django_jobqueue.admin.jobs.related_jobs import by_original, replay_cell, replays_of
 from django_jobqueue.admin.jobs.replay import ReplayJobs
 from django_jobqueue.admin.jobs.reveal import Reveal
 from django_jobqueue.admin.lists.columns import column

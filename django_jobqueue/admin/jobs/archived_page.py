@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.jobs import related
+from django_jobqueue.admin.jobs import related_jobs
 from django_jobqueue.admin.jobs.free_key import held_key
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt, Attempts
@@ -37,7 +37,7 @@ def page_of(request: HttpRequest, job: Any, state: Any) -> JobPage:
         metadata=read.metadata(),
         result=read.result(),
         error=_unsaid(read.error(job), attempts),
-        lately=related.lately(request, job),
+        lately=related_jobs.lately(request, job),
         history=read.history(),
         downloads=read.downloads(),
         reveal=read.reveal(),
@@ -70,12 +70,12 @@ def _summary(
         (_("Expires"), display.full_moment(job.expires_at)),
         *([(_("Tags"), tags.tags_links(job))] if tags.tags_of(job) else []),
         (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
-        *related.schedule(request, read.about),
-        (_("Replay of"), related.origin(request, job)),
-        (_("Replayed as"), related.replays(request, job)),
-        (_("Bulk operation"), related.operation(request, job)),
+        *related_jobs.schedule(request, read.about),
+        (_("Replay of"), related_jobs.origin(request, job)),
+        (_("Replayed as"), related_jobs.replays(request, job)),
+        (_("Bulk operation"), related_jobs.operation(request, job)),
         (_("Failure group"), _group(job, read)),
-        *related.followers(request, job),
+        *related_jobs.followers(request, job),
         *held_key(job),
     ]
 

@@ -22,7 +22,7 @@ from django_jobqueue.admin.jobs.job_attempts import (
     attempts_of,
 )
 from django_jobqueue.admin.jobs.job_reports import Reports, Told
-from django_jobqueue.admin.jobs.related import Dot
+from django_jobqueue.admin.jobs.related_jobs import Dot
 from django_jobqueue.admin.jobs.timeline import Step
 from django_jobqueue.admin.parts import display, json_tree
 from django_jobqueue.admin.parts.json_text import Unreadable, stored, value_of

@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin import jump
+from django_jobqueue.admin import jump_box
 from django_jobqueue.admin.actions.action import Action, Button
 from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.jobs.cancel import CancelJobs, FailJobs
@@ -54,7 +54,7 @@ from django_jobqueue.models import (
     Report,
     Worker,
 )
-from django_jobqueue.models.functions import ClockTimestamp
+from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.search.selection import RUNNING, Selection, Table
 from django_jobqueue.stats.why_not_running import why_not
 from django_jobqueue.text import numbers, timezones
@@ -146,7 +146,7 @@ class QueuedJobAdmin(JobAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         """Addresses that lead to a job wherever it is, before those of the objects."""
-        return [*jump.urls(self.admin_site), *super().get_urls()]
+        return [*jump_box.urls(self.admin_site), *super().get_urls()]
 
     def key_of(self, selection: Selection) -> Key:
         """Running jobs are few: the longest-running job comes first."""

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_jobqueue.admin.jobs import related, stack_dump
+from django_jobqueue.admin.jobs import related_jobs, stack_dump
 from django_jobqueue.admin.jobs.free_key import held_key
 from django_jobqueue.admin.jobs.job_admin import tries_of, type_link
 from django_jobqueue.admin.jobs.job_attempts import Attempt
@@ -32,7 +32,7 @@ def page_of(request: HttpRequest, job: Any, state: Any) -> JobPage:
         current=_running(job, read.reports.current),
         data=read.data(),
         metadata=read.metadata(),
-        lately=related.lately(request, job),
+        lately=related_jobs.lately(request, job),
         history=read.history(),
         downloads=read.downloads(),
         reveal=read.reveal(),
@@ -51,11 +51,11 @@ def _summary(request: HttpRequest, job: Any, read: Reader) -> list[tuple[Any, An
         (_("Expires"), display.full_moment(job.expires_at)),
         *([(_("Tags"), tags.tags_links(job))] if tags.tags_of(job) else []),
         (_("Enqueued by"), display.visible(job.enqueued_by or display.NOTHING)),
-        *related.schedule(request, read.about),
-        (_("Replay of"), related.origin(request, job)),
-        (_("Replayed as"), related.replays(request, job)),
-        (_("Bulk operation"), related.operation(request, job)),
-        *related.followers(request, job),
+        *related_jobs.schedule(request, read.about),
+        (_("Replay of"), related_jobs.origin(request, job)),
+        (_("Replayed as"), related_jobs.replays(request, job)),
+        (_("Bulk operation"), related_jobs.operation(request, job)),
+        *related_jobs.followers(request, job),
         *held_key(job),
     ]
 

@@ -21,7 +21,7 @@ from django_jobqueue.admin.actions.action import (
     left_out,
     with_reason,
 )
-from django_jobqueue.admin.jobs.related import replays_of
+from django_jobqueue.admin.jobs.related_jobs import replays_of
 from django_jobqueue.admin.jobs.replay_options import (
     ReplayOptions,
     options_of,

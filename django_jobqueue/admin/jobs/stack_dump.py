@@ -1,4 +1,4 @@
-"""Where is it now? What a worker answered: the stacks of its jobs and threads."""
+"""Where is it now? The stack dump of a worker: the stacks of its jobs and threads."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StackDump:
     """The latest stack dump of a worker, and whether one is still awaited."""
 
     at: datetime | None = None
@@ -54,37 +54,38 @@ class Answer:
 
     @property
     def when(self) -> Any:
-        """When it answered, for the page."""
+        """When it was made, for the page."""
         return display.full_moment(self.at)
 
     @property
     def asked(self) -> Any:
-        """Since when an answer is waited for."""
+        """When the pending one was requested, for the page."""
         return display.moment(self.pending_since)
 
 
-def answer_of(request: HttpRequest, worker: Worker) -> Answer:
+def stack_dump_of(request: HttpRequest, worker: Worker) -> StackDump:
     """The latest stack dump of this worker."""
-    answer, asked = _object(worker.answer), _object(worker.request)
-    pending = worker.state in ALIVE and asked.get("inquiry") != answer.get("inquiry")
-    left_out = answer.get("left_out")
-    return Answer(
-        at=moment_in(answer, "at"),
-        pending_since=moment_in(asked, "inquired_at") if pending else None,
-        stacks=[_stack(request, stack) for stack in _stacks(answer)],
+    dump, asked = _object(worker.stack_dump), _object(worker.request)
+    is_newest = asked.get("stack_request") == dump.get("stack_request")
+    pending = worker.state in ALIVE and not is_newest
+    left_out = dump.get("left_out")
+    return StackDump(
+        at=moment_in(dump, "at"),
+        pending_since=moment_in(asked, "stack_requested_at") if pending else None,
+        stacks=[_stack(request, stack) for stack in _stacks(dump)],
         left_out=left_out if isinstance(left_out, int) else 0,
     )
 
 
 def place_of(job: QueuedJob) -> Place | None:
-    """Where a running job was when its worker answered last; None if it did not answer
+    """Where a running job was in its worker's last stack dump; None if there is none
     since the job started."""
-    answers = Worker.objects.filter(pk__in=[job.worker_id]).values_list("answer")
-    answer = _object(next(iter(answers), (None,))[0])
-    at = moment_in(answer, "at")
+    dumps = Worker.objects.filter(pk__in=[job.worker_id]).values_list("stack_dump")
+    dump = _object(next(iter(dumps), (None,))[0])
+    at = moment_in(dump, "at")
     if at is None or job.started_at is None or at < job.started_at:
         return None
-    for stack in _stacks(answer):
+    for stack in _stacks(dump):
         if stack.get("job_id") == str(job.pk):
             traceback = _traceback(stack)
             return None if traceback is None else Place(traceback, at)
@@ -113,8 +114,8 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _stacks(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    stacks = answer.get("stacks")
+def _stacks(dump: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    stacks = dump.get("stacks")
     for stack in stacks if isinstance(stacks, list) else ():
         if isinstance(stack, dict):
             yield stack

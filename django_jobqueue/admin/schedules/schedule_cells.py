@@ -20,8 +20,8 @@ from django_jobqueue.domain.due_firings import FiringOutcome
 from django_jobqueue.domain.states import ArchivedStatus, QueuedStatus, WorkerState
 from django_jobqueue.models import ArchivedJob, QueuedJob, Schedule
 from django_jobqueue.stats import schedules
-from django_jobqueue.stats.notices import Claimer
 from django_jobqueue.stats.schedules import ScheduleNow, ScheduleState, rule_text
+from django_jobqueue.stats.unclaimed_jobs import Claimer
 from django_jobqueue.text import numbers, timezones
 
 # The class of the pill of each state and outcome.
@@ -137,7 +137,7 @@ def outcome_text(outcome: str, number: int) -> Any:
 
 def newest_cell(request: HttpRequest, one: ScheduleNow) -> Any:
     """The newest firing: when, its outcome, and its job."""
-    newest = one.standing.newest
+    newest = one.status.newest
     if newest is None:
         return display.NOTHING
     parts = [

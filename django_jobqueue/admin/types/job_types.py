@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin.actions.action import Action
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.jobs.new_job import NewJob
-from django_jobqueue.admin.jobs.related import named_followers
+from django_jobqueue.admin.jobs.related_jobs import named_followers
 from django_jobqueue.admin.lists.columns import column
 from django_jobqueue.admin.parts import catalogue, depths, display, policies
 from django_jobqueue.admin.parts.last_day import finished_cell, last_day

@@ -141,7 +141,7 @@ class AskWhere(ConfirmedAction):
     def do(self, request: HttpRequest, rows: Rows, cleaned: dict[str, Any]) -> Done:
         """Ask them."""
         by = request.user.get_username()
-        asked = set(operations.ask_where([row.pk for row in rows], by=by))
+        asked = set(operations.request_stack_dumps([row.pk for row in rows], by=by))
         text = ngettext(
             "%(count)s worker was asked; its page shows the answer.",
             "%(count)s workers were asked; their pages show the answers.",

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from django_jobqueue.admin.base import may_view
-from django_jobqueue.admin.jobs.stack_dump import Answer, answer_of, moment_in
+from django_jobqueue.admin.jobs.stack_dump import StackDump, moment_in, stack_dump_of
 from django_jobqueue.admin.lists.change_list import WINDOW
 from django_jobqueue.admin.parts import catalogue, display, policies
 from django_jobqueue.admin.parts.history_entries import entries
@@ -54,7 +54,7 @@ class WorkerPage:
 
     slots: Sequence[Slot]
     fate: Sequence[str]
-    answer: Answer
+    stack_dump: StackDump
     finished: Finished | None
     steps: Sequence[tuple[Any, Any]]
     history: Sequence[LogEntry]
@@ -67,7 +67,7 @@ def page_of(request: HttpRequest, worker: Worker) -> WorkerPage:
     return WorkerPage(
         slots=_slots(request, worker),
         fate=fate_of(worker),
-        answer=answer_of(request, worker),
+        stack_dump=stack_dump_of(request, worker),
         finished=_finished(request, worker) if sees_archive else None,
         steps=_steps(worker),
         history=entries(Worker, worker.pk),

@@ -23,7 +23,7 @@ from django_jobqueue.store.partial_batches import BRIEF, each_it_can
 from django_jobqueue.store.queue import rescue
 from django_jobqueue.store.queue.rescue import BATCH, Rescued, rescue_some
 
-logger = logging.getLogger("django_jobqueue.rescuer")
+logger = logging.getLogger("django_jobqueue.maintenance")
 
 SHORTEST: Final = 0.1  # seconds until the next try, after one that failed
 LONGEST: Final = 5.0

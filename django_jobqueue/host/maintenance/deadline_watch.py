@@ -17,7 +17,7 @@ from django_jobqueue.store import next_deadlines
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.next_deadlines import NextDeadlines
 
-logger = logging.getLogger("django_jobqueue.rescuer")
+logger = logging.getLogger("django_jobqueue.maintenance")
 
 LONGEST: Final = 15.0  # seconds between two readings
 

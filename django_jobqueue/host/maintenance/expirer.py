@@ -19,7 +19,7 @@ from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import each_it_can, one_line
 from django_jobqueue.store.queue import expire
 
-logger = logging.getLogger("django_jobqueue.expirer")
+logger = logging.getLogger("django_jobqueue.maintenance")
 
 AGAIN_AFTER: Final = 600.0  # seconds until the next try for a job that was refused
 LOCKED_AFTER: Final = 5.0  # the same for a job that others have locked

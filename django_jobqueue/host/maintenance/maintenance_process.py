@@ -24,7 +24,7 @@ from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.processes.process_table import ProcessTable
 from django_jobqueue.processes.shutdown import LOOPS_END, SIGNALS_SENT
 from django_jobqueue.processes.worker_config import WorkerConfig
-from django_jobqueue.workers.unfinished_jobs import Dump
+from django_jobqueue.workers.unfinished_jobs_dump import UnfinishedJobsDump
 from django_jobqueue.workers.worker_main import ENDED
 
 logger = logging.getLogger("django_jobqueue.maintenance")
@@ -43,7 +43,7 @@ class MaintenanceProcess:
         order_pipe: int,
         wakeup: WakeupPipe,
         config: WorkerConfig,
-        dump: Dump,
+        dump: UnfinishedJobsDump,
         deaths: Sequence[ProcessDeath] = (),
     ) -> None:
         self._process_table = process_table

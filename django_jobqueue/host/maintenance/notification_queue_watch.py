@@ -11,7 +11,7 @@ from django_jobqueue.processes.loop import Loop
 from django_jobqueue.store import notify
 from django_jobqueue.store.connection import OwnConnection
 
-logger = logging.getLogger("django_jobqueue.notifications")
+logger = logging.getLogger("django_jobqueue.maintenance")
 
 MUCH: Final = 0.5  # of the room; PostgreSQL itself warns from here on, in its own log
 AGAIN_AFTER: Final = 600.0  # seconds

@@ -34,7 +34,7 @@ HELD_THE_LOCK: Final = (
     "since it held the interpreter's lock; its worker process was killed"
 )
 
-logger = logging.getLogger("django_jobqueue.rescuer")
+logger = logging.getLogger("django_jobqueue.maintenance")
 
 Ended = tuple[Overrun, Finished]
 

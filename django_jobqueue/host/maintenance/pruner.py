@@ -18,7 +18,7 @@ from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import prune
 from django_jobqueue.store.schedules import fire
 
-logger = logging.getLogger("django_jobqueue.pruner")
+logger = logging.getLogger("django_jobqueue.maintenance")
 
 PAUSE_FACTOR: Final = 4  # the rest after a batch is so many times as long as it took
 HOUR: Final = 3_600.0  # seconds

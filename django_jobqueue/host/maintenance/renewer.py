@@ -23,7 +23,7 @@ from django_jobqueue.store import worker_rows
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.store.control import cancel
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.maintenance")
 
 CHECK_EVERY: Final = 1.0  # seconds between looks at the entries
 AGAIN_AFTER: Final = 0.25  # the same while a worker's row is locked by somebody

@@ -29,7 +29,7 @@ from django_jobqueue.store.next_deadlines import NextDeadlines
 from django_jobqueue.store.partial_batches import one_line
 from django_jobqueue.store.queue.rescue import Rescued
 
-logger = logging.getLogger("django_jobqueue.rescuer")
+logger = logging.getLogger("django_jobqueue.maintenance")
 
 STRAYS_EVERY: Final = 4  # leases
 STRAYS_AFTER: Final = 0.5  # seconds after a death, then twice that, up to the above

@@ -33,7 +33,7 @@ from django_jobqueue.store.queue.new_job import NewJob
 from django_jobqueue.store.schedules import fire as fire_store
 from django_jobqueue.store.schedules.fire import BATCH, DueSchedule, NewFiring
 
-logger = logging.getLogger("django_jobqueue.scheduler")
+logger = logging.getLogger("django_jobqueue.maintenance")
 
 AGAIN_AFTER: Final = 60.0  # seconds until the next try of a schedule that failed
 # Seconds until the next look while a schedule is due that failed, and while others

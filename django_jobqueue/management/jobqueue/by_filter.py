@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 
 from django_jobqueue import operations
 from django_jobqueue.domain.states import BulkKind, BulkState
-from django_jobqueue.management.jobqueue import bulk
+from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.subcommand import by
@@ -66,7 +66,7 @@ class ByFilter:
     def go(self, options: dict[str, Any]) -> None:
         """Do it, after a question where it is many jobs. Raises CommandError."""
         jobs = counted(self.total, "job")
-        bulk.make_sure(self._console, options, self.total, jobs, self._verb)
+        many_jobs.make_sure(self._console, options, self.total, jobs, self._verb)
         if self.total:
             self._work_off()
         self._console.info(self._summary())
@@ -96,4 +96,4 @@ class ByFilter:
             yield chunk.changed
 
     def _summary(self) -> str:
-        return bulk.summary(self._done, self._verb, self._asked)
+        return many_jobs.summary(self._done, self._verb, self._asked)

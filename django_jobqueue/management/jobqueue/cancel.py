@@ -12,7 +12,7 @@ from django_jobqueue import operations
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.states import BulkKind, QueuedStatus
 from django_jobqueue.exceptions import JobNotFound
-from django_jobqueue.management.jobqueue import bulk
+from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.by_filter import ByFilter
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.queues import warn_of_unknown
@@ -49,7 +49,7 @@ transaction of its own. A cancelled job can be replayed."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add what is to be cancelled, and why."""
-        bulk.add_arguments(parser)
+        many_jobs.add_arguments(parser)
         parser.add_argument(
             "--reason", default="", help="Kept with the jobs in the archive."
         )
@@ -64,7 +64,7 @@ transaction of its own. A cancelled job can be replayed."""
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Cancel them, or show what it would be."""
-        ids, filters = bulk.ids_or_filter(options, FILTERS)
+        ids, filters = many_jobs.ids_or_filter(options, FILTERS)
         if ids:
             _by_id(console, options, ids)
         else:
@@ -80,19 +80,19 @@ def _by_id(console: Console, options: dict[str, Any], ids: list[UUID]) -> None:
         done = {job.pk for job in queued}
     else:
         jobs_text = counted(len(queued), "job")
-        bulk.make_sure(console, options, len(queued), jobs_text, "cancelled")
+        many_jobs.make_sure(console, options, len(queued), jobs_text, "cancelled")
         cancelled = operations.cancel(ids, reason=options["reason"], by=by())
         if queued:
             number, asked = len(cancelled.archived), len(cancelled.asked)
-            console.info(bulk.summary(number, "cancelled", asked))
+            console.info(many_jobs.summary(number, "cancelled", asked))
         done = {*cancelled.archived, *cancelled.asked}
-    bulk.refuse(_why_not(id) for id in ids if id not in done)
+    many_jobs.refuse(_why_not(id) for id in ids if id not in done)
 
 
 def _by_filter(
     console: Console, options: dict[str, Any], filters: dict[str, str]
 ) -> None:
-    bulk.check_job_type(filters.get("type"))
+    many_jobs.check_job_type(filters.get("type"))
     if "queue" in filters:
         warn_of_unknown(console, [filters["queue"]])
     terms = [Term(name, filters[name]) for name in ("queue", "type") if name in filters]
@@ -117,7 +117,7 @@ def _show(
     if running:
         text += f", {counted(running, 'running one')} would be asked to stop"
     console.print(f"{text}.")
-    bulk.show_examples(console, COLUMNS, map(_example, examples))
+    many_jobs.show_examples(console, COLUMNS, map(_example, examples))
 
 
 def _example(job: QueuedJob) -> list[str]:

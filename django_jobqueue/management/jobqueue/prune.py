@@ -14,7 +14,7 @@ from django_jobqueue.conf import conf
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.states import ArchivedStatus
 from django_jobqueue.exceptions import UnknownJobType
-from django_jobqueue.management.jobqueue import bulk
+from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.batches import run_batches
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
@@ -66,7 +66,7 @@ own. Ctrl-C ends it between two of them."""
             action="store_true",
             help="Delete nothing; print how many jobs would be deleted.",
         )
-        bulk.add_yes(parser)
+        many_jobs.add_yes(parser)
         parser.add_argument(
             "--batch-pause",
             metavar="SECONDS",
@@ -106,7 +106,7 @@ class Pruning:
         total = 0
         if asks or is_seen:
             total = sum(store_prune.count(self._db, rule) for rule in self._pruned)
-        if asks and total > bulk.MANY:
+        if asks and total > many_jobs.MANY:
             self._ask(total)
         bar = ("Pruning", total)
         with closing(self._steps()) as steps:  # closed, what was done is told at once

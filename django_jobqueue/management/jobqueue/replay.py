@@ -24,7 +24,7 @@ from django_jobqueue.exceptions import (
     NotReplayable,
     UnknownJobType,
 )
-from django_jobqueue.management.jobqueue import bulk
+from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.by_filter import ByFilter
 from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.failure_groups import key_of
@@ -73,14 +73,14 @@ again."""
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add what is to be replayed, and how."""
-        bulk.add_arguments(parser)
+        many_jobs.add_arguments(parser)
         _add_filter(parser.add_argument_group("filter"))
         _add_skips(parser.add_argument_group("what is left out"))
         _add_how(parser.add_argument_group("the new jobs"))
 
     def run(self, console: Console, options: dict[str, Any]) -> None:
         """Replay them, or show what it would be."""
-        ids, filters = bulk.ids_or_filter(options, FILTERS)
+        ids, filters = many_jobs.ids_or_filter(options, FILTERS)
         if ids and options["limit"]:
             raise CommandError("--limit goes with a filter, not with ids.")
         if options["queue"] is not None:
@@ -186,12 +186,12 @@ def _by_id(
         )
         _warn_of_expiry(console, options, past)
         jobs = counted(len(archived), "job")
-        bulk.make_sure(console, options, len(archived), jobs, "replayed")
+        many_jobs.make_sure(console, options, len(archived), jobs, "replayed")
         made = operations.replay_many(ids, by=by(), **how)
         for old, new in made.items():
             console.print(f"{old} was replayed as {new}")
         done, why = made, dict(made.left_out)
-    bulk.refuse(_why_not(id, why.get(id)) for id in ids if id not in done)
+    many_jobs.refuse(_why_not(id, why.get(id)) for id in ids if id not in done)
 
 
 def _by_filter(
@@ -208,7 +208,7 @@ def _by_filter(
         if not options["dry_run"]:
             chosen.go(options)
         if not chosen.total and (before := chosen.skipped["replayed"]):
-            text = f"Of those that match, {bulk.were(before, 'replayed')} before"
+            text = f"Of those that match, {many_jobs.were(before, 'replayed')} before"
             console.warn(f"{text}; --again takes them, too.")
 
 
@@ -226,7 +226,7 @@ def _how(options: dict[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def _selection(filters: dict[str, Any], now: datetime) -> Selection:
-    bulk.check_job_type(filters.get("type"))
+    many_jobs.check_job_type(filters.get("type"))
     statuses = tuple(dict.fromkeys(filters.get("status") or [ArchivedStatus.FAILED]))
     one = len(statuses) == 1  # an index serves that
     terms = [Term("status", statuses[0]) if one else Term("statuses", statuses)]
@@ -255,7 +255,7 @@ def _show(
         ]
         for job in examples
     )
-    bulk.show_examples(console, COLUMNS, rows)
+    many_jobs.show_examples(console, COLUMNS, rows)
 
 
 def _warn(console: Console, options: dict[str, Any], chosen: ByFilter) -> None:
@@ -263,7 +263,7 @@ def _warn(console: Console, options: dict[str, Any], chosen: ByFilter) -> None:
         more = counted(gone, "more job")
         console.warn(f"{more} cannot be replayed, because the job type is gone.")
     if once := chosen.skipped["at_most_once"]:
-        were = bulk.were(once, "left out")
+        were = many_jobs.were(once, "left out")
         console.warn(
             f"{were}: of an at-most-once type; --at-most-once takes them, too."
         )

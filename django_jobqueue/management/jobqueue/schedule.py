@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from django_jobqueue.conf import conf
 from django_jobqueue.domain.schedules import Origin
 from django_jobqueue.exceptions import UnknownSchedule
-from django_jobqueue.management.jobqueue import bulk
+from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.detail_page import (
     as_json,
@@ -101,7 +101,7 @@ and firings (the newest, {fires_at, outcome, number, by, job_id}); of --run
             default=MOMENTS,
             help=f"How many of the next moments to show (default: {MOMENTS}).",
         )
-        bulk.add_yes(parser)
+        many_jobs.add_yes(parser)
         add_format(parser)
 
     def run(self, console: Console, options: dict[str, Any]) -> None:

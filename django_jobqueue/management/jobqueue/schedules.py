@@ -16,13 +16,13 @@ from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
 from django_jobqueue.management.jobqueue.subcommand_verbs import add_format
 from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.stats import current_state, schedules
-from django_jobqueue.stats.notices import claimers
 from django_jobqueue.stats.schedules import (
     ScheduleNow,
     ScheduleState,
     period_of,
     rule_text,
 )
+from django_jobqueue.stats.unclaimed_jobs import claimers
 from django_jobqueue.text import numbers, timezones
 from django_jobqueue.text.redaction import mask_json
 
@@ -98,7 +98,7 @@ def read() -> list[ScheduleNow]:
 
 def as_object(one: ScheduleNow) -> dict[str, Any]:
     """A schedule for programs; the keys are stable."""
-    row, newest = one.row, one.standing.newest
+    row, newest = one.row, one.status.newest
     sensitive = row.job_type.sensitive
     return {
         "name": row.name,
@@ -169,7 +169,7 @@ def from_now(moment: datetime) -> str:
 
 def last_text(one: ScheduleNow) -> str:
     """The newest firing: how long ago, its outcome, and the status of its job."""
-    newest = one.standing.newest
+    newest = one.status.newest
     if newest is None:
         return ""
     seconds = (timezones.now() - newest.fires_at).total_seconds()

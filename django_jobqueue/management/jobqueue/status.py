@@ -23,7 +23,7 @@ from django_jobqueue.management.jobqueue.subcommand import Subcommand
 from django_jobqueue.management.jobqueue.text_tables import Paragraph, Part
 from django_jobqueue.management.jobqueue.time_formats import duration
 from django_jobqueue.stats.current_state import is_alive
-from django_jobqueue.stats.notices import notices
+from django_jobqueue.stats.unclaimed_jobs import notices
 from django_jobqueue.store.reading.stats import CAP, Recent, WorkerRow
 
 SHORTEST: Final = 0.1  # seconds between two looks

@@ -1,4 +1,4 @@
-"""Where workers are at this moment: asked, waited for, and shown."""
+"""Requests stack dumps of workers, waits for them, and shows them."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from django_jobqueue.models import Worker
 from django_jobqueue.text import numbers
 
 sleep = time.sleep
-EVERY = 0.1  # seconds between two looks
+POLL_EVERY = 0.1  # seconds
 
 
 def show(
     console: Console, options: dict[str, Any], ids: list[int], seconds: float
 ) -> None:
-    """Ask these workers, wait so long for all of them, and show what they answered."""
-    operations.ask_where(ids, by=by())
-    answers = [_as_object(worker) for worker in _answered(ids, seconds)]
+    """Request stack dumps of these workers, wait this long for all, and show them."""
+    operations.request_stack_dumps(ids, by=by())
+    dumps = [_as_object(worker) for worker in _when_dumped(ids, seconds)]
     if options["format"] == "json":
-        console.print(as_json(answers))
+        console.print(as_json(dumps))
         return
-    for one in answers:
+    for one in dumps:
         print_text(console, f"Worker {one['name']}", _text(one))
 
 
-def _answered(ids: list[int], seconds: float) -> list[Worker]:
-    """The workers when all have answered, or the time is over."""
+def _when_dumped(ids: list[int], seconds: float) -> list[Worker]:
+    """The workers when all have stored their stack dump, or the time is over."""
     deadline = time.monotonic() + seconds
     while True:
         rows = Worker.objects.using(conf.database).filter(pk__in=ids).order_by("pk")
         workers = list(rows)
-        if all(map(_has_answered, workers)) or time.monotonic() >= deadline:
+        if all(map(_has_dumped, workers)) or time.monotonic() >= deadline:
             return workers
-        sleep(EVERY)
+        sleep(POLL_EVERY)
 
 
-def _has_answered(worker: Worker) -> bool:
-    asked, answer = _object(worker.request), _object(worker.answer)
-    return asked.get("inquiry") == answer.get("inquiry")
+def _has_dumped(worker: Worker) -> bool:
+    asked, dump = _object(worker.request), _object(worker.stack_dump)
+    return asked.get("stack_request") == dump.get("stack_request")
 
 
 def _as_object(worker: Worker) -> dict[str, Any]:
-    answer = _object(worker.answer) if _has_answered(worker) else {}
+    dump = _object(worker.stack_dump) if _has_dumped(worker) else {}
     return {
         "id": worker.pk,
         "name": worker.name,
-        "at": answer.get("at"),
-        "stacks": answer.get("stacks", []),
-        "left_out": answer.get("left_out", 0),
+        "at": dump.get("at"),
+        "stacks": dump.get("stacks", []),
+        "left_out": dump.get("left_out", 0),
     }
 
 

@@ -21,7 +21,7 @@ from django_jobqueue.workers.claiming.lane_selection import LaneSelection
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.executors.base import Executor
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 POSITION: Final = attrgetter("due", "id.int")  # in a lane
 LIMIT_RETRY: Final = 1.0  # seconds until a type at its limit is asked for again
@@ -30,11 +30,12 @@ RECHECK_LONGEST: Final = 300.0
 
 
 class UnconfirmedClaims:
-    """Whether jobs may be claimed in our name that we never heard of.
+    """When to check for jobs that are claimed in this worker's name, but whose claim
+    was never confirmed.
 
-    Their claim may be committed long after its answer was lost: it waits for a lock, or
-    for a standby. So after the first look come others, more and more seldom, and never
-    a last one.
+    Their claim may commit long after its answer was lost: it waits for a lock, or for a
+    standby. So the first check is followed by others, at growing intervals, without
+    limit.
     """
 
     def __init__(self) -> None:
@@ -46,18 +47,18 @@ class UnconfirmedClaims:
         self._wait, self._next_at = RECHECK_FIRST, 0.0
 
     def persists(self) -> None:
-        """Something of ours is locked by others: look again soon."""
+        """One of these jobs is locked by somebody: check again soon."""
         self._wait = RECHECK_FIRST
         self.postpone()
 
     def postpone(self) -> None:
-        """Look again later."""
+        """Check again later."""
         self._next_at = time.monotonic() + self._wait
         self._wait = min(2 * self._wait, RECHECK_LONGEST)
 
     @property
     def seconds_until_due(self) -> float:
-        """Seconds until the next look; infinite without a doubt."""
+        """Seconds until the next check; infinite if every claim was confirmed."""
         return max(0.0, self._next_at - time.monotonic())
 
 
@@ -65,8 +66,8 @@ class Claimer:
     """Fills executors with claimed jobs, in strict priority order.
 
     Only lanes of job types that this process can run are asked. Ahead of free slots
-    only short jobs are claimed. Careful ones, whose claim counts as a start or against
-    a limit, wait until a slot is free.
+    only short jobs are claimed. Those of exclusive lanes, whose claim counts as a start
+    or against a limit, wait until a slot is free.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Claimer:
         held: set[Attempt],
         activity: Callable[[], None] = lambda: None,
     ) -> None:
-        self.choice = LaneSelection(policies, queues)
+        self.lane_selection = LaneSelection(policies, queues)
         self.unconfirmed = UnconfirmedClaims()
         self._worker = worker
         self._connection = connection
@@ -101,20 +102,22 @@ class Claimer:
 
     def fill(self, executor: Executor, *, due: bool = False) -> tuple[int, bool]:
         """Claim for the free slots, then ahead of them; ``due``: nothing if no lane is
-        believed to be due, and careful lanes only if they are.
+        believed to be due, and exclusive lanes only if they are.
 
         Returns the number of jobs, and whether there may be more than there was room
         for.
         """
         if not executor.wants_more:
             return 0, True
-        ordered = self.choice.in_turn(executor, due=due)
+        ordered = self.lane_selection.in_turn(executor, due=due)
         if due and not ordered:
             executor.low = 0
             return 0, False
         taken = 0
-        first = [] if executor.free else self.choice.batchable(ordered)
-        if first and len(self.choice.short_lanes(first, executor)) == len(first):
+        first = [] if executor.free else self.lane_selection.batchable(ordered)
+        if first and len(self.lane_selection.short_lanes(first, executor)) == len(
+            first
+        ):
             taken, stop = self._prefetch(executor, first)
             if stop is not None:
                 return taken, True
@@ -126,8 +129,8 @@ class Claimer:
         executor.low = 0
         if stop is None:
             return taken, False
-        others = self.choice.batchable(ordered[ordered.index(stop) :])
-        short = self.choice.short_lanes(others, executor)
+        others = self.lane_selection.batchable(ordered[ordered.index(stop) :])
+        short = self.lane_selection.short_lanes(others, executor)
         if short:
             taken += self._prefetch(executor, short)[0]
         return taken, True
@@ -163,7 +166,8 @@ class Claimer:
                 self.unconfirmed.arise()
 
     def release_unconfirmed(self) -> None:
-        """Release what is claimed in our name and is not here."""
+        """Release jobs that are claimed in this worker's name, but that it does not
+        hold."""
         if self.unconfirmed.seconds_until_due > 0:
             return
         ours = [attempt.job.id for attempt in list(self._held)]
@@ -180,7 +184,7 @@ class Claimer:
         else:
             self.unconfirmed.postpone()
         if back:
-            logger.info("%d jobs that were claimed unheard were given back", back)
+            logger.info("%d jobs whose claim was never confirmed were released", back)
 
     def _fill_slots(
         self, executor: Executor, ordered: list[KnownLane], room: int
@@ -188,11 +192,11 @@ class Claimer:
         """Claim for free slots; returns how many, and the lane where room ran out."""
         taken = 0
         while ordered and room > 0:
-            if self.choice.is_exclusive(ordered[0]):
+            if self.lane_selection.is_exclusive(ordered[0]):
                 part = ordered[:1]
                 got, stop = self._take_exclusive(executor, part[0])
             else:
-                part = self.choice.batchable(ordered)
+                part = self.lane_selection.batchable(ordered)
                 got, stop = self._take_batch(executor, part, room)
             taken, room = taken + got, room - got
             if stop is not None:
@@ -219,58 +223,63 @@ class Claimer:
     def _take_batch(
         self, executor: Executor, part: list[KnownLane], room: int
     ) -> tuple[int, KnownLane | None]:
-        attempts = self._ask(claim.claim, part, room)
-        return self._took(executor, part, attempts, full=len(attempts) >= room)
+        attempts = self._claim_lanes(claim.claim, part, room)
+        return self._start(executor, part, attempts, full=len(attempts) >= room)
 
     def _take_exclusive(
         self, executor: Executor, known: KnownLane
     ) -> tuple[int, KnownLane | None]:
         """Claim from a lane whose jobs must find a free slot."""
         job_type, free = known.lane.job_type, executor.free
-        if self.choice.is_at_its_limit(job_type):
+        if self.lane_selection.is_at_its_limit(job_type):
             return 0, None
         if not free:
             return 0, known if known.due else None  # nothing ahead of it, until it fits
         limited = self._policies.is_limited(job_type)
-        verb = claim.claim_limited if limited else claim.claim
+        statement = claim.claim_limited if limited else claim.claim
         if limited and known.due:  # before the claim: what ends meanwhile ends this
-            self.choice.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
-        attempts = self._ask(verb, [known], free)
+            self.lane_selection.limited_until[job_type] = time.monotonic() + LIMIT_RETRY
+        attempts = self._claim_lanes(statement, [known], free)
         if len(attempts) >= free:
-            self.choice.limited_until.pop(job_type, None)
+            self.lane_selection.limited_until.pop(job_type, None)
         elif attempts:  # perhaps all that there were; if not, an end says when to ask
-            self.choice.may_be_asked(job_type)
-        return self._took(executor, [known], attempts, full=len(attempts) >= free)
+            self.lane_selection.may_be_asked(job_type)
+        return self._start(executor, [known], attempts, full=len(attempts) >= free)
 
-    def _ask(
-        self, verb: Callable[..., list[ClaimedJob]], part: list[KnownLane], room: int
+    def _claim_lanes(
+        self,
+        statement: Callable[..., list[ClaimedJob]],
+        part: list[KnownLane],
+        room: int,
     ) -> list[Attempt]:
         """Claim from these lanes. A job type that somebody has locked, or whose claim
         the database refuses, rests, and the others are asked without it."""
         attempts: list[Attempt] = []
 
-        def ask(part: Sequence[KnownLane]) -> None:
+        def claim_part(part: Sequence[KnownLane]) -> None:
             wanted = room - len(attempts)
             lanes = [known.start for known in part]
             if wanted > 0:
                 attempts.extend(
                     self._claim(
-                        lambda: verb(self._connection, self._worker, lanes, wanted)
+                        lambda: statement(self._connection, self._worker, lanes, wanted)
                     )
                 )
-                self.choice.resting.discard(known.lane.job_type for known in part)
+                self.lane_selection.resting.discard(
+                    known.lane.job_type for known in part
+                )
 
-        for left in each_it_can(self._connection, part, ask, brief=True):
+        for left in each_it_can(self._connection, part, claim_part, brief=True):
             for job_type in {known.lane.job_type for known in left.items}:
-                self.choice.resting.add(job_type, one_line(left.error))
+                self.lane_selection.resting.add(job_type, one_line(left.error))
         return attempts
 
-    def _claim(self, verb: Callable[[], list[ClaimedJob]]) -> list[Attempt]:
+    def _claim(self, statement: Callable[[], list[ClaimedJob]]) -> list[Attempt]:
         """Claim, and hold what was claimed; whatever goes wrong on the way, there may
         be jobs of ours that are not here, unless the server refused the claim."""
         claimed = time.monotonic()
         try:
-            jobs = verb()
+            jobs = statement()
             jobs.sort(key=POSITION)
             attempts = [self._make(job, claimed) for job in jobs]
             self._held.update(attempts)
@@ -282,7 +291,7 @@ class Claimer:
             self._activity()
         return attempts
 
-    def _took(
+    def _start(
         self,
         executor: Executor,
         part: list[KnownLane],
@@ -290,10 +299,12 @@ class Claimer:
         *,
         full: bool,
     ) -> tuple[int, KnownLane | None]:
+        """Hand claimed jobs to the executor; returns as for slots. ``full``: there may
+        be more."""
         if len(part) > 1:  # in a lane they are in order already
             order = {known.lane: index for index, known in enumerate(part)}
             attempts.sort(key=lambda attempt: order[attempt.job.lane])
         executor.put(attempts)
         jobs = [attempt.job for attempt in attempts]
         executor.runtimes.took(max([len(job.data) for job in jobs], default=0))
-        return len(jobs), self.choice.lanes.claimed(part, jobs, full=full)
+        return len(jobs), self.lane_selection.lanes.claimed(part, jobs, full=full)

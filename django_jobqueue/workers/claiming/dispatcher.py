@@ -19,48 +19,25 @@ from django_jobqueue.processes.idle import (
 )
 from django_jobqueue.processes.loop import FOREVER, Loop
 from django_jobqueue.store.connection import OwnConnection
-from django_jobqueue.store.control import cancel
+from django_jobqueue.workers.claiming.cancellation_poll import CancellationPoll
 from django_jobqueue.workers.claiming.claimer import LIMIT_RETRY, Claimer
 from django_jobqueue.workers.claiming.lane_scanner import LaneScanner
 from django_jobqueue.workers.claiming.policies import Policies, PolicyReader
 from django_jobqueue.workers.executors.base import Executor
 
-EVERY: Final = 5.0  # seconds
+logger = logging.getLogger("django_jobqueue.worker")
 
-
-class Cancelled:
-    """The net under the notifications of cancelled jobs: asks now and then."""
-
-    def __init__(
-        self, running: Callable[[], Sequence[Attempt]], stop: Callable[[str], None]
-    ) -> None:
-        self._running = running
-        self._stop = stop
-        self._next = 0.0  # time.monotonic()
-
-    def poll(self, connection: OwnConnection, now: float) -> None:
-        """Stop what was cancelled, unless the last look was a moment ago."""
-        if now < self._next:
-            return
-        self._next = now + min(EVERY, conf.poll_interval)
-        ids = [attempt.job.id for attempt in self._running()]
-        if ids:
-            for id in cancel.requested(connection, ids):
-                self._stop(str(id))
-
-
-logger = logging.getLogger(__name__)
-
-POLL_UNHEARD: Final = 1.0  # seconds; the longest rest without LISTEN
+LONGEST_UNHEARD: Final = 1.0  # seconds; the longest wait without LISTEN
 BUSY_AFTER: Final = 1.0  # seconds of full claims after which no notification is wanted
 STALE: Final = 0.5  # seconds that a job may wait in the buffer before it is given back
-NUDGE: Final = 0.02  # seconds between looks whether the buffer moves
-RELOAD_EVERY: Final = 120.0  # seconds between looks at overrides
+NUDGE_EVERY: Final = 0.02  # seconds between checks whether the buffer moves
+RELOAD_EVERY: Final = 120.0  # seconds between reads of the overrides
 RELOAD_UNHEARD: Final = 30.0  # likewise without LISTEN
 
 
 class Dispatcher(Loop):
-    """Claims when slots are free and there may be jobs; looks around now and then."""
+    """Claims when slots are free and there may be jobs; now and then scans the lanes,
+    too."""
 
     name = "dispatcher"
 
@@ -71,7 +48,7 @@ class Dispatcher(Loop):
         claimer: Claimer,
         *,
         policies: Policies,
-        cancelled: Cancelled,
+        cancellation_poll: CancellationPoll,
         gets_notifications: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__()
@@ -79,14 +56,14 @@ class Dispatcher(Loop):
         self._listening = ListeningFlag(worker, connection)
         self._connection = connection
         self._claimer = claimer
-        self._choice = claimer.choice
-        self._scanner = LaneScanner(connection, claimer.choice.lanes)
+        self._lane_selection = claimer.lane_selection
+        self._scanner = LaneScanner(connection, claimer.lane_selection.lanes)
         self._reader = PolicyReader(worker, connection, policies)
-        self._cancelled = cancelled
+        self._cancellation_poll = cancellation_poll
         self._gets_notifications = gets_notifications
         self.rounds = 0  # how many have begun
-        self._ends = 0  # how often something ended here
-        self._idle_at: int | None = None  # the same, as an idle round began
+        self._finished = 0  # how often jobs finished here
+        self._idle_at: int | None = None  # the same, when an idle round began
         self._open = True
         self._hungry = True  # there may be more to claim
         self._full: list[Executor] = []  # those that had no room for it
@@ -101,7 +78,7 @@ class Dispatcher(Loop):
         """There are new jobs; ``behind``: perhaps where a claim has passed already."""
         self._news = True
         if behind:
-            self._scanner.ask_behind()
+            self._scanner.want_full_scan()
         self.wake()
 
     def policies_changed(self) -> None:
@@ -116,9 +93,9 @@ class Dispatcher(Loop):
 
     def ended(self, attempts: Sequence[Attempt]) -> None:
         """These are finished, so that a type at its limit may have room."""
-        self._ends += 1
+        self._finished += 1
         self.slot_free()  # perhaps too many outcomes waited to be written
-        limited = self._choice.limited_until
+        limited = self._lane_selection.limited_until
         if limited:
             for attempt in attempts:
                 if limited.pop(attempt.job.job_type, None) is not None:
@@ -138,7 +115,7 @@ class Dispatcher(Loop):
     @property
     def is_idle(self) -> bool:
         """Whether the last round found nothing and nothing ended since it began."""
-        return self._idle_at == self._ends
+        return self._idle_at == self._finished
 
     # The work.
 
@@ -147,10 +124,10 @@ class Dispatcher(Loop):
         return min(self._round(), self._claimer.unconfirmed.seconds_until_due)
 
     def _round(self) -> float:
-        ends, self._idle_at = self._ends, None
+        finished, self._idle_at = self._finished, None
         began = time.monotonic()
         self.rounds += 1
-        self._set_straight()
+        self._catch_up()
         if not self._open:
             self._listening.put(False)
             return FOREVER
@@ -161,7 +138,7 @@ class Dispatcher(Loop):
         if self._should_scan(taken, news=news) and self._scan():
             taken += self._claim(has_scanned=True)
         if not taken and not self._hungry:
-            self._idle_at = ends
+            self._idle_at = finished
         self._bursts.see(taken, began, time.monotonic())
         return self._wait(taken)
 
@@ -169,12 +146,12 @@ class Dispatcher(Loop):
         """Give back what was not started; let the connection go."""
         self._open = False
         try:
-            self._set_straight()
+            self._catch_up()
         except StoreUnavailable:
             logger.warning("What was claimed and not started could not be given back")
         self._connection.close()
 
-    def _set_straight(self) -> None:
+    def _catch_up(self) -> None:
         """Bring policies, cancels and unconfirmed claims up to date before a claim."""
         self._claimer.release_unconfirmed()
         now = time.monotonic()
@@ -184,7 +161,7 @@ class Dispatcher(Loop):
             executor.nudge()
         if not self._open:
             return
-        self._cancelled.poll(self._connection, now)
+        self._cancellation_poll.poll(self._connection, now)
         if self._reload or now >= self._next_reload:
             self._load_policies(now)
 
@@ -193,8 +170,8 @@ class Dispatcher(Loop):
             self._claimer.warm_up()
         self._reload = False
         self._reader.read()
-        self._choice.limited_until.clear()
-        self._choice.resting.end_waits()
+        self._lane_selection.limited_until.clear()
+        self._lane_selection.resting.end_waits()
         self._next_reload = now + (
             RELOAD_EVERY if self._gets_notifications() else RELOAD_UNHEARD
         )
@@ -205,7 +182,7 @@ class Dispatcher(Loop):
         began, self._hungry = time.monotonic(), False
         taken, self._full = 0, []
         wanting = [executor for executor in self.executors if executor.wants_more]
-        probe = sum(map(self._choice.statements, wanting)) > 1
+        probe = sum(map(self._lane_selection.statements, wanting)) > 1
         if probe and not has_scanned:
             self._scanner.probe()
         for executor in self.executors:
@@ -222,9 +199,11 @@ class Dispatcher(Loop):
         return not taken and self._has_room and (news or not self._hungry)
 
     def _scan(self) -> bool:
-        """Look around; True if there is something to claim."""
+        """Scan the lanes; True if there is something to claim."""
         due = self._scanner.scan()
-        return any(self._choice.runs(lane, e) for lane in due for e in self.executors)
+        return any(
+            self._lane_selection.runs(lane, e) for lane in due for e in self.executors
+        )
 
     @property
     def _has_room(self) -> bool:
@@ -245,14 +224,14 @@ class Dispatcher(Loop):
             and not self._listening.is_out
             and self._listening.put(True)
         ):
-            return 0.0  # look once more: nobody notified us until now
+            return 0.0  # check again: nobody notified us until now
         unheard = (
             math.inf
             if self._gets_notifications() and self._listening.is_out
-            else POLL_UNHEARD
+            else LONGEST_UNHEARD
         )
-        longest = min(conf.poll_interval, unheard, self._choice.resting.seconds)
-        if self._choice.limited_until:
+        longest = min(conf.poll_interval, unheard, self._lane_selection.resting.seconds)
+        if self._lane_selection.limited_until:
             longest = min(longest, LIMIT_RETRY)
         return self._idle_backoff.next(min(longest, self._scanner.longest_wait))
 
@@ -265,7 +244,7 @@ class Dispatcher(Loop):
         if any(executor.wants_more for executor in self._full):
             return 0.0  # it said so before we were hungry
         if any(executor.buffered for executor in self.executors):
-            return NUDGE
+            return NUDGE_EVERY
         if self._has_room:
             return max(0.0, self._scanner.next_at - time.monotonic())
         return conf.poll_interval

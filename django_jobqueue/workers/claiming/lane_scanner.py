@@ -14,9 +14,16 @@ from django_jobqueue.store.queue import lanes
 from django_jobqueue.store.queue.lanes import START, Head, LaneMark, Mark
 from django_jobqueue.store.rows import ClaimedJob, Lane
 
-BACK: Final = 2_000  # jobs
-MANY: Final = 256  # lanes
+logger = logging.getLogger("django_jobqueue.worker")
+
+REREAD: Final = 2_000  # jobs before the mark that a scan reads again, or twice as many
+MANY: Final = 256  # lanes; with more, the empty ones are forgotten
 FORGET_AFTER: Final = 600.0  # seconds
+SCAN_EVERY: Final = 1.0  # seconds, while busy
+FULL_SCAN_SHARE: Final = 0.05  # of the worker's time
+LONGEST_SAVED: Final = 0.1  # seconds of that share that are kept for later
+SLOW: Final = 0.25  # seconds that a full scan takes; then the log says why
+WARN_EVERY: Final = 600.0  # seconds
 
 
 @dataclass(slots=True)
@@ -28,23 +35,23 @@ class KnownLane:
     due: bool = True  # believed to have jobs to run now
     served: int = 0  # when it last gave a job, as a count
     used: float = 0.0  # when jobs were last seen there, by time.monotonic()
-    _back: Mark = START  # the mark as it was at least so many jobs ago
-    _turn: Mark = START  # and less than that
+    _before: Mark = START  # the mark as it was at least REREAD jobs ago
+    _next_before: Mark = START  # the mark as it was less than that ago
     _passed: int = 0  # jobs since then
 
     def put(self, mark: Mark, jobs: int = 0) -> None:
         """Move the mark past this many jobs."""
         if self.mark == START:
-            self._back = self._turn = mark
+            self._before = self._next_before = mark
         self.mark = mark
         self._passed += jobs
-        if self._passed >= BACK:
-            self._back, self._turn, self._passed = self._turn, mark, 0
+        if self._passed >= REREAD:
+            self._before, self._next_before, self._passed = self._next_before, mark, 0
 
     @property
     def start(self) -> LaneMark:
         """Where a scan starts."""
-        return LaneMark(self.lane, self.mark, min(self._back, self.mark))
+        return LaneMark(self.lane, self.mark, min(self._before, self.mark))
 
 
 class Lanes:
@@ -52,7 +59,7 @@ class Lanes:
 
     One that is empty costs a claim a few microseconds, so it is forgotten only where
     there are many, as with a queue for each tenant, and it has been empty for long. The
-    next look finds it again as soon as it has a job.
+    next scan finds it again as soon as it has a job.
     """
 
     def __init__(self) -> None:
@@ -63,13 +70,14 @@ class Lanes:
         return iter(self._known.values())
 
     def marks(self, *, full_scan: bool) -> list[LaneMark]:
-        """All lanes as a look takes them: from their marks on, or a whole sweep."""
+        """All lanes as a scan reads them: from their marks on, or from their beginning
+        (``full_scan``)."""
         if full_scan:
             return [LaneMark(lane) for lane in self._known]
         return [known.start for known in self._known.values()]
 
     def learn(self, heads: Iterable[Head]) -> None:
-        """Learn from a look at all lanes: which are due, and where each begins."""
+        """Learn from a scan of all lanes: which are due, and where each begins."""
         now = time.monotonic()
         for head in heads:
             known = self._known.setdefault(head.lane, KnownLane(head.lane, used=now))
@@ -130,33 +138,24 @@ class Lanes:
         return asked[stop]
 
 
-logger = logging.getLogger(__name__)
-
-EVERY: Final = 1.0  # seconds, while busy
-SHARE: Final = 0.05  # of the time, for sweeps
-SAVED: Final = 0.1  # seconds; of that share no more is kept for later
-SLOW: Final = 0.25  # seconds
-WARN_EVERY: Final = 600.0  # seconds
-
-
 class FullScans:
-    """Gives sweeps a small share of the time, however long each takes.
+    """Gives full scans a small share of the time, however long each takes.
 
-    A job may turn up behind a mark: it was given back, or its transaction was open for
-    long. A sweep looks at the lanes from their left ends, finds it, and walks over all
-    dead entries: there may be a million while somebody's transaction stays open.
+    A job may turn up behind a mark: it was released, or its transaction was open for
+    long. A full scan reads each lane from its beginning, finds that job, and passes all
+    dead index entries: there may be a million while a transaction stays open.
     """
 
     def __init__(self) -> None:
         self.wanted = True  # there may be jobs behind a mark
-        self._left = SAVED  # seconds
+        self._left = LONGEST_SAVED  # seconds
         self._at = time.monotonic()
         self._warned_at = -math.inf
 
     def may_begin(self) -> bool:
         """Whether there is time left for one."""
         now = time.monotonic()
-        self._left = min(SAVED, self._left + (now - self._at) * SHARE)
+        self._left = min(LONGEST_SAVED, self._left + (now - self._at) * FULL_SCAN_SHARE)
         self._at = now
         return self._left > 0
 
@@ -171,12 +170,12 @@ class FullScans:
                 "from being cleaned away: find it by xact_start and backend_xmin in "
                 "pg_stat_activity, and end it",
                 seconds,
-                seconds / SHARE,
+                seconds / FULL_SCAN_SHARE,
             )
 
 
 class LaneScanner:
-    """Looks at the lanes, and knows when to look again."""
+    """Scans the lanes, and knows when to scan again."""
 
     def __init__(self, connection: OwnConnection, known: Lanes) -> None:
         self.next_at = 0.0  # time.monotonic(), while busy
@@ -185,21 +184,21 @@ class LaneScanner:
         self._full_scans = FullScans()
         self._due_in = math.inf  # seconds until the first future job is due
 
-    def ask_behind(self) -> None:
-        """There may be jobs where a claim has passed already."""
+    def want_full_scan(self) -> None:
+        """There may be jobs behind a mark."""
         self._full_scans.wanted = True
 
     @property
     def is_due(self) -> bool:
-        """Whether to look also while jobs are found without."""
+        """Whether to scan even while claims from known lanes find jobs."""
         if time.monotonic() >= self.next_at:
             return True
         return self._full_scans.wanted and self._full_scans.may_begin()
 
     @property
     def longest_wait(self) -> float:
-        """Seconds until there is a reason to look, also when nothing is heard."""
-        return min(EVERY if self._full_scans.wanted else math.inf, self._due_in)
+        """Seconds until a scan is due, even without a notification."""
+        return min(SCAN_EVERY if self._full_scans.wanted else math.inf, self._due_in)
 
     def probe(self) -> None:
         """Learn which of the known lanes have a job to run now. Raises
@@ -215,14 +214,15 @@ class LaneScanner:
             else self._read(full_scan=False)
         )
         self._known.learn(heads)
-        self.next_at = time.monotonic() + EVERY
+        self.next_at = time.monotonic() + SCAN_EVERY
         later = (head.due_in for head in heads if head.due_in and not head.is_due)
         self._due_in = max(0.001, min(later, default=math.inf))
         return [head.lane for head in heads if head.is_due]
 
     def _full_scan(self) -> list[lanes.Head]:
-        """Look from the left ends. One that fails has taken its time as well, and is
-        still wanted: one that the server cut off after 15 s must not follow another."""
+        """Read each lane from its beginning. A full scan that fails has taken its time
+        as well, and is still wanted: after one that the server cut off at 15 s, the
+        next must wait for its share."""
         began = time.monotonic()
         self._full_scans.wanted = False  # first: it may be asked for meanwhile
         try:

@@ -15,7 +15,7 @@ from django_jobqueue.workers.claiming.lane_scanner import KnownLane, Lanes
 from django_jobqueue.workers.claiming.policies import Policies
 from django_jobqueue.workers.executors.base import Executor
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 FIRST_WAIT: Final = 1.0  # seconds; doubled with each further failure
 LONGEST_WAIT: Final = 8.0
@@ -65,8 +65,9 @@ class RestingTypes:
 class LaneSelection:
     """The lanes of the job types that this process can run, in strict priority order.
 
-    Careful ones, whose claim counts as a start or against a limit, are asked one by
-    one, each with a statement of its own; the others together.
+    A lane is exclusive if a claim counts as a start (at most once) or against a limit
+    of its job type. Each exclusive lane is asked with a statement of its own; the
+    others are batchable, and asked together.
     """
 
     def __init__(self, policies: Policies, queues: Sequence[str] | None) -> None:
@@ -106,7 +107,7 @@ class LaneSelection:
 
     def in_turn(self, executor: Executor, *, due: bool) -> list[KnownLane]:
         """The lanes to ask for this executor; ``due``: none if none is believed to be
-        due, and careful ones only if they are."""
+        due, and exclusive ones only if they are."""
         lanes = self.lanes.in_turn(lambda lane: self.runs(lane, executor))
         if not due:
             return lanes

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from django_jobqueue.domain.policy import attempts_in_force, time_in_force
 from django_jobqueue.domain.registry import Declaration, Registry
@@ -17,7 +18,7 @@ from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import BRIEF
 from django_jobqueue.store.rows import ClaimedJob, Overrides
 
-NOTHING = Overrides(None, None, None, None)
+NO_OVERRIDES: Final = Overrides(None, None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Policies:
         self._has_slots_for = has_slots_for
         self._declared: dict[str, Declaration] = {}
         self._overrides: Mapping[str, Overrides] = {}
-        self._terms: dict[str, EffectivePolicy] = {}
+        self._effective: dict[str, EffectivePolicy] = {}
         self.held_back: frozenset[str] = frozenset()  # types that are not claimed now
 
     @property
@@ -70,9 +71,9 @@ class Policies:
         )
 
     def update(self, overrides: Mapping[str, Overrides]) -> None:
-        """Take what operators say now."""
+        """Replace the overrides by these."""
         self._overrides = overrides
-        self._terms = {}
+        self._effective = {}
 
     def runs(self, job_type: str, *, is_async: bool) -> bool:
         """Whether this job type has a handler here, of this kind."""
@@ -104,21 +105,22 @@ class Policies:
         return overrides.concurrency is not None
 
     def is_exclusive(self, job_type: str) -> bool:
-        """Whether these are claimed only for slots that are free."""
+        """Whether a claim of these counts as a start, or against a limit; then they are
+        claimed only for slots that are free, each type with a statement of its own."""
         policy = self._declared[job_type].policy
         return policy.delivery == Delivery.AT_MOST_ONCE or self.is_limited(job_type)
 
     def effective_policy(self, job_type: str) -> EffectivePolicy:
         """The effective policy of this job type."""
-        effective_policy = self._terms.get(job_type)
+        effective_policy = self._effective.get(job_type)
         if effective_policy is None:
-            effective_policy = self._terms[job_type] = self._terms_of(job_type)
+            effective_policy = self._effective[job_type] = self._compute(job_type)
         return effective_policy
 
-    def _terms_of(self, job_type: str) -> EffectivePolicy:
+    def _compute(self, job_type: str) -> EffectivePolicy:
         declaration = self._declared[job_type]
         policy = declaration.policy
-        override = self._overrides.get(job_type, NOTHING)
+        override = self._overrides.get(job_type, NO_OVERRIDES)
         allowed = time_in_force(None, policy.time_allowed, override.timeout)
         return EffectivePolicy(
             declaration,

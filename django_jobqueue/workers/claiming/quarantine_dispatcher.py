@@ -7,29 +7,29 @@ from typing import Final
 from django_jobqueue.processes.loop import FOREVER
 from django_jobqueue.workers.claiming.dispatcher import Dispatcher
 
-EVERY: Final = 0.05  # seconds
+CLAIM_EVERY: Final = 0.05  # seconds
 
 
 class QuarantineDispatcher(Dispatcher):
-    """For the process in which a job runs that was there when its workers died: if this
-    one dies as well, it was that job."""
+    """For a process that runs one quarantined job at a time: if this process dies, too,
+    the job is to blame."""
 
     name = "dispatcher of jobs that run alone"
 
     def tick(self) -> float:
         """Claim the next one, when nothing is held."""
-        ends, self._idle_at = self._ends, None
+        finished, self._idle_at = self._finished, None
         self.rounds += 1
-        self._set_straight()
+        self._catch_up()
         if not self._open:
             return FOREVER
         if self._claimer.holds_any:
-            return EVERY
+            return CLAIM_EVERY
         attempt = self._claimer.take_quarantined()
         if attempt is None:
-            self._idle_at = ends
+            self._idle_at = finished
         else:
             is_async = attempt.declaration.is_async
             executor = next(e for e in self.executors if e.is_async is is_async)
             executor.put([attempt])
-        return EVERY
+        return CLAIM_EVERY

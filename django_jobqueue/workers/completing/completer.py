@@ -25,18 +25,18 @@ from django_jobqueue.store.partial_batches import BRIEF, each_it_can, one_line
 from django_jobqueue.store.queue import finish
 from django_jobqueue.store.queue.finish import Finished, Holder
 from django_jobqueue.workers.completing.counters import Counters
-from django_jobqueue.workers.completing.refused import (
+from django_jobqueue.workers.completing.deferred_outcomes import (
+    DeferredOutcomes,
     Item,
-    RefusedOutcomes,
     without_content,
 )
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 BATCH: Final = 1_000  # jobs; 500 take 7 % longer for each, 200 take 20 %
-GATHER: Final = 0.005  # seconds that a burst may gather
+GATHER_FOR: Final = 0.005  # seconds that a burst may gather
 COUNTERS_EVERY: Final = 10.0  # seconds
-IDLE: Final = 60.0  # seconds without an outcome; then the connection is let go
+CLOSE_AFTER: Final = 60.0  # seconds without an outcome until the connection is closed
 
 Write = Callable[[OwnConnection, Holder, Sequence[Finished], float], set[UUID]]
 
@@ -67,16 +67,16 @@ class Completer(Loop):
         self._connection = connection
         self._more_will_end = more_will_end
         self._on_written = on_written
-        self._send_reports = write_reports
+        self._write_reports = write_reports
         self._gathered: deque[Item] = deque()
         self._writing: list[Item] = []
-        self._refused = RefusedOutcomes(hold_back)
+        self._deferred = DeferredOutcomes(hold_back)
         self._full = threading.Event()
         self._counters = Counters()
-        self._tallied = time.monotonic()
-        self._plain: set[Attempt] = set()  # written without their content
-        self._doubtful = False  # the answer of the last try was lost
-        self._wrote = -math.inf  # time.monotonic()
+        self._counters_written_at = time.monotonic()
+        self._stripped: set[Attempt] = set()  # to be written without their content
+        self._may_be_written = False  # the answer to the last write was lost
+        self._last_write = -math.inf  # time.monotonic()
         self._is_closing = False
 
     def add(self, attempt: Attempt, finished: Finished) -> None:
@@ -92,7 +92,7 @@ class Completer(Loop):
     @property
     def is_done(self) -> bool:
         """Whether everything that was added is written."""
-        return not (self._gathered or self._writing or self._refused)
+        return not (self._gathered or self._writing or self._deferred)
 
     @property
     def waiting(self) -> int:
@@ -103,34 +103,37 @@ class Completer(Loop):
         """Write what has gathered."""
         if not self._writing and self._gathered:
             if self._more_will_end() and len(self._gathered) < BATCH:
-                self._full.wait(GATHER)
+                self._full.wait(GATHER_FOR)
             self._full.clear()
             self._writing = self._take()
         if self._writing:
             self._write(self._writing)
-        if self._refused and (due := self._refused.due()):
+        if self._deferred and (due := self._deferred.due()):
             self._write(due)
-        if self._counters and time.monotonic() - self._tallied >= COUNTERS_EVERY:
-            self._add_up()
+        if (
+            self._counters
+            and time.monotonic() - self._counters_written_at >= COUNTERS_EVERY
+        ):
+            self._write_counters()
         if self._gathered:
             return 0.0
         wait = COUNTERS_EVERY if self._counters else self._idle_wait()
-        return min(wait, self._refused.seconds_until_due)
+        return min(wait, self._deferred.seconds_until_due)
 
     def close(self) -> None:
-        """Write the counts, too, if it can be done; then let the connection go. There
-        is no time to wait for locks: what they keep is the last to be tried."""
+        """Write what is left, deferred outcomes last, without waiting for locks; then
+        close the connection."""
         self._is_closing = True
         try:
             while self._writing or self._gathered:
                 self.tick()
-            if self._refused:
-                self._write(self._refused.items)
+            if self._deferred:
+                self._write(self._deferred.items)
             if self._counters:
-                self._add_up()
+                self._write_counters()
         except StoreUnavailable:
             logger.warning("The database is unavailable while the worker stops")
-        if left := len(self._gathered) + len(self._writing) + len(self._refused):
+        if left := len(self._gathered) + len(self._writing) + len(self._deferred):
             logger.error(
                 "Could not record the outcome of finished jobs (%d): at-least-once "
                 "jobs run again, at-most-once jobs are archived as failed",
@@ -139,7 +142,7 @@ class Completer(Loop):
         self._connection.close()
 
     def _idle_wait(self) -> float:
-        wait = self._wrote + IDLE - time.monotonic()
+        wait = self._last_write + CLOSE_AFTER - time.monotonic()
         if wait > 0:
             return wait
         self._connection.close()
@@ -152,62 +155,64 @@ class Completer(Loop):
         return taken
 
     def _write(self, items: list[Item]) -> None:
-        """Write these, each verb by itself. Raises StoreUnavailable."""
+        """Write these, one statement for successes and one for all others. Raises
+        StoreUnavailable."""
         try:
             # Most have no context, since nobody asked for it.
             with_context = [a for a, _ in items if a.context is not None]
-            self._write_reports([a for a in with_context if a.has_unwritten_report])
+            self._flush_reports([a for a in with_context if a.has_unwritten_report])
             done, succeeded, others = _sorted_by_verb(items)
             self._confirm(done, set())
-            self._send(finish.succeed, succeeded)
-            self._send(finish.end, others)
+            self._write_batch(finish.succeed, succeeded)
+            self._write_batch(finish.end, others)
         except StoreUnavailable:
-            self._doubtful = True
+            self._may_be_written = True
             raise
-        self._doubtful = False
+        self._may_be_written = False
 
-    def _send(self, verb: Write, batch: Sequence[Item]) -> None:
+    def _write_batch(self, write: Write, batch: Sequence[Item]) -> None:
         """Write a batch, but for what the database refuses in it, and what is locked.
 
         While others hold such locks no batch waits for them for long.
         """
         if not batch:
             return
-        send = partial(self._finish, verb)
-        unsent = sorted(self._send_all(send, batch), key=_likeness)
-        for left in each_it_can(self._connection, unsent, send, brief=True):
+        write_part = partial(self._write_part, write)
+        unwritten = sorted(self._write_whole(write_part, batch), key=_contended_for)
+        for left in each_it_can(self._connection, unwritten, write_part, brief=True):
             if left.is_locked:
-                self._set_aside(left.items, left.error)
+                self._defer(left.items, left.error)
             else:
-                self._sort_out(left.items, left.error)
+                self._write_stripped(left.items, left.error)
 
-    def _send_all(
-        self, send: Callable[[Sequence[Item]], None], batch: Sequence[Item]
+    def _write_whole(
+        self, write_part: Callable[[Sequence[Item]], None], batch: Sequence[Item]
     ) -> Sequence[Item]:
         """Write all at once; return what is to be tried in parts instead."""
-        if self._refused.has_locked or self._is_closing:
+        if self._deferred.has_locked or self._is_closing:
             return batch
         try:
-            send(batch)
+            write_part(batch)
         except psycopg.Error:
             return batch
         except StoreUnavailable as error:
             if not is_contended(error):
                 raise
-            return self._leave_locked(batch, error)
+            return self._defer_locked(batch, error)
         return []
 
-    def _finish(self, verb: Write, batch: Sequence[Item]) -> None:
-        finished = [finished for _, finished in batch]
-        lost = verb(self._connection, self._holder, finished, time.monotonic())
-        self._confirm(batch, lost)
+    def _write_part(self, write: Write, items: Sequence[Item]) -> None:
+        finished = [finished for _, finished in items]
+        lost = write(self._connection, self._holder, finished, time.monotonic())
+        self._confirm(items, lost)
 
-    def _sort_out(self, refused: Sequence[Item], error: psycopg.Error) -> None:
-        """This one was refused: write it without its content, or set it aside."""
+    def _write_stripped(self, refused: Sequence[Item], error: psycopg.Error) -> None:
+        """Write the one outcome that the database refused without its content, or defer
+        it."""
         ((attempt, finished),) = refused
-        plain = without_content(finished, error)
-        if plain is None or attempt in self._plain:
-            self._set_aside(refused, error)
+        stripped = without_content(finished, error)
+        if stripped is None or attempt in self._stripped:
+            self._defer(refused, error)
             return
         logger.warning(
             "The database refused the outcome of job %s (%s); it is recorded without "
@@ -216,37 +221,38 @@ class Completer(Loop):
             attempt.job.job_type,
             error,
         )
-        self._plain.add(attempt)
-        self._send(_verb_of(plain), [(attempt, plain)])
+        self._stripped.add(attempt)
+        self._write_batch(_write_for(stripped), [(attempt, stripped)])
 
-    def _leave_locked(
+    def _defer_locked(
         self, batch: Sequence[Item], error: StoreUnavailable
     ) -> Sequence[Item]:
-        """Set those aside whose rows somebody has locked; return the others."""
+        """Defer those whose rows somebody has locked; return the others."""
         ids = [finished.id for _, finished in batch]
         free = finish.unlocked(self._connection, ids)
         if locked := [item for item in batch if item[1].id not in free]:
-            self._set_aside(locked, error.__cause__ or error)
+            self._defer(locked, error.__cause__ or error)
         return [item for item in batch if item[1].id in free]
 
-    def _set_aside(self, items: Sequence[Item], error: BaseException) -> None:
-        self._refused.add(items, error)
-        self._leave_writing(items)
+    def _defer(self, items: Sequence[Item], error: BaseException) -> None:
+        self._deferred.add(items, error)
+        self._remove_from_writing(items)
 
     def _confirm(self, items: Sequence[Item], lost: set[UUID]) -> None:
-        """These are written, but for those of which the claim was lost."""
+        """Record that these are written, except those whose claim is ``lost``: the jobs
+        were rescued meanwhile."""
         if not items:
             return
-        self._wrote = time.monotonic()
-        self._leave_writing(items)
-        self._refused.discard(items)
-        self._account_for(items, lost)
+        self._last_write = time.monotonic()
+        self._remove_from_writing(items)
+        self._deferred.discard(items)
+        self._count(items, lost)
         attempts = [attempt for attempt, _ in items]
-        if self._plain:
-            self._plain.difference_update(attempts)
+        if self._stripped:
+            self._stripped.difference_update(attempts)
         self._on_written(attempts)
 
-    def _leave_writing(self, items: Sequence[Item]) -> None:
+    def _remove_from_writing(self, items: Sequence[Item]) -> None:
         writing = self._writing
         if len(items) == len(writing) and items[0] is writing[0]:
             self._writing = []
@@ -254,44 +260,44 @@ class Completer(Loop):
             gone = {attempt for attempt, _ in items}
             self._writing = [item for item in writing if item[0] not in gone]
 
-    def _account_for(self, items: Sequence[Item], refused: set[UUID]) -> None:
+    def _count(self, items: Sequence[Item], lost: set[UUID]) -> None:
         """Count the written outcomes, and announce them."""
         is_heard, add = anybody_hears_ends(), self._counters.add
         for attempt, finished in items:
-            if not refused or finished.id not in refused:
+            if not lost or finished.id not in lost:
                 add(attempt, finished)
                 if is_heard:
                     announce_end(attempt, finished)
-            elif not self._doubtful:
+            elif not self._may_be_written:
                 logger.info(
                     "Job %s was rescued while it ran here; its outcome (%s) is dropped",
                     finished.id,
                     finished.outcome.verb.value,
                 )
 
-    def _write_reports(self, telling: list[Attempt]) -> None:
+    def _flush_reports(self, attempts: list[Attempt]) -> None:
         """Write the reports before the jobs are finished, so that everybody who sees
         the end of a job sees its last report."""
-        if not telling or self._send_reports is None:
+        if not attempts or self._write_reports is None:
             return
-        write = partial(self._send_reports, self._connection)
-        brief = self._refused.has_locked or self._is_closing
-        for left in each_it_can(self._connection, telling, write, brief=brief):
+        write = partial(self._write_reports, self._connection)
+        brief = self._deferred.has_locked or self._is_closing
+        for left in each_it_can(self._connection, attempts, write, brief=brief):
             logger.warning(
-                "What %d attempts told last is not kept: %s",
+                "The last reports of %d attempts are not written: %s",
                 len(left.items),
                 one_line(left.error),
             )
 
-    def _add_up(self) -> None:
-        """Write the counts; no outcome waits for them."""
-        self._tallied = now = time.monotonic()
+    def _write_counters(self) -> None:
+        """Add the counts to the roll-ups; no outcome waits for that."""
+        self._counters_written_at = now = time.monotonic()
         try:
             with self._connection.patience(BRIEF):
                 self._counters.write(self._connection)
         except StoreUnavailable as error:
             if not is_contended(error):
-                self._tallied = now - COUNTERS_EVERY + error.retry_in
+                self._counters_written_at = now - COUNTERS_EVERY + error.retry_in
         except psycopg.Error:
             logger.exception("The counts for the roll-ups were refused")
 
@@ -318,12 +324,12 @@ def _has_succeeded(finished: Finished) -> bool:
     return finished.outcome.verb is Verb.SUCCEED
 
 
-def _likeness(item: Item) -> tuple[str, str]:
-    """Outcomes that are alike wait for the same lock: those of a job type for that of a
-    follower, those of a failure group for its row."""
+def _contended_for(item: Item) -> tuple[str, str]:
+    """What an outcome may wait for, so that those that wait for the same lock stand
+    together: a follower of the job type, the row of the failure group."""
     mark = item[1].outcome.mark
     return item[0].job.job_type, "" if mark is None else str(mark.value)
 
 
-def _verb_of(finished: Finished) -> Write:
+def _write_for(finished: Finished) -> Write:
     return finish.succeed if _has_succeeded(finished) else finish.end

@@ -18,7 +18,7 @@ from django_jobqueue.processes.attempt_table import AttemptTable
 from django_jobqueue.store.queue.finish import Finished
 from django_jobqueue.workers.executors.runtime_estimate import RuntimeEstimate
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
 # Outcomes that wait while others are written; no job is claimed until there are fewer.
 # Tiny handlers end faster than outcomes can be written, and a crash runs again what is
@@ -52,9 +52,6 @@ class Executor:
         self._table = callbacks.table
         self._buffer: deque[Attempt] = deque()
         self._running: set[Attempt] = set()
-
-    def start(self) -> None:
-        """Get ready."""
 
     def put(self, attempts: Sequence[Attempt]) -> None:
         """Run these as slots come free, in this order."""

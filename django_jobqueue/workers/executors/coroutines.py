@@ -27,7 +27,7 @@ from django_jobqueue.workers.executors.base import (
     in_thread,
     safely,
 )
-from django_jobqueue.workers.executors.sync_calls_thread import SharedThread
+from django_jobqueue.workers.executors.sync_calls_thread import SyncCallsThread
 
 logger = logging.getLogger("django_jobqueue.worker")
 
@@ -57,7 +57,7 @@ class Coroutines(Executor):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._context: contextvars.Context | None = None  # each job has a copy
-        self._shared = SharedThread()
+        self._sync_calls = SyncCallsThread()
         self._stop_requested = asyncio.Event()
         self._native_id = 0  # the system's number of that thread
         self._rows: list[Row] = []  # that nobody uses
@@ -86,7 +86,7 @@ class Coroutines(Executor):
         does not come back."""
         if self.is_dead:
             return "the event loop of async jobs has ended"
-        if self._shared.is_blocked(now):
+        if self._sync_calls.is_blocked(now):
             return "sync code of an async job that has ended does not end"
         return None
 
@@ -99,7 +99,7 @@ class Coroutines(Executor):
     def is_held_up(self, attempt: Attempt) -> bool:
         """Whether another handler computes in the event loop, or the thread for sync
         code is busy, on which its receivers may wait."""
-        if not attempt.over or self._shared.is_busy or attempt.task is None:
+        if not attempt.over or self._sync_calls.is_busy or attempt.task is None:
             return True
         now = asyncio.current_task(attempt.task.get_loop())
         return now is not None and now is not attempt.task
@@ -133,7 +133,7 @@ class Coroutines(Executor):
         asyncio.set_event_loop(loop)
         key = ThreadSensitiveContext()
         SyncToAsync.thread_sensitive_context.set(key)
-        SyncToAsync.context_to_thread_executor[key] = self._shared
+        SyncToAsync.context_to_thread_executor[key] = self._sync_calls
         self._context = contextvars.copy_context()
         self._live_on(loop)
         if not loop.is_closed():
@@ -173,8 +173,8 @@ class Coroutines(Executor):
         finally:
             cleaning.cancel()
         with contextlib.suppress(RuntimeError):  # Python itself is ending
-            await self._in_shared_thread(connections.close_all)
-            self._shared.shutdown()
+            await self._in_sync_calls_thread(connections.close_all)
+            self._sync_calls.shutdown()
 
     def _take_up_unstarted(self) -> None:
         """A task that was cancelled before its first step never ran any of ours."""
@@ -184,9 +184,9 @@ class Coroutines(Executor):
                 self._running.discard(attempt)
                 self._buffer.appendleft(attempt)
 
-    async def _in_shared_thread(self, clean: Callable[[], None]) -> None:
+    async def _in_sync_calls_thread(self, clean: Callable[[], None]) -> None:
         assert self._loop is not None
-        await self._loop.run_in_executor(self._shared, safely, clean)
+        await self._loop.run_in_executor(self._sync_calls, safely, clean)
 
     def _fill(self) -> None:
         if self._context is None:
@@ -242,8 +242,8 @@ class Coroutines(Executor):
         """After a pause, look first whether the connection is still there; while the
         thread is busy, it is in use. What needs no connection never waits for it."""
         try:
-            if not self._shared.is_busy:
-                check = self._in_shared_thread(connection_reset.before_job)
+            if not self._sync_calls.is_busy:
+                check = self._in_sync_calls_thread(connection_reset.before_job)
                 await asyncio.wait(
                     [asyncio.ensure_future(check)], timeout=CHECK_TIMEOUT
                 )
@@ -261,4 +261,4 @@ class Coroutines(Executor):
                 self._fill()  # should a handler have cancelled who was to do it
             if self._ended and not self._running:
                 self._ended = 0
-                await self._in_shared_thread(connection_reset.after_job)
+                await self._in_sync_calls_thread(connection_reset.after_job)

@@ -25,11 +25,11 @@ class _Call:
         self.orphaned_at: float | None = None  # time.monotonic()
 
 
-class SharedThread(GuardedThreads):
-    """Knows for whom it is busy.
+class SyncCallsThread(GuardedThreads):
+    """A pool of one thread, which knows whose call it runs.
 
-    A call that goes on after the attempt that made it has ended keeps every other
-    handler from the thread, and no timeout is left that would end it.
+    A call that goes on after its attempt has ended keeps every other handler from the
+    thread, and no timeout is left that would end it.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Reads how schedules stand: their plan, their newest firing, their last job."""
+"""Reads the status of schedules: their plan, their newest firing, their last job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ARCHIVED: Final = (
 )
 
 # A job that was replayed is no longer the last word.
-STANDINGS: Final = f"""
+SCHEDULE_STATUSES: Final = f"""
 SELECT schedule.name, schedule.planned_for = {PLAN}, schedule.next_at,
        newest.fires_at, newest.outcome, newest.number, newest.by, newest.job_id,
        coalesce({_QUEUED.format("newest.job_id")}, {_ARCHIVED.format("newest.job_id")}),
@@ -72,8 +72,8 @@ class FinishedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How a schedule stands."""
+class ScheduleStatus:
+    """The plan, the newest firing and the last finished job of a schedule."""
 
     is_planned: bool  # by the rule that it has now
     next_at: datetime | None
@@ -81,15 +81,15 @@ class Standing:
     finished: FinishedJob | None = None
 
 
-def standings(db: Database, names: Sequence[str]) -> dict[str, Standing]:
-    """How these schedules stand, by their names."""
+def schedule_statuses(db: Database, names: Sequence[str]) -> dict[str, ScheduleStatus]:
+    """The status of these schedules, by their names."""
     if not names:
         return {}
     by_name = {}
-    for row in db.fetch(STANDINGS, {"names": list(names)}):
+    for row in db.fetch(SCHEDULE_STATUSES, {"names": list(names)}):
         name, is_planned, next_at, *newest = row[:9]
         id, status, is_replayed = row[9:]
-        by_name[name] = Standing(
+        by_name[name] = ScheduleStatus(
             is_planned,
             next_at,
             NewestFiring(*newest) if newest[0] else None,

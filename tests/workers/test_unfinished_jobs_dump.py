@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
-from django_jobqueue.workers.unfinished_jobs import LOGGED, Dump, problem
+from django_jobqueue.workers.unfinished_jobs_dump import (
+    LOGGED,
+    UnfinishedJobsDump,
+    problem,
+)
 
 Jobs = list[dict[str, Any]]
 
@@ -27,7 +31,7 @@ def listed(folder: Path) -> dict[str, dict[str, Any]]:
     return {job["id"]: job for job in json.loads(file.read_text())["jobs"]}
 
 
-def path_of(dump: Dump) -> Path:
+def path_of(dump: UnfinishedJobsDump) -> Path:
     """Its file."""
     assert dump.path is not None
     return dump.path
@@ -36,7 +40,7 @@ def path_of(dump: Dump) -> Path:
 def test_what_processes_know_of_a_job_is_merged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dump = Dump(str(tmp_path), "web-3:7")
+    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
     dump.add("8", unfinished("a", "b", attempt=2))
     dump.add("9", [])
     dump.add("maintenance", unfinished("a", became="queued"))
@@ -50,14 +54,14 @@ def test_what_processes_know_of_a_job_is_merged(
 
 
 def test_where_nothing_is_unfinished_no_file_is_written(tmp_path: Path) -> None:
-    dump = Dump(str(tmp_path), "web-3:7")
+    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
     dump.add("8", [])
     dump.merge()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_only_its_owner_can_read_a_part_or_the_file(tmp_path: Path) -> None:
-    dump = Dump(str(tmp_path), "web-3:7")
+    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
     before = os.umask(0)
     try:
         for step in (lambda: dump.add("8", unfinished("a")), dump.merge):
@@ -72,7 +76,7 @@ def test_only_its_owner_can_read_a_part_or_the_file(tmp_path: Path) -> None:
 def test_without_a_folder_the_log_has_the_list(
     folder: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dump = Dump(folder, "web-3:7")
+    dump = UnfinishedJobsDump(folder, "web-3:7")
     dump.add("8", unfinished("a", started=True, ran_seconds=2.5, data="secret"))
     dump.add("9", unfinished(*map(str, range(LOGGED + 3)), started=False))
     dump.merge()
@@ -96,7 +100,7 @@ def test_a_folder_that_cannot_be_written_to_is_a_warning(
 ) -> None:
     folder = UNUSABLE[how](tmp_path)
     assert problem(str(folder))
-    dump = Dump(str(folder), "web-3:7")
+    dump = UnfinishedJobsDump(str(folder), "web-3:7")
     dump.add("8", unfinished("a"))
     dump.merge()
     assert {record.levelname for record in caplog.records} == {"WARNING"}
@@ -124,7 +128,7 @@ NO_PARTS: dict[str, bytes] = {
 def test_a_part_that_cannot_be_read_is_left_and_the_others_are_merged(
     how: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dump = Dump(str(tmp_path), "web-3:7")
+    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
     dump.add("8", unfinished("a"))
     bad = path_of(dump).with_suffix(".9.part")
     bad.write_bytes(NO_PARTS[how])
@@ -136,7 +140,7 @@ def test_a_part_that_cannot_be_read_is_left_and_the_others_are_merged(
 
 def test_what_others_put_into_the_folder_is_not_read(tmp_path: Path) -> None:
     """To read a pipe would be to wait for ever."""
-    dump = Dump(str(tmp_path), "web-3:7")
+    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
     dump.add("8", unfinished("a"))
     os.mkfifo(path_of(dump).with_suffix(".9.part"))
     aside = tmp_path / "aside"
@@ -151,7 +155,7 @@ def test_what_others_put_into_the_folder_is_not_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_somebody_put_in_the_way_is_not_written_to(tmp_path: Path) -> None:
-    dump = Dump(str(tmp_path), "web-3:7")
+    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
     theirs = tmp_path / "theirs"
     theirs.write_text("theirs")
     part = path_of(dump).with_suffix(".8.part")
@@ -168,7 +172,7 @@ def test_a_file_that_somebody_put_in_the_way_is_not_written_to(tmp_path: Path) -
 def test_a_part_that_was_cut_off_while_it_was_written_is_removed(
     tmp_path: Path,
 ) -> None:
-    dump = Dump(str(tmp_path), "web-3:7")
+    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
     dump.add("8", unfinished("a"))
     path_of(dump).with_suffix(".9.part.unfinished").write_text('[{"id": "b')
     dump.merge()
@@ -178,7 +182,7 @@ def test_a_part_that_was_cut_off_while_it_was_written_is_removed(
 def test_a_full_disk_leaves_no_half_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dump = Dump(str(tmp_path), "web-3:7")
+    dump = UnfinishedJobsDump(str(tmp_path), "web-3:7")
     dump.add("8", unfinished("a"))
 
     def full(path: Path, to: Path) -> Path:

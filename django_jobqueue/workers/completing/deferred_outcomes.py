@@ -1,5 +1,5 @@
-"""Keeps outcomes that the database refuses, or that wait for a lock, so that they delay
-no other."""
+"""Defers outcomes that the database refuses, or that wait for a lock, so that they
+delay no other."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from django_jobqueue.store.errors import is_contended
 from django_jobqueue.store.partial_batches import one_line
 from django_jobqueue.store.queue.finish import Finished
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("django_jobqueue.worker")
 
-FIRST_WAIT: Final = 1.0  # seconds; doubled with each further refusal
+FIRST_WAIT: Final = 1.0  # seconds; doubled with each further try
 LONGEST_WAIT: Final = 60.0
-LONGEST_LOCKED: Final = 4.0  # the same where a lock is waited for
+LONGEST_WAIT_LOCKED: Final = 4.0  # the same for those that wait for a lock
 MOST_OF_TYPE: Final = 100  # outcomes; no more jobs of the type are claimed until then
 LOG_EVERY: Final = 60.0  # seconds
 ARCHIVE_KEY: Final = "jobqueue_archivedjob_pkey"
@@ -36,12 +36,12 @@ Item = tuple[Attempt, Finished]
 class _Waiting:
     item: Item
     due_at: float  # time.monotonic()
-    wait: float  # seconds after the next refusal
+    wait: float  # seconds after the next try
     is_locked: bool  # else the database refused it
 
 
-class RefusedOutcomes:
-    """Tried again, more and more seldom, until the database takes them.
+class DeferredOutcomes:
+    """Outcomes to try again, at growing intervals, until the database takes them.
 
     ``hold_back`` is called with the job types of which too many wait, whenever they
     change: else a type whose outcomes are always refused would pile up.
@@ -78,19 +78,19 @@ class RefusedOutcomes:
         return [w.item for w in self._waiting.values() if w.due_at <= now]
 
     def add(self, items: Iterable[Item], why: BaseException) -> None:
-        """These were refused, perhaps again."""
+        """Defer these, perhaps again."""
         now, is_locked = time.monotonic(), is_contended(why)
         for item in items:
             attempt = item[0]
             held = self._waiting.get(attempt)
             wait = FIRST_WAIT if held is None else held.wait
-            longer = min(2 * wait, LONGEST_LOCKED if is_locked else LONGEST_WAIT)
+            longer = min(2 * wait, LONGEST_WAIT_LOCKED if is_locked else LONGEST_WAIT)
             self._waiting[attempt] = _Waiting(item, now + wait, longer, is_locked)
             self._log(attempt.job.job_type, why, now)
         self._count()
 
     def discard(self, items: Iterable[Item]) -> None:
-        """These are written."""
+        """Forget these: they are written."""
         if self._waiting:
             for attempt, _ in items:
                 self._waiting.pop(attempt, None)

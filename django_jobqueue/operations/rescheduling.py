@@ -1,4 +1,4 @@
-"""What waits: cancel, run now, reschedule."""
+"""Moves waiting jobs to another time, priority or queue."""
 
 from __future__ import annotations
 
@@ -10,25 +10,7 @@ from django_jobqueue.domain.ids import Ids, keys_of
 from django_jobqueue.operations.audit_log import record
 from django_jobqueue.operations.checks import check, checked_moment
 from django_jobqueue.store.connection import DjangoDatabase
-from django_jobqueue.store.control import cancel as store_cancel
 from django_jobqueue.store.control import reschedule as store_reschedule
-from django_jobqueue.store.control.cancel import Cancelled
-
-
-@sync_only()
-def cancel(
-    ids: Ids, *, reason: str = "", using: str | None = None, by: str = ""
-) -> Cancelled:
-    """Cancel these jobs: queued ones are archived, running ones are asked to stop.
-
-    Ids that are neither queued nor running are left out.
-    """
-    text = reason or (f"cancelled by {by}" if by else "cancelled")
-    cancelled = store_cancel.cancel(DjangoDatabase(using), keys_of(ids), reason=text)
-    count = len(cancelled.archived) + len(cancelled.asked)
-    details = {"asked_to_stop": len(cancelled.asked), "reason": text}
-    record("cancel", by, count, details)
-    return cancelled
 
 
 @sync_only()

@@ -1,4 +1,4 @@
-"""How a waiting job may end: failed now, or after more attempts."""
+"""Fails waiting jobs now, or allows them more attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Watches running attempts: times them out, and gives up those that do not stop."""
+"""Watches running attempts: interrupts those past their timeout, and reports those that
+do not stop."""
 
 from __future__ import annotations
 
@@ -12,22 +13,22 @@ from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.processes.loop import Loop
 from django_jobqueue.workers.executors.base import Executor, patience
 
-EVERY: Final = 0.25  # seconds, while something runs or is about to
-RESTING: Final = 1.0
-WAKEFUL: Final = 15.0  # seconds after the last job until it sleeps
-SLEEPING: Final = 60.0  # at most, should nobody have been able to wake it
+CHECK_EVERY: Final = 0.25  # seconds, while the worker holds jobs
+CHECK_EVERY_IDLE: Final = 1.0  # the same while it holds none
+SLEEP_AFTER: Final = 15.0  # seconds without a job until it sleeps
+LONGEST_SLEEP: Final = 60.0  # seconds, in case a wake-up is lost
 
 
-class Timer(Loop):
-    """First interrupts a handler that is late; if it goes on, has its process replaced,
+class Watchdog(Loop):
+    """Interrupts a handler at its timeout; if it goes on, has its process replaced,
     because a thread cannot be killed.
 
-    An attempt is watched from when it has its slot until it gives it back. What comes
-    before its handler and after it has a bound, too: receivers of signals, the text of
-    an exception and the cleaning of connections are code of the project.
+    An attempt is watched as long as it has a slot. What comes before its handler and
+    after it has a bound, too: receivers of signals, the text of an exception and the
+    reset of connections may run code of the project.
     """
 
-    name = "timer"
+    name = "watchdog"
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class Timer(Loop):
         on_broken: Callable[[str], None] = lambda why: None,
     ) -> None:
         super().__init__()
-        self.on_checked: Callable[[], None] = lambda: None  # called after each look
+        self.on_checked: Callable[[], None] = lambda: None  # called after each round
         self._executors = executors
         self._held = held  # all jobs that this process has
         self._on_unresponsive = on_unresponsive
@@ -46,25 +47,25 @@ class Timer(Loop):
         self._sleeps = False
 
     def rouse(self) -> None:
-        """Something is held: end a long rest."""
+        """End a long sleep: the worker holds a job."""
         if self._sleeps:
             self.wake()
 
     def tick(self) -> float:
-        """Look at everything that runs."""
+        """Check every attempt that has a slot."""
         now = time.monotonic()
-        lost: list[Attempt] = []
+        unresponsive: list[Attempt] = []
         soonest = self._longest_wait(now)
         for executor in self._executors:
             for attempt in executor.running:
                 if attempt.over or not attempt.started:
-                    self._check_beside(executor, attempt, now, lost)
+                    self._check_outside_handler(executor, attempt, now, unresponsive)
                 else:
-                    soonest = min(soonest, self._check(attempt, now, lost))
+                    soonest = min(soonest, self._check(attempt, now, unresponsive))
             if why := executor.problem(now):
                 self._on_broken(why)
-        if lost:
-            self._on_unresponsive(lost)
+        if unresponsive:
+            self._on_unresponsive(unresponsive)
         self.on_checked()
         return max(soonest, 0.005)
 
@@ -72,42 +73,47 @@ class Timer(Loop):
         self._sleeps = True  # said first: see Activity
         if self._held:
             self._held_at, self._sleeps = now, False
-            return EVERY
-        self._sleeps = now - self._held_at > WAKEFUL
-        return SLEEPING if self._sleeps else RESTING
+            return CHECK_EVERY
+        self._sleeps = now - self._held_at > SLEEP_AFTER
+        return LONGEST_SLEEP if self._sleeps else CHECK_EVERY_IDLE
 
-    def _check(self, attempt: Attempt, now: float, lost: list[Attempt]) -> float:
-        """Returns in how many seconds to look again."""
+    def _check(
+        self, attempt: Attempt, now: float, unresponsive: list[Attempt]
+    ) -> float:
+        """Check a running handler; return the seconds until the next check."""
         if attempt.asked is StopReason.NOTHING:
             deadline = attempt.deadline
             if deadline is None:
-                return EVERY
+                return CHECK_EVERY
             if now < deadline:
-                return min(EVERY, deadline - now)
+                return min(CHECK_EVERY, deadline - now)
             attempt.interrupt(StopReason.TIME_OUT)
         if attempt.asked is StopReason.STOP:  # then the supervisor watches the clock
-            return EVERY
+            return CHECK_EVERY
         if attempt.unresponsive_at is not None and now >= attempt.unresponsive_at:
-            lost.append(attempt)
-        return EVERY
+            unresponsive.append(attempt)
+        return CHECK_EVERY
 
     @staticmethod
-    def _check_beside(
-        executor: Executor, attempt: Attempt, now: float, lost: list[Attempt]
+    def _check_outside_handler(
+        executor: Executor,
+        attempt: Attempt,
+        now: float,
+        unresponsive: list[Attempt],
     ) -> None:
-        """At one whose handler has ended, or has not started. Time in which others hold
-        it up does not count."""
+        """Check an attempt whose handler has ended or has not started. Time in which
+        others hold it up does not count."""
         seen = attempt.seen_beside
         if seen is None or seen[0] is not attempt.over:
             attempt.seen_beside = (attempt.over, now)
         elif executor.is_held_up(attempt):
-            attempt.seen_beside = (attempt.over, min(now, seen[1] + EVERY))
+            attempt.seen_beside = (attempt.over, min(now, seen[1] + CHECK_EVERY))
         elif now - seen[1] > patience(attempt):
-            lost.append(attempt)
+            unresponsive.append(attempt)
 
 
 def waits_for_another(attempt: Attempt) -> bool:
-    """Whether it is async, and another one keeps their event loop from going on."""
+    """Whether it is async, and another attempt blocks their event loop."""
     if attempt.task is None:
         return False
     now = asyncio.current_task(attempt.task.get_loop())

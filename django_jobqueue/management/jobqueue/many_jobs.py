@@ -1,4 +1,4 @@
-"""The arguments that replay and cancel share, and the question before many jobs."""
+"""What commands that change many jobs share: arguments, confirmation, summary."""
 
 from __future__ import annotations
 

@@ -16,15 +16,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-logger = logging.getLogger("django_jobqueue.dump")
+logger = logging.getLogger("django_jobqueue.worker")
 
 LOGGED: Final = 20  # jobs that one process lists in the log
 UNFINISHED: Final = ".unfinished"  # a file that is being written
 PRIVATE: Final = 0o600  # masked or not, data are not for everybody
 
 
-class Dump:
-    """Lists unfinished jobs, for people. The jobs themselves stay in the database."""
+class UnfinishedJobsDump:
+    """The list of unfinished jobs, for people: a file in DUMP_DIR, or log lines. The
+    jobs themselves stay in the database."""
 
     def __init__(self, folder: str | None, name: str) -> None:
         self.path: Path | None = None

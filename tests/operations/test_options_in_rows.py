@@ -1,0 +1,235 @@
+"""Each option of a job reaches its row, whichever statement inserts it; each option of
+a schedule reaches the row of the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.utils import timezone
+
+from django_jobqueue import InvalidArguments, enqueue
+from django_jobqueue.domain.job_options import OF_JOB
+from django_jobqueue.domain.registry import registry
+from django_jobqueue.domain.schedule_rules import every
+from django_jobqueue.domain.schedules import schedules
+from django_jobqueue.enqueueing.scheduling import NOT_OF_SCHEDULES, ScheduleOptions
+from django_jobqueue.host.maintenance.scheduler import fire
+from django_jobqueue.models import QueuedJob, Schedule
+from django_jobqueue.store import job_types
+from django_jobqueue.store.connection import OwnConnection
+from django_jobqueue.store.schedules import declare as declare_schedules
+from django_jobqueue.store.schedules import fire as fire_store
+from tests.sample import jobs
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LATER = datetime(2040, 5, 6, 7, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+REPORT = "tests.sample.report"
+
+Row = dict[str, Any]
+Sample = tuple[Any, Callable[[Row], Any], Any]  # given, read from the row, expected
+
+SAMPLES: dict[str, Sample] = {
+    "run_after": (LATER, lambda row: row["run_after"], LATER),
+    "expires_at": (LATER, lambda row: row["expires_at"], LATER),
+    "expires_in": (MINUTE, lambda row: row["expires_at"] - row["run_after"], MINUTE),
+    "priority": (9, lambda row: row["priority"], 9),
+    "queue": ("urgent", lambda row: row["queue"], "urgent"),
+    "tags": (["a", "b"], lambda row: row["tags"], ["a", "b"]),
+    "enqueued_by": ("anna", lambda row: row["enqueued_by"], "anna"),
+    "max_attempts": (4, lambda row: row["max_attempts"], 4),
+    "timeout": (MINUTE, lambda row: row["timeout"], MINUTE),
+    "backoff": ("quartic", lambda row: row["backoff"]["policy"], "quartic"),
+    "metadata": ({"k": 1}, lambda row: row["metadata"].get("k"), 1),
+    "on_success": (REPORT, lambda row: row["followers"]["on_success"], [REPORT]),
+    "on_failure": (REPORT, lambda row: row["followers"]["on_failure"], [REPORT]),
+    "on_complete": (REPORT, lambda row: row["followers"]["on_complete"], [REPORT]),
+}
+
+
+def row_of(id: UUID) -> Row:
+    (row,) = QueuedJob.objects.filter(pk=id).values()
+    return row
+
+
+def alone(**options: Any) -> UUID:
+    return jobs.add.using(**options).enqueue(1).id
+
+
+def again(**options: Any) -> UUID:
+    """The second one of a burst, whose job type is known."""
+    alone(**options)
+    return alone(**options)
+
+
+def with_an_id(**options: Any) -> UUID:
+    return jobs.add.using(id=uuid4(), **options).enqueue(1).id
+
+
+def by_name(**options: Any) -> UUID:
+    return enqueue(jobs.add.name, {"a": 1}, **options).id
+
+
+def many(**options: Any) -> UUID:
+    return jobs.add.using(**options).enqueue_many([{"a": 1}, {"a": 2}])[1]
+
+
+def unique(**options: Any) -> UUID:
+    return jobs.add_alone.using(**options).enqueue(1).id
+
+
+def many_unique(**options: Any) -> UUID:
+    return jobs.add_alone.using(**options).enqueue_many([{"a": 1}, {"a": 2}])[1]
+
+
+def replacing(**options: Any) -> UUID:
+    return jobs.render.using(**options).enqueue(1).id
+
+
+def windowed(**options: Any) -> UUID:
+    return jobs.remind.using(**options).enqueue(1).id
+
+
+WAYS = (alone, again, with_an_id, by_name, many, unique, many_unique, replacing)
+
+
+@pytest.fixture
+def declare(own: OwnConnection, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Writes the rows of the schedules of a test; there are no others."""
+    monkeypatch.setattr(schedules, "_by_name", {})
+    Schedule.objects.all().delete()
+
+    def write() -> None:
+        job_types.declare(own, registry)
+        declare_schedules.declare(own, schedules, [each.name for each in registry])
+
+    return write
+
+
+@pytest.fixture
+def fired(own: OwnConnection, declare: Callable[[], None]) -> Callable[..., UUID]:
+    """Enqueues by a schedule that fires."""
+
+    def enqueue_by_schedule(**options: Any) -> UUID:
+        jobs.add.using(**options).at(every(days=1_000), name="rare")(1)
+        declare()
+        fire(own, fire_store.due(own, ["rare"]))  # plans it
+        Schedule.objects.update(next_at=timezone.now())
+        (id,) = fire(own, fire_store.due(own, ["rare"]))
+        return id
+
+    return enqueue_by_schedule
+
+
+OF_SCHEDULES: dict[str, tuple[Any, str]] = {  # a value, and its column
+    "name": ("chosen", "name"),
+    "missed": ("skip", "missed"),
+    "missed_within": (MINUTE, "missed_within"),
+    "missed_most": (7, "missed_most"),
+    "overlap": ("skip", "overlap"),
+    "jitter": (MINUTE, "jitter"),
+    "starts": (LATER, "starts_at"),
+    "ends": (LATER, "ends_at"),
+}
+
+
+def check(option: str, enqueue_with: Callable[..., UUID]) -> None:
+    """The option is in the row that this way of enqueueing inserts."""
+    given, read, expected = SAMPLES[option]
+    id = enqueue_with(**{option: given})
+    row = row_of(id)
+    assert read(row) == expected, f"{option} is lost on its way into the row: {row}"
+
+
+def has_an_id() -> bool:
+    id = uuid4()
+    return alone(id=id) == id
+
+
+def has_a_key() -> bool:
+    return row_of(alone(unique_key="k"))["unique_key"] is not None
+
+
+def is_unique_until_it_starts() -> bool:
+    return bool(row_of(unique(unique_until="started"))["unique_until_started"])
+
+
+def returns_a_duplicate() -> bool:
+    return unique(on_duplicate="return") == unique(on_duplicate="return")
+
+
+def is_debounced() -> bool:
+    row = row_of(unique(debounce=MINUTE))
+    return bool(row["run_after"] - row["created_at"] > MINUTE / 2)
+
+
+def is_debounced_at_most() -> bool:
+    """The wait of the second call would end later than the longest wait of the job."""
+    longest = {"debounce": MINUTE, "debounce_max": MINUTE}
+    unique(**longest)
+    row = row_of(unique(**longest))
+    return bool(row["run_after"] <= row["created_at"] + MINUTE)
+
+
+def is_in_that_database() -> bool:
+    with pytest.raises(InvalidArguments, match="nowhere"):
+        alone(using="nowhere")
+    return row_of(alone(using="default"))["status"] == "queued"
+
+
+# Options that are no value of the row, or only together with others.
+EFFECTS = {
+    "id": has_an_id,
+    "unique_key": has_a_key,
+    "unique_until": is_unique_until_it_starts,
+    "on_duplicate": returns_a_duplicate,
+    "debounce": is_debounced,
+    "debounce_max": is_debounced_at_most,
+    "using": is_in_that_database,
+}
+
+
+def test_each_option_of_one_job_is_tried() -> None:
+    untried = OF_JOB.keys() - SAMPLES.keys() - EFFECTS.keys()
+    assert untried == set(), "add a value of each to SAMPLES, with its column"
+    assert SAMPLES.keys() | EFFECTS.keys() == OF_JOB.keys()
+
+
+@pytest.mark.parametrize("option", EFFECTS)
+def test_an_option_has_its_effect(option: str) -> None:
+    assert EFFECTS[option](), f"{option} is lost on its way into the row"
+
+
+@pytest.mark.parametrize("way", [*WAYS, windowed], ids=lambda way: way.__name__)
+@pytest.mark.parametrize("option", SAMPLES)
+def test_an_option_is_in_the_row(option: str, way: Callable[..., UUID]) -> None:
+    check(option, way)
+
+
+@pytest.mark.parametrize("option", sorted(SAMPLES.keys() - NOT_OF_SCHEDULES.keys()))
+def test_an_option_is_in_the_row_that_a_schedule_makes(
+    option: str, fired: Callable[..., UUID]
+) -> None:
+    check(option, fired)
+
+
+def test_each_option_of_a_schedule_is_tried() -> None:
+    options = ScheduleOptions.__annotations__.keys()
+    assert options - OF_SCHEDULES.keys() == set(), "add a value and column of each"
+    assert OF_SCHEDULES.keys() == options
+
+
+@pytest.mark.parametrize("option", OF_SCHEDULES)
+def test_an_option_of_a_schedule_is_in_its_row(
+    option: str, declare: Callable[[], None]
+) -> None:
+    given, column = OF_SCHEDULES[option]
+    jobs.add.at(every(days=1_000), **{"name": "chosen", option: given})(1)
+    declare()
+    (row,) = Schedule.objects.values()
+    assert row[column] == given, f"{option} of at() is lost on its way into the row"
