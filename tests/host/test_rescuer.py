@@ -285,7 +285,7 @@ def test_jobs_that_the_database_refuses_to_move_do_not_keep_others(
     assert rescuer.is_done
     assert [queued_job(id).status for id in others] == ["queued"] * 4  # type: ignore[union-attr]
     assert {job.id for job in queued(status="running")} == refused
-    for _ in range(3):  # sweeps
+    for _ in range(3):  # rounds
         rescuer._next_strays = 0.0
         rescuer.tick()
     named = [r for r in caplog.records if "cannot be taken" in r.getMessage()]
@@ -347,20 +347,20 @@ def test_it_says_up_to_which_death_all_are_looked_after(own: OwnConnection) -> N
     assert said == [4, 6]
 
 
-def test_a_sweep_that_fails_is_tried_again_no_sooner_than_another_one(
+def test_a_look_for_strays_that_fails_is_tried_again_no_sooner_than_another_one(
     own: OwnConnection, rescuer: Rescuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sweeps = 0
+    rounds = 0
 
     def fail(db: OwnConnection) -> list[int]:
-        nonlocal sweeps
-        sweeps += 1
+        nonlocal rounds
+        rounds += 1
         raise psycopg.errors.InternalError("odd")
 
     monkeypatch.setattr(worker_rows, "strays", fail)
     for _ in range(20):
         rescuer.round()
-    assert sweeps == 1
+    assert rounds == 1
 
 
 def test_who_is_lost_is_told_though_its_jobs_cannot_be_taken_at_once(

@@ -75,9 +75,9 @@ class Rescuer(Loop):
         self._has_news = False  # the dead left something since the last look
         self._patient_until = time.monotonic() + conf.lease / 2
         self._blind = False
-        self._sweeping: JobRecovery | None = None
+        self._stray_recovery: JobRecovery | None = None
         self._next_strays = 0.0
-        self._sweep_pause = self._longest_sweep_pause
+        self._strays_pause = self._longest_strays_pause
         self._refused: set[UUID] = set()  # jobs that the log has named
 
     def report(self, death: ProcessDeath) -> None:
@@ -106,7 +106,7 @@ class Rescuer(Loop):
         """Deal with the deaths reported, with lapsed leases, and with strays."""
         try:
             self._recover()
-            self._sweep()
+            self._recover_strays()
             deadlines = self._read_deadlines()
             if self._give_up(deadlines):
                 self._recover()
@@ -187,47 +187,47 @@ class Rescuer(Loop):
             pauses.append(QUARANTINE_EVERY)
         elif deadlines.quarantined is not None:
             pauses.append(deadlines.quarantined)
-        if self._sweep_pause < self._longest_sweep_pause:
+        if self._strays_pause < self._longest_strays_pause:
             pauses.append(self._next_strays - now)
         return max(0.0, min(pauses))
 
     @property
-    def _longest_sweep_pause(self) -> float:
+    def _longest_strays_pause(self) -> float:
         return conf.lease * STRAYS_EVERY
 
     def _expect_strays(self) -> None:
         """The last statements of the dead may still run on the server: a claim that
         waits for a lock, the commit of an atomic job. So look again, and soon."""
-        self._sweep_pause = STRAYS_AFTER
-        self._next_strays = time.monotonic() + self._sweep_pause
+        self._strays_pause = STRAYS_AFTER
+        self._next_strays = time.monotonic() + self._strays_pause
 
-    def _sweep(self) -> None:
+    def _recover_strays(self) -> None:
         """Look for strays now and then, and no sooner after a try that failed."""
         now = time.monotonic()
         if now < self._next_strays:
             return
-        self._sweep_pause = min(2 * self._sweep_pause, self._longest_sweep_pause)
-        self._next_strays = now + self._sweep_pause
-        if self._sweeping is None:
+        self._strays_pause = min(2 * self._strays_pause, self._longest_strays_pause)
+        self._next_strays = now + self._strays_pause
+        if self._stray_recovery is None:
             strays = worker_rows.strays(self._connection)
             if not strays:
                 return
-            self._sweeping = JobRecovery(strays, crashed=True, reason=GONE)
-        self._sweeping.run(self._connection)
-        recovery, self._sweeping = self._sweeping, None
+            self._stray_recovery = JobRecovery(strays, crashed=True, reason=GONE)
+        self._stray_recovery.run(self._connection)
+        recovery, self._stray_recovery = self._stray_recovery, None
         self._name_refused(recovery.refused)
         if recovery.taken:
             summarize("(gone)", GONE, recovery.taken)
 
     def _name_refused(self, refused: Mapping[UUID, psycopg.Error]) -> None:
-        """Log each job that the database refuses to move, once; sweeps try it again."""
+        """Log each job that the database refuses to move, once; the next looks for strays try it again."""
         for id, error in refused.items():
             if id not in self._refused:
                 logger.error(
                     "Job %s of a dead worker cannot be taken from it, and is tried "
                     "again every %g s: %s",
                     id,
-                    self._longest_sweep_pause,
+                    self._longest_strays_pause,
                     one_line(error),
                 )
         self._refused.update(refused)
