@@ -135,8 +135,9 @@ def name_problem(name: object) -> str | None:
 
 
 def name_of(job_type: object) -> object:
-    """The name of the job type of a handler; anything else as it is."""
-    return getattr(getattr(job_type, "declaration", None), "name", job_type)
+    """The name of the job type of a handler or a task; anything else as it is."""
+    name = getattr(getattr(job_type, "declaration", None), "name", None)
+    return name or getattr(job_type, "module_path", job_type)
 
 
 def queue_problem(value: object) -> str | None:

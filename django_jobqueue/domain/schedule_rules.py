@@ -33,6 +33,7 @@ EVERY: Final = re.compile(
     r"(?:\s+since\s+(-?\d+(?:\.\d+)?))?",
     re.IGNORECASE,
 )
+YEARS: Final = range(1_900, 2_200)  # after "since" nobody means them as seconds
 NICKNAMES: Final = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -139,6 +140,8 @@ def every(
 
     Raises ValueError with a sentence for whoever wrote it.
     """
+    if since is not None and not isinstance(since, datetime):
+        raise ValueError(f"since= takes a datetime with its time zone, not {since!r}")
     interval = timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
     if interval < SECOND or interval.microseconds:
         raise ValueError(f"every() takes whole seconds, at least one, not {interval}")
@@ -167,6 +170,8 @@ def _parse_every(text: str) -> Every:
     number, unit, since = match.groups()
     seconds = float(number or 1) * SECONDS_OF[(unit or "s")[0].lower()]
     try:
+        if since and float(since) in YEARS:
+            raise ValueError("since takes the seconds from 1970 on, not a year")
         began = datetime.fromtimestamp(float(since), UTC) if since else None
         return every(seconds=seconds, since=began)
     except (ValueError, OverflowError) as error:
@@ -188,12 +193,31 @@ def next_firings(rule: ScheduleRule, after: datetime, number: int) -> list[datet
     return list(islice(firings(rule, after), number))
 
 
+FIELDS: Final = {
+    "second": "a number from 0 to 59",
+    "minute": "a number from 0 to 59",
+    "hour": "a number from 0 to 23",
+    "day-of-month": "a number from 1 to 31 that a month of the rule has, or L",
+    "month": "a number from 1 to 12, or JAN to DEC",
+    "day-of-week": "a number from 0 to 7 (0 and 7 are Sunday), or SUN to SAT",
+}
+
+
 def _complaint(expression: str, problem: str) -> str:
     fields = len(expression.split())
     if problem.startswith("Bad "):
-        return f"cron({expression!r}): cannot read the {problem.removeprefix('Bad ')}"
+        field = problem.removeprefix("Bad ")
+        takes = f"; it takes {FIELDS[field]}" if field in FIELDS else ""
+        return (
+            f"cron({expression!r}): cannot read the {field}{takes}, lists, ranges and "
+            "steps: 1,15  8-18  */5"
+        )
+    if expression.strip().startswith("@"):
+        hint = did_you_mean(expression.strip().lower(), NICKNAMES)
+        return f"cron({expression!r}): the names are {', '.join(NICKNAMES)}.{hint}"
+    number = "1 field" if fields == 1 else f"{fields} fields"
     return (
-        f"cron({expression!r}) has {fields} fields, not the five of minute, hour, day"
+        f"cron({expression!r}) has {number}, not the five of minute, hour, day"
         " of month, month and day of week (or six, of which the first is seconds)"
     )
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.domain.registry import Declaration
-from django_jobqueue.domain.unique_rule import UniqueRule
+from django_jobqueue.domain.unique_rule import OPTIONS_OF_UNIQUE_JOBS, UniqueRule
 
 
 def rule_of(declaration: Declaration) -> UniqueRule | None:
@@ -46,13 +46,14 @@ def described(unique: bool | tuple[str, ...] | None) -> str:
 
 def check(declaration: Declaration, where: str) -> None:
     """Raises ImproperlyConfigured unless the handler has the parameters that count, and
-    if there are none to debounce by."""
+    for options that have no effect without any."""
     unique, parameters = declaration.policy.unique, declaration.parameters
-    if declaration.policy.debounce and not unique:
-        raise ImproperlyConfigured(
-            f"@job on {where}: debounce needs unique: the parameters by which two "
-            "calls are the same."
-        )
+    for name in OPTIONS_OF_UNIQUE_JOBS:
+        if not unique and getattr(declaration.policy, name) is not None:
+            raise ImproperlyConfigured(
+                f"@job on {where}: {name} needs unique: the parameters by which two "
+                "calls are the same, or True for all of them."
+            )
     if not isinstance(unique, tuple) or parameters.open_ended:
         return
     for name in unique:

@@ -7,9 +7,16 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from json import dumps
-from typing import Any, Self
+from typing import Any, Final, Self
 
 FINISHED, STARTED, FOREVER = "finished", "started", "forever"
+# What has no effect on a job that is not unique.
+OPTIONS_OF_UNIQUE_JOBS: Final = (
+    "unique_until",
+    "on_duplicate",
+    "debounce",
+    "debounce_max",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

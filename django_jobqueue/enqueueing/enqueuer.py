@@ -18,7 +18,12 @@ from django_jobqueue.domain.arguments import refuse_call, to_json
 from django_jobqueue.domain.ids import new_id, new_ids
 from django_jobqueue.domain.policy import Policy
 from django_jobqueue.domain.registry import Declaration, registry
-from django_jobqueue.domain.unique_rule import FOREVER, STARTED, UniqueRule
+from django_jobqueue.domain.unique_rule import (
+    FOREVER,
+    OPTIONS_OF_UNIQUE_JOBS,
+    STARTED,
+    UniqueRule,
+)
 from django_jobqueue.enqueueing.enqueued_ids import EnqueuedIds
 from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.enqueueing.options import Options
@@ -181,11 +186,13 @@ class Enqueuer:
             rule = UniqueRule()
         if rule is not None:
             return self._own(rule)
-        if self._declaration is not None and self.options.debounce is not None:
-            raise InvalidArguments(
-                "debounce needs using(unique_key=…) or @job(unique=…), by which two "
-                "calls are the same."
-            )
+        for name in OPTIONS_OF_UNIQUE_JOBS:
+            given = getattr(self.options, name)
+            if self._declaration is not None and given not in (None, "raise"):
+                raise InvalidArguments(
+                    f"{name} needs using(unique_key=…) or @job(unique=…), by which two "
+                    "calls are the same."
+                )
         return None
 
     def _stored_rule(self, db: DjangoDatabase) -> UniqueRule | None:
@@ -197,8 +204,7 @@ class Enqueuer:
 
     def _own(self, rule: UniqueRule) -> UniqueRule:
         """The rule with the options of these jobs. Raises InvalidArguments."""
-        names = ("unique_until", "on_duplicate", "debounce", "debounce_max")
-        given = {name: getattr(self.options, name) for name in names}
+        given = {name: getattr(self.options, name) for name in OPTIONS_OF_UNIQUE_JOBS}
         rule = replace(
             rule, **{name: value for name, value in given.items() if value is not None}
         )

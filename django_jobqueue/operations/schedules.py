@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_jobqueue.domain.async_code import sync_only
 from django_jobqueue.domain.ids import several
+from django_jobqueue.domain.policy import name_of
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedule_rules import (
     ScheduleRule,
@@ -46,7 +47,8 @@ def pause(
     names: str | list[str], *, reason: str = "", using: str | None = None, by: str = ""
 ) -> list[str]:
     """Stop these schedules from firing; return those that were not paused already. What
-    would have fired meanwhile does not count as missed. Raises UnknownSchedule."""
+    would have fired meanwhile does not count as missed. A second pause with a reason
+    replaces the first one's. Raises UnknownSchedule."""
     names, db = _names(names), DjangoDatabase(using)
 
     def pause_all() -> list[str]:
@@ -148,33 +150,37 @@ def override(
     record("override schedule", by, 1, {"schedule": name, "changed": sorted(values)})
 
 
-def check(name: str, job_type: str, *, rule: str, **values: Any) -> ScheduleDeclaration:
+def check(
+    name: str, job_type: object, *, rule: str, **values: Any
+) -> ScheduleDeclaration:
     """The schedule that ``create`` would make of this; nothing is written. Raises
     InvalidArguments."""
-    return _checked(name, job_type, {"rule": rule, **values})
+    return _checked(name, str(name_of(job_type)), {"rule": rule, **values})
 
 
 @sync_only()
 def create(
     name: str,
-    job_type: str,
+    job_type: object,
     *,
     rule: str,
     using: str | None = None,
     by: str = "",
     **values: Any,
 ) -> None:
-    """Make a schedule that no code declares. ``values`` are ``time_zone``, ``data``,
+    """Make a schedule, of this handler, task or name of a job type, that no code
+    declares. ``values`` are ``time_zone``, ``data``,
     ``options`` and those of ``Handler.at``.
 
     Raises InvalidArguments, UnknownJobType.
     """
-    schedule = _checked(name, job_type, {"rule": rule, **values})
+    named = str(name_of(job_type))
+    schedule = _checked(name, named, {"rule": rule, **values})
     db = DjangoDatabase(using)
-    must_exist(db, [job_type], store_find.known_names(db))
+    must_exist(db, [named], store_find.known_names(db))
     if not change.create(db, schedule):
         raise InvalidArguments(f"There is a schedule {name!r} already.")
-    record("create schedule", by, 1, {"schedule": name, "job_type": job_type})
+    record("create schedule", by, 1, {"schedule": name, "job_type": named})
 
 
 @sync_only()
@@ -262,7 +268,11 @@ def _parsed(rule: str, time_zone: str) -> ScheduleRule:
             f"{type(rule).__name__}."
         )
     try:
-        return parse(rule, known_time_zone(time_zone))
+        zone = known_time_zone(time_zone)
+    except ValueError as error:
+        raise InvalidArguments(f"time_zone: {error}") from None
+    try:
+        return parse(rule, zone)
     except ValueError as error:
         raise InvalidArguments(f"rule: {error}") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from argparse import _SubParsersAction
 
 import pytest
 from django.core.management import call_command
@@ -179,3 +180,14 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait(60) == ENDED_BY_PIPE
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_no_option_can_be_abbreviated(name: str) -> None:
+    """--data for --database would be taken for the name of a database."""
+    parser = Command().create_parser("manage.py", "jobqueue")
+    (subparsers,) = (
+        action for action in parser._actions if isinstance(action, _SubParsersAction)
+    )
+    assert not parser.allow_abbrev
+    assert not subparsers.choices[name].allow_abbrev

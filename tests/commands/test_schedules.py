@@ -192,7 +192,15 @@ def test_it_is_paused_with_a_reason_and_resumed() -> None:
     assert jobqueue(*arguments).out == "Paused nightly.\n"
     row = Schedule.objects.get()
     assert (row.paused, row.paused_reason) == (True, "disk is full")
-    assert jobqueue(*arguments).out == "nightly was paused already.\n"
+    again = jobqueue("schedule", "nightly", "--pause")
+    assert again.out == "nightly was paused already.\n"
+    row.refresh_from_db()
+    assert row.paused_reason == "disk is full"
+    again = jobqueue(*arguments[:3], "--reason", "disk is being replaced")
+    assert again.out == "nightly was paused already. Its reason is the new one.\n"
+    began = row.paused_at
+    row.refresh_from_db()
+    assert (row.paused_reason, row.paused_at) == ("disk is being replaced", began)
     assert as_json("schedule", "nightly", "--resume")["state"] == "active"
     assert (
         jobqueue("schedule", "nightly", "--resume").out == "nightly was not paused.\n"
@@ -210,8 +218,17 @@ def test_a_rule_and_zone_of_the_code_are_overridden_and_cleared() -> None:
     jobqueue("schedule", "nightly", "--rule", "code")
     row.refresh_from_db()
     assert (row.rule_override, row.time_zone_override) == (None, "Europe/Berlin")
-    operations.override("nightly", data={"a": 9})
+    jobqueue("schedule", "nightly", "--data", '{"a": 9}')
+    assert as_json("schedule", "nightly")["data"] == {"a": 9}
     assert as_json("schedule", "nightly", "--reset")["overridden"] == []
+
+
+@pytest.mark.parametrize("data", ['{"a": "nine"', "[1]", '{"b": 1}'])
+def test_data_that_its_jobs_cannot_have_is_refused(data: str) -> None:
+    schedule(**CODE)
+    with pytest.raises(CommandError):
+        jobqueue("schedule", "nightly", "--data", data)
+    assert Schedule.objects.get().data_override is None
 
 
 def test_the_rule_of_an_operators_own_is_its_rule_and_the_rest_stays() -> None:

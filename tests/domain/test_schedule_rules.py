@@ -163,10 +163,12 @@ def test_an_expression_has_one_normal_form(nickname: str, means: str) -> None:
     ("expression", "zone", "says"),
     [
         ("* * *", "UTC", "has 3 fields, not the five of minute, hour"),
-        ("61 * * * *", "UTC", "cannot read the minute"),
+        ("61 * * * *", "UTC", "cannot read the minute; it takes a number from 0 to 59"),
         ("0 25 * * *", "UTC", "cannot read the hour"),
         ("0 0 * * FOO", "UTC", "cannot read the day-of-week"),
-        ("@often", "UTC", "has 1 fields"),
+        ("@often", "UTC", "the names are @hourly, @daily,"),
+        ("@nightly", "UTC", "@annually. Did you mean '@midnight'?"),
+        ("30", "UTC", "has 1 field, not the five"),
         ("", "UTC", "has 0 fields"),
         ("0 0 31 2 *", "UTC", "cannot read the day-of-month"),
         ("0 0 * * *", "Europe/Berlim", "Did you mean 'Europe/Berlin'?"),
@@ -224,7 +226,17 @@ def test_a_rule_is_read_back_from_its_text(rule: Cron | Every) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "cron", "at noon", "every", "every x", "every 5 since y", "every 1e99"]
+    "text",
+    [
+        "",
+        "cron",
+        "at noon",
+        "every",
+        "every x",
+        "every 5 since y",
+        "every 1e99",
+        "every 5 s since 2026",
+    ],
 )
 def test_text_that_is_no_rule_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="rule|fields|read"):

@@ -29,6 +29,8 @@ WAIT = {"unique": True, "debounce": 30}
     ("options", "reason"),
     [
         ({"debounce": 30}, "debounce needs unique: the parameters by which"),
+        ({"unique_until": 30}, "unique_until needs unique: the parameters by which"),
+        ({"on_duplicate": "return"}, "on_duplicate needs unique: the parameters by"),
         ({"unique": True, "debounce_max": 5}, "debounce_max limits debounce, which"),
         ({**WAIT, "debounce_max": 5}, "debounce_max must be at least as long as"),
         ({**WAIT, "on_duplicate": "raise"}, "so on_duplicate cannot be 'raise'."),
@@ -55,6 +57,8 @@ def handler_of_contradictions(a: int = 0) -> None: ...
     ("handler", "reason"),
     [
         (jobs.add.using(debounce=30), "debounce needs using(unique_key=…) or @job("),
+        (jobs.add.using(unique_until=30), "unique_until needs using(unique_key=…) or"),
+        (jobs.add.using(on_duplicate="return"), "on_duplicate needs using(unique_key"),
         (jobs.settle.using(run_after=SECOND), "run_after and debounce both say when"),
         (jobs.settle.using(on_duplicate="return"), "on_duplicate cannot be 'return'"),
         (jobs.settle.using(unique_until="finished"), "unique_until can only be 'start"),

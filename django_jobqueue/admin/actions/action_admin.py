@@ -78,14 +78,18 @@ class ActionAdmin(JobQueueAdmin):
         ]
         return [*own, *super().get_urls()]
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+    def get_actions(
+        self, request: HttpRequest, action_location: Any = None
+    ) -> dict[str, Any]:
         """The menu of the list, without the actions that this user may not do."""
         forbidden = {
             _menu_name(one)
             for one in self.page_actions
             if not self.may_do(request, one)
         }
-        entries = super().get_actions(request)
+        # From Django 6.1 on there may be a menu on the page of an object, too.
+        where = {} if action_location is None else {"action_location": action_location}
+        entries = super().get_actions(request, **where)
         return {name: one for name, one in entries.items() if name not in forbidden}
 
     def may_do(self, request: HttpRequest, action: Action, row: Any = None) -> bool:

@@ -42,9 +42,9 @@ Ended = tuple[Overrun, Finished]
 @dataclass(slots=True)
 class Overruns:
     """Applies the policy of the job type, as for any failed attempt, and writes the
-    outcome in the name of the dead worker. Like a JobRecovery, it can be run again after an
-    outage, and reports each job once. Jobs that the database refuses to finish are left
-    to be rescued."""
+    outcome in the name of the dead worker. Like a JobRecovery, it can be run again
+    after an outage, and reports each job once. Jobs that the database refuses to finish
+    are left to be rescued."""
 
     worker: int
     ids: Sequence[UUID]

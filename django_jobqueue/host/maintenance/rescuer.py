@@ -220,7 +220,8 @@ class Rescuer(Loop):
             summarize("(gone)", GONE, recovery.taken)
 
     def _name_refused(self, refused: Mapping[UUID, psycopg.Error]) -> None:
-        """Log each job that the database refuses to move, once; the next looks for strays try it again."""
+        """Log each job that the database refuses to move, once; each look for strays
+        tries it again."""
         for id, error in refused.items():
             if id not in self._refused:
                 logger.error(

@@ -78,6 +78,14 @@ class Command(BaseCommand):
         f"Say what to do: {', '.join(SUBCOMMANDS)}. See manage.py jobqueue --help."
     )
 
+    def create_parser(
+        self, prog_name: str, subcommand: str, **options: Any
+    ) -> CommandParser:
+        """Take no abbreviations: --data must never be --database."""
+        return super().create_parser(
+            prog_name, subcommand, allow_abbrev=False, **options
+        )
+
     def add_arguments(self, parser: CommandParser) -> None:
         """A parser for each subcommand."""
         subparsers = parser.add_subparsers(
@@ -94,6 +102,7 @@ class Command(BaseCommand):
                 description=subcommand.description,
                 epilog=subcommand.epilog,
                 formatter_class=HelpFormatter,
+                allow_abbrev=False,
             )
             own.positionals = subcommand.positionals
             own.siblings = subparsers.choices

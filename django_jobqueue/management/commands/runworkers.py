@@ -48,6 +48,14 @@ class Command(BaseCommand):
     # The admin and the templates of a project are no concern of its workers.
     requires_system_checks = ("jobqueue",)
 
+    def create_parser(
+        self, prog_name: str, subcommand: str, **options: Any
+    ) -> CommandParser:
+        """Take no abbreviations: a new setting would make them ambiguous."""
+        return super().create_parser(
+            prog_name, subcommand, allow_abbrev=False, **options
+        )
+
     def add_arguments(self, parser: CommandParser) -> None:
         """A flag for every setting, and those of this command alone."""
         parser.add_argument(

@@ -14,6 +14,7 @@ from django_jobqueue.domain.schedules import Origin
 from django_jobqueue.exceptions import UnknownSchedule
 from django_jobqueue.management.jobqueue import many_jobs
 from django_jobqueue.management.jobqueue.console import Console
+from django_jobqueue.management.jobqueue.data import data_of
 from django_jobqueue.management.jobqueue.detail_page import (
     as_json,
     lines_of,
@@ -41,6 +42,7 @@ from django_jobqueue.text.suggestions import near_names
 
 MOMENTS: Final = 5
 FIRINGS: Final = 10
+FLAGS: Final = {"rule": "rule", "time_zone": "tz", "data": "data"}
 CODE: Final = "code"  # the value that lets the code decide again
 
 
@@ -57,6 +59,7 @@ Show a schedule, or do something with it:
   --resume   it fires again, from its next moment on
   --rule     it fires by this rule; for one of the code, an override
   --tz       its rule is in this time zone; for one of the code, an override
+  --data     its jobs have these arguments; for one of the code, an override
   --reset    clear all overrides: it does what the code says
   --delete   delete one that no code declares, with its history
 
@@ -95,6 +98,11 @@ and firings (the newest, {fires_at, outcome, number, by, job_id}); of --run
             help='A time zone such as Europe/Berlin; "code" clears an override.',
         )
         parser.add_argument(
+            "--data",
+            metavar="JSON",
+            help='The arguments of its jobs, an object; "code" clears an override.',
+        )
+        parser.add_argument(
             "--next",
             metavar="N",
             type=positive,
@@ -129,7 +137,9 @@ def _check(options: dict[str, Any]) -> None:
         raise CommandError("--yes goes with --delete alone.")
     verbs = ("run", "pause", "resume", "reset", "delete")
     given = [f"--{name}" for name in verbs if options[name]]
-    values = [f"--{name}" for name in ("rule", "tz") if options[name] is not None]
+    values = [
+        f"--{name}" for name in ("rule", "tz", "data") if options[name] is not None
+    ]
     if given and values:
         raise CommandError(f"{values[0]} does not go with {given[0]}.")
 
@@ -166,18 +176,25 @@ def _change(options: dict[str, Any], name: str) -> str:
     """Change it as the flags say; a sentence about it, empty for nothing."""
     if options["pause"]:
         paused = operations.pause(name, reason=options["reason"] or "", by=by())
-        return f"Paused {name}." if paused else f"{name} was paused already."
+        if paused:
+            return f"Paused {name}."
+        changed = " Its reason is the new one." if options["reason"] else ""
+        return f"{name} was paused already.{changed}"
     if options["resume"]:
         resumed = operations.resume(name, by=by())
         return f"Resumed {name}." if resumed else f"{name} was not paused."
-    flags = {"rule": options["rule"], "time_zone": options["tz"]}
+    flags = {option: options[flag] for option, flag in FLAGS.items()}
     given = {option: text for option, text in flags.items() if text is not None}
     if options["reset"]:
-        given = dict.fromkeys((*flags, "data"), CODE)
+        given = dict.fromkeys(flags, CODE)
     if not given:
         return ""
     row = Schedule.objects.using(conf.database).get(name=name)
-    values = {o: None if text == CODE else text for o, text in given.items()}
+    values: dict[str, Any] = {
+        option: None if text == CODE else text for option, text in given.items()
+    }
+    if values.get("data") is not None:
+        values["data"] = data_of([values["data"]])
     if row.origin == Origin.CODE:
         operations.override(name, by=by(), **values)
     elif None in values.values():

@@ -13,12 +13,20 @@ from django_jobqueue.domain.schedules import ScheduleDeclaration
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.schedules.declare import COLUMNS, DECLARED, TYPED, row_of
 
+# A second pause changes its reason, if it has one.
 PAUSE: Final = """
-UPDATE jobqueue_schedule
-   SET paused = true, paused_at = clock_timestamp(), paused_by = %(by)s,
-       paused_reason = %(reason)s
- WHERE name = ANY (%(names)s::text[]) AND NOT paused
-RETURNING name
+WITH held AS MATERIALIZED (
+  SELECT name, paused FROM jobqueue_schedule
+   WHERE name = ANY (%(names)s::text[]) AND (NOT paused OR %(reason)s <> '')
+     FOR NO KEY UPDATE),
+paused AS (
+  UPDATE jobqueue_schedule AS schedule
+     SET paused = true, paused_by = %(by)s, paused_reason = %(reason)s,
+         paused_at = CASE WHEN held.paused THEN schedule.paused_at
+                          ELSE clock_timestamp() END
+    FROM held
+   WHERE schedule.name = held.name)
+SELECT name FROM held WHERE NOT paused
 """
 
 # A pause is no outage: what would have fired in it is not missed.
