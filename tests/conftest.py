@@ -20,6 +20,7 @@ from django.db import connection, connections
 from django_jobqueue import logs, signals
 from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import schedules
+from django_jobqueue.enqueueing.immediate_jobs import memory
 from django_jobqueue.models import ArchivedJob, QueuedJob
 from django_jobqueue.operations import bulk_counting
 from django_jobqueue.operations import workers as operators_workers
@@ -58,6 +59,12 @@ def _handlers_of_a_test_are_gone_after_it() -> Iterator[None]:
         if own and "<locals>" in declaration.function.__qualname__:
             registry.remove(declaration.name)
     assert before.items() <= registry._senders.items()
+
+
+@pytest.fixture(autouse=True)
+def _immediate_jobs_of_a_test_are_gone_after_it() -> Iterator[None]:
+    yield
+    memory.clear()
 
 
 @pytest.fixture

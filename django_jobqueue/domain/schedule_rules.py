@@ -208,10 +208,7 @@ def _complaint(expression: str, problem: str) -> str:
     if problem.startswith("Bad "):
         field = problem.removeprefix("Bad ")
         takes = f"; it takes {FIELDS[field]}" if field in FIELDS else ""
-        return (
-            f"cron({expression!r}): cannot read the {field}{takes}, lists, ranges and "
-            "steps: 1,15  8-18  */5"
-        )
+        return f"cron({expression!r}): cannot read the {field}{takes}"
     if expression.strip().startswith("@"):
         hint = did_you_mean(expression.strip().lower(), NICKNAMES)
         return f"cron({expression!r}): the names are {', '.join(NICKNAMES)}.{hint}"

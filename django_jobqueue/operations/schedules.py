@@ -46,9 +46,9 @@ def preview(
 def pause(
     names: str | list[str], *, reason: str = "", using: str | None = None, by: str = ""
 ) -> list[str]:
-    """Stop these schedules from firing; return those that were not paused already. What
-    would have fired meanwhile does not count as missed. A second pause with a reason
-    replaces the first one's. Raises UnknownSchedule."""
+    """Stop these schedules from firing; return those that were not paused already, or
+    have a new reason. What would have fired meanwhile does not count as missed. Raises
+    UnknownSchedule."""
     names, db = _names(names), DjangoDatabase(using)
 
     def pause_all() -> list[str]:

@@ -239,7 +239,7 @@ def test_a_rule_is_read_back_from_its_text(rule: Cron | Every) -> None:
     ],
 )
 def test_text_that_is_no_rule_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="rule|fields|read"):
+    with pytest.raises(ValueError, match="rule|field|read"):
         parse(text, "UTC")
 
 

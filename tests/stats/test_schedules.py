@@ -147,7 +147,8 @@ def test_one_that_cannot_fire_is_told_with_the_reason() -> None:
     (one,) = told()
     assert one.code == "schedule_not_fired"
     assert one.message == (
-        "Schedule nightly cannot fire: cron('61 * * * *'): cannot read the minute."
+        "Schedule nightly cannot fire: cron('61 * * * *'): cannot read the minute; it "
+        "takes a number from 0 to 59."
     )
 
 

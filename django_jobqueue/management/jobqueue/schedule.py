@@ -176,10 +176,7 @@ def _change(options: dict[str, Any], name: str) -> str:
     """Change it as the flags say; a sentence about it, empty for nothing."""
     if options["pause"]:
         paused = operations.pause(name, reason=options["reason"] or "", by=by())
-        if paused:
-            return f"Paused {name}."
-        changed = " Its reason is the new one." if options["reason"] else ""
-        return f"{name} was paused already.{changed}"
+        return f"Paused {name}." if paused else f"{name} was paused already."
     if options["resume"]:
         resumed = operations.resume(name, by=by())
         return f"Resumed {name}." if resumed else f"{name} was not paused."

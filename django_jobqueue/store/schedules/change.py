@@ -13,20 +13,13 @@ from django_jobqueue.domain.schedules import ScheduleDeclaration
 from django_jobqueue.store.connection import Database
 from django_jobqueue.store.schedules.declare import COLUMNS, DECLARED, TYPED, row_of
 
-# A second pause changes its reason, if it has one.
+# A second pause replaces the first one, if it has a reason.
 PAUSE: Final = """
-WITH held AS MATERIALIZED (
-  SELECT name, paused FROM jobqueue_schedule
-   WHERE name = ANY (%(names)s::text[]) AND (NOT paused OR %(reason)s <> '')
-     FOR NO KEY UPDATE),
-paused AS (
-  UPDATE jobqueue_schedule AS schedule
-     SET paused = true, paused_by = %(by)s, paused_reason = %(reason)s,
-         paused_at = CASE WHEN held.paused THEN schedule.paused_at
-                          ELSE clock_timestamp() END
-    FROM held
-   WHERE schedule.name = held.name)
-SELECT name FROM held WHERE NOT paused
+UPDATE jobqueue_schedule
+   SET paused = true, paused_at = clock_timestamp(), paused_by = %(by)s,
+       paused_reason = %(reason)s
+ WHERE name = ANY (%(names)s::text[]) AND (NOT paused OR %(reason)s::text <> '')
+RETURNING name
 """
 
 # A pause is no outage: what would have fired in it is not missed.
@@ -97,7 +90,8 @@ VALUES (%(name)s, %(fires_at)s, %(job_id)s, %(outcome)s, %(by)s)
 
 
 def pause(db: Database, names: Sequence[str], by: str, reason: str) -> list[str]:
-    """Pause these schedules; return those that were not paused."""
+    """Pause these schedules; return those that were not paused, or have a new
+    reason."""
     params = {"names": list(names), "by": by, "reason": reason}
     return [name for (name,) in db.fetch(PAUSE, params)]
 
