@@ -20,7 +20,7 @@ from django_jobqueue.admin.base import may_view
 from django_jobqueue.admin.failures.failure_list import searched
 from django_jobqueue.admin.parts import catalogue, display
 from django_jobqueue.admin.tabs import address_of, tabs
-from django_jobqueue.models import ArchivedJob, FailureGroup, JobType
+from django_jobqueue.models import ArchivedJob, FailureGroup, JobType, Schedule
 
 LONGEST = 200  # characters of what somebody looks for
 
@@ -34,9 +34,9 @@ def urls(site: AdminSite) -> list[URLPattern]:
 
 
 def jump(request: HttpRequest) -> HttpResponse:
-    """Go to the job, failure group or job type of this id or name, or to the failures
-    or jobs with these words; if there is none, to the first page that the user may see,
-    and say so. Raises PermissionDenied."""
+    """Go to the job, failure group, schedule or job type of this id or name, or to the
+    failures or jobs with these words; if there is none, to the first page that the user
+    may see, and say so. Raises PermissionDenied."""
     text = request.GET.get("to", "").strip()[:LONGEST].replace("\x00", "")
     address = _address_of(request, text)
     if address:
@@ -46,7 +46,8 @@ def jump(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     if text:
         message = _(
-            "There is no job, failure group or job type %(text)s that you may see."
+            "There is no job, failure group, schedule or job type %(text)s that you "
+            "may see."
         )
         messages.warning(request, message % {"text": display.visible(text)})
     return HttpResponseRedirect(back)
@@ -61,11 +62,20 @@ def _address_of(request: HttpRequest, text: str) -> str:
     if not text:
         return ""
     return (
-        _type(request, text, catalogue.types_named)
+        _schedule(request, text)
+        or _type(request, text, catalogue.types_named)
         or _failures_with(request, text)
         or _type(request, text, catalogue.types_like)
         or _jobs_with(request, text)
     )
+
+
+def _schedule(request: HttpRequest, name: str) -> str:
+    """The page of the schedule of this name, unless it is that of its job type."""
+    if not may_view(request, Schedule):
+        return ""
+    row = Schedule._default_manager.filter(pk=name).exclude(job_type=name).first()
+    return display.url_of("schedule", row.pk) if row else ""
 
 
 def _type(

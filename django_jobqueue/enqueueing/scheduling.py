@@ -122,9 +122,11 @@ def schedule_of(
         )
     for name, value in given.items():
         if name not in _CHECKS:
-            hint = did_you_mean(name, _CHECKS) or (
-                f" Options of the jobs go before it: .using({name}=…).at(…)."
-            )
+            hint = did_you_mean(name, _CHECKS)
+            if name in ("tz", "time_zone"):
+                hint = " The rule has it: cron('30 2 * * *', tz=…)."
+            elif name in Options.__dataclass_fields__:
+                hint = f" Options of the jobs go before it: .using({name}=…).at(…)."
             raise ImproperlyConfigured(f"{where} has no option {name!r}.{hint}")
         if problem := _CHECKS[name](value):
             raise ImproperlyConfigured(f"{where}: {name} {problem}")

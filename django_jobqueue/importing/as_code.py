@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django_jobqueue.domain.registry import Declaration
 from django_jobqueue.domain.schedule_rules import EPOCH, Cron, ScheduleRule
-from django_jobqueue.importing.import_plan import Becomes, PlannedImport
+from django_jobqueue.importing.import_plan import NEW, Becomes, PlannedImport
 from django_jobqueue.logs import one_line
 
 UNITS: Final = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
@@ -51,7 +51,7 @@ def _imports(
         yield f"from django_jobqueue import {', '.join(rules)}"
     lines = set()
     for item in planned:
-        if item.declaration is not None and item.becomes is not Becomes.REFUSED:
+        if item.declaration is not None and item.becomes in NEW:
             module = item.declaration.function.__module__
             name = handlers[item.job_type]
             is_short = name == _function(item.declaration)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from django_jobqueue.importing.celery_beat_code import beat_entries
-from django_jobqueue.text.foreign_words import HANDLER, IN_HANDLER, OPTIONS
+from django_jobqueue.text.foreign_words import HANDLER, IN_HANDLER, JOB, OPTIONS
 
 SKIPPED: Final = {"__pycache__", "node_modules", "site-packages"}
 BEAT_SETTINGS: Final = {
@@ -43,6 +43,9 @@ ADVICE: Final = {
     "typing": "Leave it out: arguments are always checked",
     "trail": "Leave it out: there is no tree of jobs",
 }
+RESULT: Final = (
+    "Write get_job(id); wait(id, timeout=10).result waits for what the job returns."
+)
 CALLS: Final = ("delay", "apply_async", "delay_on_commit", "apply_async_on_commit")
 # Methods that other objects have too, looked for on known tasks only.
 OF_TASKS: Final = ("apply", "chunks", "map", "s", "si", "signature", "starmap")
@@ -53,6 +56,15 @@ CANVAS: Final = {
     "group": "Write <handler>.enqueue_many([{…}, {…}])",
 }
 DECLARATIONS: Final = ("shared_task", "task", "periodic_task")
+RETRIED: Final = {"autoretry_for", "max_retries", None}  # None: ``**options``
+NOT_RETRIED: Final = (
+    "It is not retried in Celery: write @job(max_attempts=1), or let failures be tried "
+    "again."
+)
+ON_COMMIT: Final = (
+    "Leave on_commit out: the job is enqueued in the transaction, and is there when it "
+    "commits."
+)
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -148,11 +160,38 @@ def _is_declaration(node: ast.expr, names: dict[str, str]) -> bool:
             return names.get(name) in DECLARATIONS
         case ast.Attribute(value=ast.Name(id="celery"), attr="shared_task"):
             return True
-        case ast.Attribute(value=ast.Name(id=app), attr="task" | "periodic_task"):
-            return "app" in app.lower() or "celery" in app.lower()
-        case ast.Attribute(attr="task" | "periodic_task"):
-            return "celery" in ast.unparse(node).lower()
+        case ast.Attribute(value=owner, attr="task" | "periodic_task"):
+            return _is_app(owner)
     return False
+
+
+def _is_app(node: ast.expr) -> bool:
+    """Whether this is called like an application of Celery's."""
+    if isinstance(node, ast.Name) and "app" in node.id.lower():
+        return True
+    return "celery" in ast.unparse(node).lower()
+
+
+def _enqueues(node: ast.expr) -> bool:
+    """Whether a task is enqueued somewhere in this."""
+    return any(
+        isinstance(each, ast.Attribute) and each.attr in CALLS
+        for each in ast.walk(node)
+    )
+
+
+def _calls_retry(node: ast.AST) -> bool:
+    return any(
+        isinstance(each, ast.Attribute) and each.attr == "retry"
+        for each in ast.walk(node)
+    )
+
+
+def _send_task(name: str) -> str:
+    """By the name of the job type that stands for this task."""
+    app, _, function = name.rpartition(".")
+    ours = f"{app.removesuffix('.tasks')}.{function}" if app else "app.function"
+    return f"Write enqueue({ours!r}, {{…}}) of django_jobqueue."
 
 
 def _last_name(node: ast.expr) -> str:
@@ -189,8 +228,7 @@ class _Scan:
                 case ast.BinOp(op=ast.BitOr()) if self._is_signature(node.right):
                     yield self._canvas(node, "chain", "|")
                 case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
-                    if _last_name(target) in BEAT_SETTINGS and node.value is not None:
-                        yield from self._beat(node.value)
+                    yield from self._assignment(target, node.value)
 
     def _finding(
         self, node: ast.stmt | ast.expr, found: str, name: str, advice: Sequence[str]
@@ -216,8 +254,12 @@ class _Scan:
             if not _is_declaration(bare, self._names):
                 continue
             advice = ["Write @job, in jobs.py."]
+            given = set()
             if isinstance(decorator, ast.Call):
                 advice += _options(decorator, node.name)
+                given = {keyword.arg for keyword in decorator.keywords}
+            if not given & RETRIED and not _calls_retry(node):
+                advice.append(NOT_RETRIED)
             parameters = node.args
             if parameters.vararg or parameters.posonlyargs:
                 advice.append(
@@ -233,6 +275,11 @@ class _Scan:
                 yield self._canvas(node, self._names[name], f"{name}()")
             case ast.Name(id=name) if self._names.get(name) == "signature":
                 yield self._finding(node, f"{name}()", "", [_advised("signature")])
+            case ast.Name(id=name) if self._names.get(name) == "AsyncResult":
+                yield self._finding(node, f"{name}()", "", [RESULT])
+            case ast.Name(id="on_commit") | ast.Attribute(attr="on_commit"):
+                if any(map(_enqueues, node.args)):
+                    yield self._finding(node, "on_commit()", "", [ON_COMMIT])
             case ast.Attribute(value=ast.Name(id="celery"), attr=name) if (
                 name in CANVAS
             ):
@@ -247,20 +294,44 @@ class _Scan:
             yield self._finding(node, f".{name}()", task, advice)
         elif name in OF_TASKS and task in self._tasks:
             yield self._finding(node, f".{name}()", task, [_advised(name, task)])
+        elif name == "AsyncResult" and (task in self._tasks or _is_app(owner)):
+            yield self._finding(node, f".{name}()", "", [RESULT])
+        elif name == "get" and isinstance(owner, ast.Call) and _enqueues(owner):
+            yield self._finding(node, ".get()", "", [_sentence(JOB["get"])])
         elif name == "send_task":
-            advice = ["Write enqueue('app.function', {…}) of django_jobqueue."]
+            advice = [_send_task(_text(node))]
             advice += _options(node, "", name)
             yield self._finding(node, ".send_task()", _text(node), advice)
         elif name in ("retry", "update_state") and task == "self":
             text = _sentence(IN_HANDLER[name])
             yield self._finding(node, f"self.{name}()", "", [text])
-        elif name == "add_periodic_task":
+        else:
+            yield from self._configuration(node, owner, name)
+
+    def _configuration(
+        self, node: ast.Call, owner: ast.expr, name: str
+    ) -> Iterator[Finding]:
+        """Periodic tasks that are not in a dict of their own."""
+        if name == "add_periodic_task":
             advice = ["Write <handler>.at(every(seconds=…))(…), or cron('…')."]
             yield self._finding(node, ".add_periodic_task()", "", advice)
         elif name == "update" and _last_name(owner) == "conf":
             for keyword in node.keywords:
                 if keyword.arg in BEAT_SETTINGS:
                     yield from self._beat(keyword.value)
+
+    def _assignment(
+        self, target: ast.expr, value: ast.expr | None
+    ) -> Iterator[Finding]:
+        match target:
+            case _ if value is None:
+                return
+            case ast.Subscript(value=owner, slice=key):
+                if _last_name(owner) in BEAT_SETTINGS:
+                    yield from self._beat(ast.Dict([key], [value]))
+            case _:
+                if _last_name(target) in BEAT_SETTINGS:
+                    yield from self._beat(value)
 
     def _is_signature(self, node: ast.expr) -> bool:
         match node:
@@ -295,7 +366,14 @@ def _options(call: ast.Call, handler: str, method: str = "") -> Iterator[str]:
         if keyword.arg is None:
             yield "Look through the options in ** by hand."
             continue
-        advice = ADVICE.get(
-            keyword.arg, "Leave it out: it means nothing here, or is your own"
-        )
-        yield f"{keyword.arg}: {_sentence(advice, handler)}"
+        text = _option(keyword.arg, keyword.value)
+        yield f"{keyword.arg}: {_sentence(text, handler)}"
+
+
+def _option(name: str, value: ast.expr) -> str:
+    match name, value:
+        case "max_retries", ast.Constant(value=int(retries)):
+            return f"Write max_attempts={retries + 1}: it counts the first attempt, too"
+        case "max_retries", ast.Constant(value=None):
+            return "Write max_attempts=None"
+    return ADVICE.get(name, "Leave it out: it means nothing here, or is your own")

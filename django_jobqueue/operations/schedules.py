@@ -32,6 +32,7 @@ from django_jobqueue.store.rows import Job
 from django_jobqueue.store.schedules import change
 from django_jobqueue.store.schedules import fire as fire_store
 from django_jobqueue.store.schedules.fire import DueSchedule
+from django_jobqueue.text import timezones
 from django_jobqueue.text.suggestions import near_names
 
 
@@ -155,7 +156,10 @@ def check(
 ) -> ScheduleDeclaration:
     """The schedule that ``create`` would make of this; nothing is written. Raises
     InvalidArguments."""
-    return _checked(name, str(name_of(job_type)), {"rule": rule, **values})
+    schedule = _checked(name, str(name_of(job_type)), {"rule": rule, **values})
+    if schedule.ends_at is not None and schedule.ends_at <= timezones.now():
+        raise InvalidArguments("ends is in the past: it would never fire.")
+    return schedule
 
 
 @sync_only()
@@ -174,8 +178,8 @@ def create(
 
     Raises InvalidArguments, UnknownJobType.
     """
-    named = str(name_of(job_type))
-    schedule = _checked(name, named, {"rule": rule, **values})
+    schedule = check(name, job_type, rule=rule, **values)
+    named = schedule.job_type
     db = DjangoDatabase(using)
     must_exist(db, [named], store_find.known_names(db))
     if not change.create(db, schedule):

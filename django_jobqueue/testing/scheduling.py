@@ -26,7 +26,7 @@ from django_jobqueue.text.suggestions import near_names
 @sync_only()
 def fire_schedules(*only: str | Declared) -> list[Job]:
     """Fire the schedules that are due, or ``only`` these, as a host does; return the
-    jobs that were enqueued. A handler stands for the schedule of its name.
+    jobs that were enqueued. A handler stands for all its schedules.
 
     The first call plans the schedules from now on, so call it before time passes::
 
@@ -40,9 +40,8 @@ def fire_schedules(*only: str | Declared) -> list[Job]:
     """
     if conf.mode != "queue":
         return []
-    db, names = DjangoDatabase(), [str(name_of(each)) for each in only]
-    for name in names:
-        _declared(name)
+    db = DjangoDatabase()
+    names = [one.name for each in only for one in _declared(each)]
     job_types.declare(db, registry)
     declare_schedules.declare(db, schedules, [each.name for each in registry])
     made: list[UUID] = []
@@ -57,21 +56,36 @@ def fire_schedules(*only: str | Declared) -> list[Job]:
 def firings(
     schedule: str | Declared, since: datetime, until: datetime
 ) -> list[datetime]:
-    """The moments at which a schedule of the code fires, after one and up to another,
-    in UTC. A handler stands for the schedule that is named as its job type.
+    """The moments at which a schedule of the code fires, in order and in UTC. A handler
+    stands for all its schedules.
+
+    :param since: the moments after this one.
+    :param until: the last one that may be among them.
 
     Needs no database. Raises UnknownSchedule.
     """
-    one = _declared(str(name_of(schedule)))
-    moments, moment = [], one.period.next_after(one.rule, aware(since))
-    while moment is not None and moment <= aware(until):
-        moments.append(moment)
-        moment = one.period.next_after(one.rule, moment)
-    return moments
+    moments = []
+    for one in _declared(schedule):
+        moment = one.period.next_after(one.rule, aware(since))
+        while moment is not None and moment <= aware(until):
+            moments.append(moment)
+            moment = one.period.next_after(one.rule, moment)
+    return sorted(moments)
 
 
-def _declared(name: str) -> ScheduleDeclaration:
+def _declared(schedule: str | Declared) -> list[ScheduleDeclaration]:
+    """The schedule of this name, or those of this handler. Raises UnknownSchedule."""
+    name = str(name_of(schedule))
+    if not isinstance(schedule, str):
+        return _schedules_of(name)
     one = schedules.get(name)
     if one is None:
         raise UnknownSchedule(name, near_names(name, schedules.names))
-    return one
+    return [one]
+
+
+def _schedules_of(job_type: str) -> list[ScheduleDeclaration]:
+    found = [one for one in schedules if one.job_type == job_type]
+    if not found:
+        raise UnknownSchedule(job_type, near_names(job_type, schedules.names))
+    return found

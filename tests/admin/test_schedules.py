@@ -17,6 +17,7 @@ from django.utils import timezone
 from django_jobqueue.admin.schedules.moments import moments_of
 from django_jobqueue.admin.schedules.schedule_page import MOST_FIRINGS
 from django_jobqueue.domain.due_firings import Period
+from django_jobqueue.domain.registry import BULK
 from django_jobqueue.domain.schedule_rules import cron
 from django_jobqueue.models import Firing, JobType, QueuedJob, Schedule
 from django_jobqueue.operations import schedules as operations
@@ -463,6 +464,9 @@ def test_who_may_not_see_data_changes_the_rule_and_no_data(
 def test_a_schedule_is_made_edited_and_told(anna: Client, scene: Scene) -> None:
     page = get(anna, reverse("admin:jobqueue_schedule_new"))
     assert page.all("select", name="job_type")
+    assert BULK not in page.html
+    page = get(anna, new_of("nosuch"))
+    assert "There is no job type nosuch." in page.text
     page = get(anna, new_of(ADD))
     assert '"a": null' in page.text
     said = {
@@ -515,6 +519,22 @@ def test_a_name_is_taken_once_whoever_declares_it(anna: Client, scene: Scene) ->
     page = post(anna, new_of(ADD), {**said, "name": "a b"})
     assert page.all("ul", **{"class": "errorlist"}) or "errornote" in page.html
     assert Schedule.objects.count() == len(scene.schedules)
+
+
+def test_one_that_would_never_fire_is_not_made(anna: Client, scene: Scene) -> None:
+    said = {
+        **filled(get(anna, new_of(ADD))),
+        "name": "late",
+        "rule": "@daily",
+        "new_data": '{"a": 5}',
+        "missed": "once",
+        "overlap": "allow",
+        "queue": "",
+        "ends": "2001-01-01T00:00",
+    }
+    page = post(anna, new_of(ADD), said)
+    assert "ends is in the past" in page.text
+    assert not Schedule.objects.filter(pk="late").exists()
 
 
 def test_options_that_the_form_does_not_have_stay(anna: Client, scene: Scene) -> None:

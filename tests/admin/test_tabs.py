@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from django_jobqueue.admin.permalink import permalink
+from django_jobqueue.models import Schedule
 from tests.admin import scene as rows
 from tests.admin.conftest import LogIn
 from tests.admin.pages import MODELS, Page, get, list_of, page_of, select
@@ -122,6 +123,10 @@ def test_the_box_leads_to_jobs_types_and_failures(anna: Client, scene: Scene) ->
     assert jump(anna, ADD) == page_of("jobtype", ADD)
     assert jump(anna, "write_once") == page_of("jobtype", ONCE)
     assert jump(anna, "RITE_ONC") == page_of("jobtype", ONCE)
+    Schedule.objects.create(name="nightly", job_type_id=ADD, rule="cron 0 2 * * *")
+    assert jump(anna, "nightly") == page_of("schedule", "nightly")
+    Schedule.objects.create(name=ADD, job_type_id=ADD, rule="cron 0 2 * * *")
+    assert jump(anna, ADD) == page_of("jobtype", ADD)
 
 
 def test_the_box_takes_words_of_an_error(anna: Client, scene: Scene) -> None:

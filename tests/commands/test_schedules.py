@@ -83,7 +83,8 @@ def test_schedules_are_listed_with_what_holds_and_what_is_wrong() -> None:
 
 
 def test_without_schedules_the_list_says_so() -> None:
-    assert jobqueue("schedules").out == "No schedules.\n"
+    text = "No schedules. Those of the code begin when runworkers starts: "
+    assert jobqueue("schedules").out.startswith(text)
     assert jobqueue("schedules", "--next", "3").out == "No schedule fires.\n"
     assert as_json("schedules") == []
 
@@ -265,7 +266,7 @@ def test_the_rule_of_an_operators_own_is_its_rule_and_the_rest_stays() -> None:
         (("--run", "--pause"), "not allowed with"),
         (("--puase",), "Did you mean '--pause'?"),
         (("--json",), "Write --format json."),
-        (("--delete",), "Nobody is here to confirm: write --yes."),
+        (("--delete",), "is declared by the code"),
         (("--delete", "--yes"), "is declared by the code"),
     ],
 )
@@ -283,6 +284,10 @@ def test_one_that_no_code_declares_is_deleted_once_it_is_confirmed(
 ) -> None:
     schedule("old", gone_at=timezone.now(), **CODE)
     fired(MINUTE, name="old")
+    for verb in ("--pause", "--run"):
+        assert "No code declares it any more" in jobqueue("schedule", "old", verb).out
+    refused = refusal("schedule", "old", "--delete")
+    assert refused == "Nobody is here to confirm: write --yes."
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     assert refusal("schedule", "old", "--delete") == "Nothing was deleted."
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))

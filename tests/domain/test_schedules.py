@@ -67,6 +67,7 @@ def test_the_decorator_refuses_a_handler_that_needs_arguments() -> None:
     [
         ("30 2 * * *", {}, "takes a rule, such as cron"),
         (every(hours=1), {"nmae": "x"}, "no option 'nmae'. Did you mean 'name'?"),
+        (every(hours=1), {"tz": "UTC"}, "The rule has it: cron("),
         (every(hours=1), {"queue": "mail"}, "before it: .using(queue=…).at(…)"),
         (every(hours=1), {"missed": "some"}, "missed must be 'once', 'skip' or 'all'"),
         (every(hours=1), {"missed_most": 1_001}, "missed_most must be at most 1,000"),

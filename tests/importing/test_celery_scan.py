@@ -49,6 +49,9 @@ def scanned(path: Path, *arguments: str) -> Said:
         ("CELERY_BEAT_SCHEDULE = {'x': {'schedule': 3}}", "beat_schedule"),
         ("app.conf.beat_schedule = {'x': {'schedule': 3}}", "beat_schedule"),
         ("app.conf.update(beat_schedule={'x': {'schedule': 3}})", "beat_schedule"),
+        ("app.conf.beat_schedule['x'] = {'schedule': 3}", "beat_schedule"),
+        ("from celery.result import AsyncResult\nAsyncResult(i)", "AsyncResult()"),
+        ("app.AsyncResult(i)", ".AsyncResult()"),
     ],
 )  # fmt: skip
 def test_what_celery_has_is_found_with_its_line(
@@ -104,6 +107,54 @@ def test_each_option_says_what_to_write(tmp_path: Path) -> None:
 def test_the_arguments_of_delay_are_no_options(tmp_path: Path) -> None:
     (one,) = found_in(tmp_path, "send.delay(7, queue='x')")
     assert one.advice == ("Write send.enqueue(…).",)
+
+
+def test_an_enqueue_after_the_commit_and_a_wait_are_found_with_the_call(
+    tmp_path: Path,
+) -> None:
+    code = "transaction.on_commit(lambda: a.delay(1))\na.delay(1).get(timeout=3)"
+    found = [(one.line, one.found) for one in found_in(tmp_path, code)]
+    assert sorted(found) == [
+        (1, ".delay()"),
+        (1, "on_commit()"),
+        (2, ".delay()"),
+        (2, ".get()"),
+    ]
+    assert found_in(tmp_path, "on_commit(print)\na.get(1)") == []
+
+
+def test_retries_are_counted_as_attempts(tmp_path: Path) -> None:
+    (one,) = found_in(tmp_path, "a.apply_async(max_retries=9)")
+    assert (
+        "max_retries: Write max_attempts=10: it counts the first attempt, too."
+        in one.advice
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "body", "told"),
+    [
+        ("", "...", True),
+        ("(acks_late=True)", "...", True),
+        ("(autoretry_for=(OSError,))", "...", False),
+        ("(max_retries=2)", "...", False),
+        ("(**options)", "...", False),
+        ("(bind=True)", "raise self.retry()", False),
+    ],
+)
+def test_a_task_that_is_not_retried_is_told_of_our_attempts(
+    tmp_path: Path, options: str, body: str, told: bool
+) -> None:
+    code = f"from celery import shared_task\n@shared_task{options}\ndef a(): {body}"
+    one = next(one for one in found_in(tmp_path, code) if one.name == "a")
+    assert any("max_attempts=1" in text for text in one.advice) is told
+
+
+def test_a_task_that_is_sent_by_name_gets_the_name_of_its_job_type(
+    tmp_path: Path,
+) -> None:
+    (one,) = found_in(tmp_path, "app.send_task('shop.tasks.send', [1])")
+    assert one.advice[0] == "Write enqueue('shop.send', {…}) of django_jobqueue."
 
 
 def test_parameters_without_a_name_are_explained(tmp_path: Path) -> None:

@@ -23,9 +23,15 @@ def test_firings_are_listed_without_a_database() -> None:
     ]
 
 
-def test_a_handler_stands_for_the_schedule_of_its_name() -> None:
+def test_a_handler_stands_for_all_its_schedules() -> None:
     jobs.add.at(every(hours=6))(1)
     assert len(testing.firings(jobs.add, BEFORE, BEFORE + timedelta(days=1))) == 4
+    jobs.add.at(every(hours=12), name="noon")(1)
+    both = testing.firings(jobs.add, BEFORE, BEFORE + timedelta(days=1))
+    assert len(both) == 6
+    assert both == sorted(both)
+    with pytest.raises(UnknownSchedule):
+        testing.firings(jobs.keep, BEFORE, BEFORE)
     with pytest.raises(UnknownSchedule, match=r"Did you mean 'tests\.sample\.add'"):
         testing.firings("tests.sample.ad", BEFORE, BEFORE)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from django.contrib import messages
 from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -24,6 +25,7 @@ from django_jobqueue.admin.schedules.schedule_forms import (
     typed_moments,
 )
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.registry import BULK
 from django_jobqueue.domain.schedules import Origin
 from django_jobqueue.exceptions import JobQueueError
 from django_jobqueue.models import JobType, Schedule
@@ -100,9 +102,14 @@ class NewSchedule(Action):
         self, page: ActionAdmin, request: HttpRequest, row: Any
     ) -> HttpResponse:
         """Ask for the job type, then for the rest; make what was sent."""
-        types = catalogue.job_types(request)
-        job_type = types.get(request.GET.get("job_type", ""))
+        types = dict(catalogue.job_types(request))
+        types.pop(BULK, None)  # its jobs need the row of a bulk operation
+        named = request.GET.get("job_type", "")
+        job_type = types.get(named)
         if job_type is None:
+            if named:
+                text = gettext("There is no job type %(name)s.")
+                messages.warning(request, text % {"name": display.visible(named)})
             names = [(name, display.visible(name)) for name in sorted(types)]
             return _show(page, request, None, job_types=names)
         data = request.POST if request.method == "POST" else None

@@ -24,6 +24,7 @@ from django_jobqueue.management.jobqueue.console import Console, counted
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, by
 from django_jobqueue.management.jobqueue.text_tables import Column, Row
 from django_jobqueue.management.jobqueue.time_formats import local
+from django_jobqueue.stats.schedules import rule_text
 from django_jobqueue.text.suggestions import did_you_mean
 
 CELERY: Final = "celery"
@@ -187,7 +188,8 @@ def _list(console: Console, planned: list[PlannedImport]) -> None:
     for item in planned:
         if item.reason:
             console.print(one_line(f"{item.name} is refused: {item.reason}"))
-        for note in item.theirs.notes:
+        notes = item.theirs.notes if item.becomes is not Becomes.THERE else []
+        for note in notes:
             console.print(one_line(f"{item.name}: {note}"))
 
 
@@ -197,7 +199,7 @@ def _when(item: PlannedImport) -> str:
         return f"once, {local(moment)}"
     if one.rule is None:
         return ""
-    text = one.rule.text.removeprefix("cron ")
+    text = rule_text(one.rule)
     return f"{text} ({one.time_zone})" if isinstance(one.rule, Cron) else text
 
 

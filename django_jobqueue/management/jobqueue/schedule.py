@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.core.management.base import CommandError, CommandParser
 
 from django_jobqueue.conf import conf
+from django_jobqueue.domain.registry import registry
 from django_jobqueue.domain.schedules import Origin
 from django_jobqueue.exceptions import UnknownSchedule
 from django_jobqueue.management.jobqueue import many_jobs
@@ -124,7 +125,7 @@ and firings (the newest, {fires_at, outcome, number, by, job_id}); of --run
         else:
             text = _change(options, name)
             if text and options["format"] == "text":
-                console.info(text)
+                console.info(f"{text}{_gone(name)}")
             else:
                 _show(console, options, name)
 
@@ -155,11 +156,22 @@ def _run(console: Console, options: dict[str, Any], name: str) -> None:
     if options["format"] == "json":
         console.print(as_json({"schedule": name, "job_id": job.id}))
     else:
-        console.info(f"Enqueued the job {job.id} of type {job.job_type}.")
+        text = f"Enqueued the job {job.id} of type {job.job_type}."
+        console.info(f"{text}{_gone(name)}")
+
+
+def _gone(name: str) -> str:
+    """That it does not fire, whatever is done to it; as a sentence that follows."""
+    row = Schedule.objects.using(conf.database).get(name=name)
+    if row.gone_at is None:
+        return ""
+    return " No code declares it any more, so it does not fire; --delete deletes it."
 
 
 def _delete(console: Console, options: dict[str, Any], name: str) -> None:
-    if not options["yes"]:
+    row = Schedule.objects.using(conf.database).get(name=name)
+    is_of_code = row.origin == Origin.CODE and row.gone_at is None
+    if not (options["yes"] or (is_of_code and registry.get(row.job_type_id))):
         sure = console.confirm(f"Delete the schedule {name!r} and its history?")
         if sure is None:
             raise CommandError("Nobody is here to confirm: write --yes.")

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django.core.management.base import CommandParser
 
+from django_jobqueue.domain.schedules import schedules as declared
 from django_jobqueue.management.jobqueue.console import Console
 from django_jobqueue.management.jobqueue.detail_page import as_json
 from django_jobqueue.management.jobqueue.subcommand import Subcommand, positive
@@ -87,7 +88,16 @@ With --next it prints a list of {schedule, fires_at, local, time_zone}."""
         elif current:
             console.table(COLUMNS, [Row(_cells(one)) for one in current])
         else:
-            console.print("No schedules.")
+            console.print(f"No schedules.{_not_yet_planned()}")
+
+
+def _not_yet_planned() -> str:
+    """Those of this code, as a sentence that follows: a host writes them."""
+    if not declared.names:
+        return ""
+    names = ", ".join(sorted(declared.names)[:5])
+    more = ", …" if len(declared.names) > 5 else ""
+    return f" Those of the code begin when runworkers starts: {names}{more}."
 
 
 def read() -> list[ScheduleNow]:
