@@ -79,7 +79,7 @@ def test_a_lost_answer_is_waited_for_only_once(
     proxy.speak_again()
 
     waits = [r for r in caplog.records if "within 0.2 s" in r.getMessage()]
-    assert [r.name for r in waits] == ["django_jobqueue.store.connection"]
+    assert [r.name for r in waits] == ["django_jobqueue.database"]
 
 
 def test_a_proxy_that_falls_silent_inside_a_transaction_is_given_up(

@@ -282,7 +282,7 @@ def test_only_the_worker_whose_row_is_locked_loses_its_lease(
     renewer = Renewer(process_table, own)
     renewer.tick()
     before = process_table.renewed_at = lease_time() - conf.lease * 0.8
-    renewer.wake()
+    process_table.write(0, calls=1)  # so that it is due again
     with open_transaction(other) as transaction_:
         transaction_.fetch(f"SELECT FROM jobqueue_worker WHERE id = {first} FOR UPDATE")
         renewer.tick()

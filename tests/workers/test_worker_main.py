@@ -40,7 +40,11 @@ def test_an_end_is_orderly_whatever_fails_in_it(
     process_table = ProcessTable(1, wakeups)
     dump = UnfinishedJobsDump(str(tmp_path), "web-3:6")
     lifecycle = WorkerMain(
-        WorkerConfig(), process_table=process_table, entry=0, control=-1, dump=dump
+        WorkerConfig(),
+        process_table=process_table,
+        entry_number=0,
+        order_pipe=-1,
+        dump=dump,
     )
     worker = Failing(process_table)
     lifecycle._stop(worker, RELEASED)  # type: ignore[arg-type]
