@@ -58,7 +58,7 @@ class Attempt:
     handed_over: bool = False  # to whoever writes it
     # Whether it was over, and time.monotonic(), when its handler was first seen not to
     # run though it has a slot.
-    seen_beside: tuple[bool, float] | None = None
+    outside_handler_since: tuple[bool, float] | None = None
     committed: bool = False  # finished in the handler's own transaction
     committing: bool = False  # that transaction, at this moment
     thread: int | None = None

@@ -21,7 +21,7 @@ from django_jobqueue.store.queue.reports import Report
 
 logger = logging.getLogger("django_jobqueue.worker")
 
-EVERY: Final = 1.0  # seconds between two writes of one attempt
+WRITE_EVERY: Final = 1.0  # seconds between two writes of one attempt
 APART: Final = 0.1  # seconds between two statements of the process
 
 
@@ -64,14 +64,14 @@ class Reporter(Loop):
         if self._waiting and now < self._next:
             return self._next - now
         running = [attempt for attempt in self._waiting if not attempt.over]
-        due = [attempt for attempt in running if attempt.reported + EVERY <= now]
+        due = [attempt for attempt in running if attempt.reported + WRITE_EVERY <= now]
         if due:
             self._next = now + APART
             self.write(self._connection, due)
         later = [attempt for attempt in running if attempt not in due]
         self._waiting = dict.fromkeys(later)
         first = min((attempt.reported for attempt in later), default=now + FOREVER)
-        return max(first + EVERY, self._next) - now
+        return max(first + WRITE_EVERY, self._next) - now
 
     def write(self, connection: Database, attempts: Sequence[Attempt]) -> None:
         """Write the reports that have changed since they were last written.

@@ -103,11 +103,14 @@ class Watchdog(Loop):
     ) -> None:
         """Check an attempt whose handler has ended or has not started. Time in which
         others hold it up does not count."""
-        seen = attempt.seen_beside
+        seen = attempt.outside_handler_since
         if seen is None or seen[0] is not attempt.over:
-            attempt.seen_beside = (attempt.over, now)
+            attempt.outside_handler_since = (attempt.over, now)
         elif executor.is_held_up(attempt):
-            attempt.seen_beside = (attempt.over, min(now, seen[1] + CHECK_EVERY))
+            attempt.outside_handler_since = (
+                attempt.over,
+                min(now, seen[1] + CHECK_EVERY),
+            )
         elif now - seen[1] > patience(attempt):
             unresponsive.append(attempt)
 

@@ -15,7 +15,7 @@ from django_jobqueue.execution.attempt import Attempt
 from django_jobqueue.models import Failure, Report
 from django_jobqueue.store.connection import OwnConnection
 from django_jobqueue.text.redaction import MASK
-from django_jobqueue.workers.reporter import APART, EVERY, Reporter
+from django_jobqueue.workers.reporter import APART, WRITE_EVERY, Reporter
 from tests.conftest import HandDriven, archived, eventually, queued
 from tests.execution.test_attempt import attempt_of
 from tests.sample import jobs
@@ -83,11 +83,11 @@ def test_what_follows_waits_for_its_second(
     attempt.here().progress(1, 10)
     reporter.tick()
     attempt.here().progress(2)
-    clock.now += EVERY / 2
-    assert reporter.tick() == pytest.approx(EVERY / 2)
+    clock.now += WRITE_EVERY / 2
+    assert reporter.tick() == pytest.approx(WRITE_EVERY / 2)
     assert told(attempt).done == 1.0
     attempt.here().progress(3)
-    clock.now += EVERY / 2
+    clock.now += WRITE_EVERY / 2
     reporter.tick()
     assert told(attempt).done == 3.0
 
@@ -114,7 +114,7 @@ def test_an_attempt_that_tells_nothing_more_is_not_written_again(
     attempt.here().checkin("began")
     reporter.tick()
     first = told(attempt).updated_at
-    clock.now += EVERY
+    clock.now += WRITE_EVERY
     reporter.tick()
     assert told(attempt).updated_at == first
 
@@ -133,7 +133,7 @@ def test_what_could_not_be_written_is_written_later(
         reporter.tick()
     attempt.here().log("after it")
     del own._connect  # type: ignore[method-assign]
-    clock.now += EVERY
+    clock.now += WRITE_EVERY
     reporter.tick()
     assert [text for _, _, text in told(attempt).lines] == [
         "before the outage",
@@ -154,7 +154,7 @@ def test_what_could_not_be_written_is_written_though_nothing_follows(
     with pytest.raises(StoreUnavailable):
         reporter.tick()
     del own._connect  # type: ignore[method-assign]
-    clock.now += EVERY
+    clock.now += WRITE_EVERY
     reporter.tick()
     assert [text for _, _, text in told(attempt).lines] == ["before the outage"]
 
