@@ -51,18 +51,21 @@ class TypeOverrides(TypedDict, total=False):
     max_attempts: int | None
     timeout: timedelta | None
     concurrency: int | None
+    summary: str | None
     keep_succeeded: timedelta | None
     keep_unsuccessful: timedelta | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """The values that an operator may give instead of the code's: whole numbers, or
-    durations. The column is ``<option>_override``, and null lets the code decide."""
+    """The values that an operator may give instead of the code's: whole numbers,
+    durations or texts. The column is ``<option>_override``, and null lets the code
+    decide."""
 
-    least: int | timedelta
-    most: int | timedelta
     help: str  # of the flag of ``jobqueue override``
+    least: int | timedelta | None = None  # None: texts
+    most: int | timedelta | None = None
+    text_problem: Problem = checks.always_right
     unlimited: int | timedelta | None = None  # the value that lifts the limit
     words: Mapping[Any, Any] = field(default_factory=dict)  # the admin's, for values
 
@@ -71,10 +74,24 @@ class Override:
         """Whether the values are durations."""
         return isinstance(self.least, timedelta)
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the values are texts."""
+        return self.least is None
+
+    @property
+    def sql_type(self) -> str:
+        """The type of its column."""
+        if self.is_text:
+            return "text"
+        return "interval" if self.is_duration else "integer"
+
     def problem(self, value: object) -> str | None:
         """Why an operator cannot give this value, in words that follow the name."""
         if value is None:
             return None
+        if self.least is None or self.most is None:
+            return self.text_problem(value)
         has_type = isinstance(value, type(self.least)) and not isinstance(value, bool)
         if has_type and (
             value == self.unlimited or self.least <= value <= self.most  # type: ignore[operator]
@@ -240,6 +257,15 @@ OPTIONS: Final[Mapping[str, Option]] = {
         problem=checks.names_problem,
         normal=frozenset,
         column=Column(sql_type="jsonb", value=lambda p: sorted(p.sensitive)),
+    ),
+    "summary": _of_type(
+        problem=checks.summary_problem,
+        type_takes=(None,),
+        column=Column(sql_type="text"),
+        override=Override(
+            text_problem=checks.summary_problem,
+            help="What lists say of each job, such as 'order {order_id}'.",
+        ),
     ),
     # Its columns are made from it and the options about duplicates:
     # store/job_types.py.

@@ -36,7 +36,7 @@ from django_jobqueue.exceptions import (
     LeaseLost,
 )
 from django_jobqueue.retries import Backoff
-from django_jobqueue.text import timezones
+from django_jobqueue.text import data_summary, timezones
 from django_jobqueue.text.foreign_words import ATTEMPTS
 from django_jobqueue.text.suggestions import did_you_mean
 
@@ -222,6 +222,16 @@ def names_problem(value: object) -> str | None:
     if _is_of_strings(value):
         return None
     return f"must be a tuple of names of parameters or keys, not {value!r}."
+
+
+def summary_problem(value: object) -> str | None:
+    if not isinstance(value, str):
+        return f"must be a text like 'order {{order_id}}', not {value!r}."
+    try:
+        data_summary.parts_of(value)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def unique_problem(value: object) -> str | None:

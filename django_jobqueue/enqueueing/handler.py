@@ -45,6 +45,7 @@ from django_jobqueue.enqueueing.scheduling import (
 )
 from django_jobqueue.exceptions import InvalidArguments
 from django_jobqueue.store.rows import Job
+from django_jobqueue.text.data_summary import keys_of
 from django_jobqueue.text.foreign_words import HANDLER, no_attribute
 
 P = ParamSpec("P")
@@ -214,6 +215,7 @@ def _declare(
             "transactions."
         )
     unique_keys.check(declaration, where)
+    _check_summary(declaration, where)
     if problem := follower_problem(chosen, policy):
         raise ImproperlyConfigured(f"@job on {where}: {problem}")
     registry.add(declaration)
@@ -222,6 +224,17 @@ def _declare(
     if schedule is not None:
         _schedule(handler, schedule, where)
     return handler
+
+
+def _check_summary(declaration: Declaration, where: str) -> None:
+    """Raises ImproperlyConfigured for a summary of what the handler does not take."""
+    parameters = declaration.parameters
+    for name in sorted(keys_of(declaration.policy.summary)):
+        if not parameters.open_ended and name not in parameters.names:
+            raise ImproperlyConfigured(
+                f"@job on {where}: summary names {name!r}, which is no parameter."
+                f"{parameters.near(name)}"
+            )
 
 
 def _schedule(handler: Handler[..., Any], rule: ScheduleRule, where: str) -> None:

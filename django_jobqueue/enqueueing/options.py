@@ -62,6 +62,8 @@ class TypeOptions(TypedDict, total=False):
     or a RetryRule. The nearest base class counts; other exceptions are retried."""
     sensitive: Iterable[str]
     """Keys of the data whose values are masked wherever they are shown."""
+    summary: str | None
+    """What lists say of each job, filled from its data: "order {order_id}"."""
     unique: bool | Iterable[str]
     """One job with these data at a time; or the names of the parameters that count."""
     unique_until: Literal["finished", "started", "forever"] | timedelta | float

@@ -752,6 +752,12 @@ class Migration(PostgreSQLMigration):
                     models.JSONField(db_default=[], verbose_name="sensitive"),
                 ),
                 (
+                    "summary",
+                    models.CharField(
+                        blank=True, max_length=200, null=True, verbose_name="summary"
+                    ),
+                ),
+                (
                     "unique_by",
                     models.CharField(
                         db_default="",
@@ -837,6 +843,16 @@ class Migration(PostgreSQLMigration):
                     "keep_unsuccessful_override",
                     models.DurationField(
                         blank=True, null=True, verbose_name="keep other jobs for"
+                    ),
+                ),
+                (
+                    "summary_override",
+                    models.CharField(
+                        blank=True,
+                        help_text="What lists say of each job, for example: order {order_id}.",
+                        max_length=200,
+                        null=True,
+                        verbose_name="summary",
                     ),
                 ),
                 (

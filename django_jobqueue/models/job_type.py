@@ -10,6 +10,7 @@ from django_jobqueue.domain.policy import NAME_LENGTH, NO_LIMIT, WHO_LENGTH
 from django_jobqueue.domain.states import Delivery
 from django_jobqueue.models.column_defaults import ClockTimestamp
 from django_jobqueue.models.fields import UTCDateTimeField
+from django_jobqueue.text.data_summary import LONGEST_TEMPLATE
 
 
 class JobType(models.Model):
@@ -47,6 +48,9 @@ class JobType(models.Model):
     expires_in = models.DurationField(_("expires in"), null=True, blank=True)
     max_crashes = models.IntegerField(_("max crashes"), db_default=3)
     sensitive = models.JSONField(_("sensitive"), db_default=[])
+    summary = models.CharField(
+        _("summary"), null=True, blank=True, max_length=LONGEST_TEMPLATE
+    )
     unique_by = models.CharField(
         _("unique by"),
         max_length=300,
@@ -90,6 +94,13 @@ class JobType(models.Model):
     )
     keep_unsuccessful_override = models.DurationField(
         _("keep other jobs for"), null=True, blank=True
+    )
+    summary_override = models.CharField(
+        _("summary"),
+        null=True,
+        blank=True,
+        max_length=LONGEST_TEMPLATE,
+        help_text=_("What lists say of each job, for example: order {order_id}."),
     )
     paused = models.BooleanField(_("paused"), db_default=False)
     paused_at = UTCDateTimeField(_("paused at"), null=True, blank=True)

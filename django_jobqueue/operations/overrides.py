@@ -27,10 +27,11 @@ def override(
 
     ``name`` is that of the job type, or its handler. The options are ``priority``,
     ``max_attempts`` (-1 is unlimited), ``timeout`` (a timedelta; zero is unlimited),
-    ``concurrency`` (-1 is unlimited, 0 pauses), ``keep_succeeded`` and
-    ``keep_unsuccessful`` (timedeltas). An option that is not given stays as it is, even
-    if somebody else changes it at the same time. Workers obey from their next claim,
-    without a restart; ``priority`` holds for jobs enqueued from now on.
+    ``concurrency`` (-1 is unlimited, 0 pauses), ``summary`` (what lists say of each
+    job), ``keep_succeeded`` and ``keep_unsuccessful`` (timedeltas). An option that is
+    not given stays as it is, even if somebody else changes it at the same time. Workers
+    obey from their next claim, without a restart; ``priority`` holds for jobs enqueued
+    from now on.
 
     Returns the options that it changed. Raises UnknownJobType, InvalidArguments, and
     TypeError for an option that cannot be overridden.

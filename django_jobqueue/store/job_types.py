@@ -69,7 +69,7 @@ UNIQUE_RULE: Final = (
 _OVERRIDE_COLUMNS: Final = ", ".join(f"{{0}}.{name}_override" for name in OVERRIDES)
 _NEW_OVERRIDES: Final = ",\n         ".join(
     f"""{name}_override = CASE WHEN '{name}' = ANY (%(given)s::text[])
-              THEN %({name})s::{"interval" if one.is_duration else "integer"}
+              THEN %({name})s::{one.sql_type}
               ELSE held.{name}_override END"""
     for name, one in OVERRIDES.items()
 )

@@ -14,6 +14,8 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.data_summaries import summaries
+from django_jobqueue.admin.failures.affected import AffectedKey, affected
 from django_jobqueue.admin.failures.failure_list import archived_cell, waiting_cell
 from django_jobqueue.admin.failures.failure_trend import Trend, trends
 from django_jobqueue.admin.lists.selected import matching
@@ -76,6 +78,7 @@ class GroupPage:
     examined: str
     is_all: bool  # every failure was looked at
     breakdowns: Sequence[Breakdown]
+    affected: Sequence[AffectedKey]
     archived: Sequence[dict[str, Any]]
     waiting: Sequence[dict[str, Any]]
     history: Sequence[LogEntry]
@@ -92,6 +95,7 @@ def page_of(request: HttpRequest, group: FailureGroup) -> GroupPage:
         examined=numbers.number(examined),
         is_all=examined < MOST_BROKEN_DOWN,
         breakdowns=_breakdowns(shares, examined),
+        affected=affected(request, group.pk),
         archived=_archived(request, group),
         waiting=_waiting(request, group),
         history=_history(group),
@@ -211,14 +215,16 @@ def _archived(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]
     """The newest jobs that were archived with it."""
     if not may_view(request, ArchivedJob):
         return []
-    jobs = (
+    jobs = list(
         ArchivedJob.objects.filter(fingerprint=group.pk)
         .order_by("-finished_at", "-id")
         .only("id", "job_type", "finished_at", "error_message")[:EXAMPLES]
     )
+    about = summaries(request, Table.ARCHIVED, jobs)
     return [
         {
             "job": display.link("archivedjob", job.pk, display.short_id(job.pk)),
+            "summary": about.get(job.pk, ""),
             "job_type": display.visible(job.job_type_id),
             "when": display.moment(job.finished_at),
             "message": display.shown_text(job.error_message, display.CELL),
@@ -234,15 +240,19 @@ def _waiting(request: HttpRequest, group: FailureGroup) -> list[dict[str, Any]]:
     newest = Failure.objects.filter(fingerprint=group.pk).order_by("-finished_at")
     ids = newest.values_list("job_id", flat=True)[:READ_MESSAGES]
     chosen = Selection(Table.QUEUED, (Term("id", tuple(ids)), Term("group", group.pk)))
-    jobs = matching(QueuedJob.objects.order_by("run_after", "id"), chosen)
+    matched = matching(QueuedJob.objects.order_by("run_after", "id"), chosen)
+    columns = ("id", "job_type", "run_after", "attempts")
+    jobs = list(matched.only(*columns)[:EXAMPLES])
+    about = summaries(request, Table.QUEUED, jobs)
     return [
         {
             "job": display.link("queuedjob", job.pk, display.short_id(job.pk)),
+            "summary": about.get(job.pk, ""),
             "job_type": display.visible(job.job_type_id),
             "when": display.moment(job.run_after),
             "attempts": numbers.number(job.attempts),
         }
-        for job in jobs.only("id", "job_type", "run_after", "attempts")[:EXAMPLES]
+        for job in jobs
     ]
 
 

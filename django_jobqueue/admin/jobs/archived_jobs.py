@@ -12,6 +12,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action import Action
+from django_jobqueue.admin.data_summaries import summaries
 from django_jobqueue.admin.jobs.archived_page import page_of
 from django_jobqueue.admin.jobs.download import Download
 from django_jobqueue.admin.jobs.edit_data import ReplayEdited
@@ -47,6 +48,7 @@ class RowContext:
 
     job_type: JobType | None
     replays: list[Any] = field(default_factory=list)  # cells, newest first
+    summary: str | None = None  # of its data
 
 
 @register(ArchivedJob)
@@ -104,14 +106,16 @@ class ArchivedJobAdmin(JobAdmin):
     elsewhere_note = _("This job has not finished; it is among the queued jobs.")
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
-        """Job types and replays: a query each."""
+        """Job types, replays and data: a query each."""
         types = catalogue.job_types(request)
         ids = [row.pk for row in rows]
         replays = by_original(replays_of(ids)) if ids else {}
+        about = summaries(request, self.table, rows)
         for row in rows:
             of_row = replays.get(row.pk, [])
             cells = [replay_cell(request, *columns) for original, *columns in of_row]
-            row.row_context = RowContext(types.get(row.job_type_id), cells)
+            job_type = types.get(row.job_type_id)
+            row.row_context = RowContext(job_type, cells, about.get(row.pk))
         return rows
 
     @column(description=_("status"))

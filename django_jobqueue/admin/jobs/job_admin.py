@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_jobqueue.admin.actions.action_admin import ActionAdmin
 from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.data_summaries import summary_cell
 from django_jobqueue.admin.jobs.job_page import JobPage
 from django_jobqueue.admin.jobs.job_search import matching_ids, understood
 from django_jobqueue.admin.lists.change_list import JobChangeList
@@ -110,9 +111,11 @@ class JobAdmin(ActionAdmin):
 
     @column(description=_("job"))
     def job(self, job: Any) -> Any:
-        """The job type, the id in short, and the tags."""
+        """The job type, what its data say, the id in short, and the tags."""
         name = display.breakable(job.job_type_id)
-        return display.lines([name, display.id_cell(job.pk), *tags.tags_cell(job)])
+        about = summary_cell(job.row_context.summary)
+        id = display.id_cell(job.pk)
+        return display.lines([name, *about, id, *tags.tags_cell(job)])
 
     @column(description=_("queue"))
     def queue_name(self, job: Any) -> str:

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django_jobqueue.admin import jump_box
 from django_jobqueue.admin.actions.action import Action, Button
 from django_jobqueue.admin.base import may_view
+from django_jobqueue.admin.data_summaries import summaries
 from django_jobqueue.admin.jobs.cancel import CancelJobs, FailJobs
 from django_jobqueue.admin.jobs.download import Download
 from django_jobqueue.admin.jobs.edit_data import EditData
@@ -73,6 +74,7 @@ class RowContext:
     sees_workers: bool = False
     why: list[str] = field(default_factory=list)  # it is not running, in words
     told: Report | None = None  # by the attempt that goes on
+    summary: str | None = None  # of its data
 
 
 @register(QueuedJob)
@@ -160,13 +162,14 @@ class QueuedJobAdmin(JobAdmin):
         return [*super().buttons(request, row), *asked]
 
     def annotate(self, request: HttpRequest, rows: list[Any]) -> list[Any]:
-        """Job types, queues, workers, last errors and progress: a query each."""
+        """Job types, queues, workers, last errors, progress and data: a query each."""
         types, queues = catalogue.job_types(request), catalogue.queues(request)
         workers = _workers({row.worker_id for row in rows if row.worker_id})
         reasons = why_not(rows, types=types, queues=queues, workers=workers.values())
         errors = _last_errors([row.pk for row in rows if row.attempts or row.crashes])
         told = progress_bars.told_by(rows)
         sees_workers = may_view(request, Worker)
+        about = summaries(request, self.table, rows)
         for row in rows:
             job_type = types.get(row.job_type_id)
             row.row_context = RowContext(
@@ -177,6 +180,7 @@ class QueuedJobAdmin(JobAdmin):
                 sees_workers,
                 reasons[row.pk],
                 told.get(row.pk),
+                about.get(row.pk),
             )
         return rows
 

@@ -90,6 +90,8 @@ def override_text(option: str, value: Any) -> str:
         return display.NOTHING
     if value in OVERRIDES[option].words:
         return str(OVERRIDES[option].words[value])
+    if OVERRIDES[option].is_text:
+        return display.visible(value)
     is_duration = OVERRIDES[option].is_duration
     return numbers.length(value) if is_duration else numbers.number(value)
 

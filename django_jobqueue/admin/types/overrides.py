@@ -65,8 +65,9 @@ class OverridesForm(ModelForm):
         """Refuse the values that ``operations.override`` refuses."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
         for option, override in OVERRIDES.items():
-            if override.problem(values.get(field_of(option))):
-                self.add_error(field_of(option), range_text(override))
+            if problem := override.problem(values.get(field_of(option))):
+                text = problem if override.is_text else range_text(override)
+                self.add_error(field_of(option), text)
         return values
 
     def override(self, by: str) -> None:

@@ -52,6 +52,8 @@ unlimited, and durations are in seconds: a timeout of 0 means unlimited."""
         )
         for option, override in OVERRIDES.items():
             metavar = "DURATION" if override.is_duration else "NUMBER"
+            if override.is_text:
+                metavar = "TEXT"
             parser.add_argument(_flag(option), metavar=metavar, help=_help(option))
         parser.add_argument(
             "--clear", action="store_true", help="Clear all overrides of these types."
@@ -91,6 +93,8 @@ def override_text(option: str, value: Any) -> str:
         return CODE
     if value == OVERRIDES[option].unlimited:
         return UNLIMITED
+    if OVERRIDES[option].is_text:
+        return repr(value)
     is_duration = OVERRIDES[option].is_duration
     return numbers.length(value) if is_duration else numbers.number(value)
 
@@ -112,6 +116,8 @@ def _value(option: str, text: str) -> Any:
     override = OVERRIDES[option]
     if text == CODE:
         return None
+    if override.is_text:
+        return text
     is_limit = override.unlimited is not None
     if text == UNLIMITED and is_limit:
         return override.unlimited

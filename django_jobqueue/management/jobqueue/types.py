@@ -223,7 +223,9 @@ def _pause(one: dict[str, Any]) -> str:
 def _policy_text(option: str, policy: dict[str, Any]) -> str:
     is_retention, is_span = option not in OF_TYPE, OVERRIDES[option].is_duration
     code = policy["code"]
-    if code is None:
+    if OVERRIDES[option].is_text:
+        text = code or "the first values of the data"
+    elif code is None:
         text = "as the settings say" if is_retention else UNLIMITED
     else:
         text = _length(code) if is_span else numbers.number(code)
