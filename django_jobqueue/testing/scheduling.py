@@ -85,7 +85,7 @@ def _declared(schedule: str | Declared) -> list[ScheduleDeclaration]:
 
 
 def _schedules_of(job_type: str) -> list[ScheduleDeclaration]:
-    found = [one for one in schedules if one.job_type == job_type]
-    if not found:
+    declared = [one for one in schedules if one.job_type == job_type]
+    if not declared:
         raise UnknownSchedule(job_type, near_names(job_type, schedules.names))
-    return found
+    return declared

@@ -370,7 +370,7 @@ def test_queries_of_a_page_do_not_grow(anna: Client) -> None:
                 release=f"r{number}",
             )
         hours(fingerprint, **{f"h{n}": (1, 1) for n in range(count)})
-    assert queries(many) == queries(one) <= 16
+    assert queries(many) == queries(one) <= 20
 
 
 def test_a_list_reads_no_data_and_no_traceback(anna: Client) -> None:

@@ -52,6 +52,7 @@ IN_THE_ROW = {
     "expires_in": timedelta(hours=3),
     "max_crashes": 5,
     "sensitive": frozenset({"token"}),
+    "summary": "letter {a}",
     "retry": (ExceptionRule(exception=KeyError, is_retried=False),),
     "unique": ("a",),
     "unique_until": "started",
