@@ -105,7 +105,7 @@ def _call_handler(attempt: Attempt, data: Any) -> Any:
 
 def end(attempt: Attempt) -> Finished:
     """Work out the outcome, and notify the log, signals and observer of it."""
-    if isinstance(attempt.error, NotWanted):
+    if attempt.error is not None and isinstance(attempt.error, NotWanted):
         return attempt.finish_unstarted(attempt.error.outcome)
     attempt.finished = finished = attempt.conclude()
     notify_end(attempt, finished)

@@ -30,14 +30,14 @@ RESET: Final = (
 )
 
 
-class _Here(threading.local):
+class ThreadState(threading.local):
     """State of this thread."""
 
     is_handlers = False  # handlers run in it
-    connected = False  # and have connected to a database
+    has_connected = False  # and have connected to a database
 
 
-_here = _Here()
+_here = ThreadState()
 
 
 class _Used:
@@ -63,15 +63,17 @@ def keep_connections() -> None:
     connection_created.connect(_watch, dispatch_uid="jobqueue.hygiene")
 
 
-def handlers_run_here() -> None:
-    """Handlers are going to run in this thread."""
+def handlers_run_here() -> ThreadState:
+    """Handlers are going to run in this thread. What comes before and after each job
+    can be left out until they have connected to a database."""
     _here.is_handlers = True
+    return _here
 
 
 def before_job() -> None:
     """Close connections of this thread that the server has closed meanwhile, so that
     the handler gets a new one instead of an error."""
-    if not _here.connected:
+    if not _here.has_connected:
         return
     for wrapper in connections.all(initialized_only=True):
         if wrapper.connection is not None and _is_cut(wrapper):
@@ -80,7 +82,7 @@ def before_job() -> None:
 
 def after_job() -> None:
     """Leave every connection of this thread as a job expects to find it."""
-    if not _here.connected:
+    if not _here.has_connected:
         return
     if settings.DEBUG:
         reset_queries()
@@ -163,7 +165,7 @@ def _drop(wrapper: BaseDatabaseWrapper) -> None:
 def _watch(connection: BaseDatabaseWrapper, **kwargs: Any) -> None:
     if not _here.is_handlers:
         return
-    _here.connected = True
+    _here.has_connected = True
     settings_dict = connection.settings_dict
     pooled = settings_dict.get("OPTIONS", {}).get("pool")
     if settings_dict.get("CONN_MAX_AGE") == 0 and not pooled:

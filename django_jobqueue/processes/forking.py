@@ -150,7 +150,7 @@ class GuardedThreads(ThreadPoolExecutor):
         self,
         name: str,
         max_workers: int | None = None,
-        begin: Callable[[], None] = lambda: None,
+        begin: Callable[[], object] = lambda: None,
     ) -> None:
         super().__init__(
             max_workers, name, initializer=_begin_guarded, initargs=(begin,)
@@ -163,7 +163,7 @@ class GuardedThreads(ThreadPoolExecutor):
         return super().submit(_guarded, partial(fn, *args, **kwargs))
 
 
-def _begin_guarded(begin: Callable[[], None]) -> None:
+def _begin_guarded(begin: Callable[[], object]) -> None:
     guard_this_thread()
     begin()
 

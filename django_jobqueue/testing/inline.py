@@ -224,7 +224,7 @@ class InlineWorker:
             verb = finish.succeed if succeeded else finish.end
             refused = verb(self.db, holder, [finished], finished.ended)
         if not refused:
-            self._counters.add(attempt, finished)
+            self._counters.add([(attempt, finished)])
             announce_end(attempt, finished, send=signals.send)
 
     def _die(self, holder: Holder, reason: str) -> None:

@@ -110,7 +110,7 @@ def test_connections_of_other_threads_live_as_long_as_the_project_says() -> None
 def test_a_thread_that_never_connected_has_nothing_to_clean() -> None:
     connection_reset._here.__dict__.clear()
     connection_reset.after_job()
-    assert not connection_reset._here.connected
+    assert not connection_reset._here.has_connected
 
 
 def set_by_the_project(connection: Any, **kwargs: Any) -> None:

@@ -262,18 +262,20 @@ class Completer(Loop):
 
     def _count(self, items: Sequence[Item], lost: set[UUID]) -> None:
         """Count the written outcomes, and announce them."""
-        is_heard, add = anybody_hears_ends(), self._counters.add
-        for attempt, finished in items:
-            if not lost or finished.id not in lost:
-                add(attempt, finished)
-                if is_heard:
-                    announce_end(attempt, finished)
-            elif not self._may_be_written:
-                logger.info(
-                    "Job %s was rescued while it ran here; its outcome (%s) is dropped",
-                    finished.id,
-                    finished.outcome.verb.value,
-                )
+        written = items if not lost else [one for one in items if one[1].id not in lost]
+        self._counters.add(written)
+        if anybody_hears_ends():
+            for attempt, finished in written:
+                announce_end(attempt, finished)
+        if lost and not self._may_be_written:
+            for _, finished in items:
+                if finished.id in lost:
+                    logger.info(
+                        "Job %s was rescued while it ran here; its outcome (%s) is "
+                        "dropped",
+                        finished.id,
+                        finished.outcome.verb.value,
+                    )
 
     def _flush_reports(self, attempts: list[Attempt]) -> None:
         """Write the reports before the jobs are finished, so that everybody who sees
@@ -306,17 +308,15 @@ def _sorted_by_verb(
     items: Sequence[Item],
 ) -> tuple[list[Item], list[Item], list[Item]]:
     """Three lists: finished in the handler's own transaction, succeeded, all others."""
-    done: list[Item] = []
-    succeeded: list[Item] = []
-    others: list[Item] = []
-    for item in items:
-        attempt, finished = item
-        if attempt.committed:
-            done.append(item)
-        elif finished.outcome.verb is Verb.SUCCEED:
-            succeeded.append(item)
-        else:
-            others.append(item)
+    succeeded = [
+        item
+        for item in items
+        if item[1].outcome.verb is Verb.SUCCEED and not item[0].committed
+    ]
+    if len(succeeded) == len(items):  # as mostly
+        return [], succeeded, []
+    done = [item for item in items if item[0].committed]
+    others = [i for i in items if not (i[0].committed or _has_succeeded(i[1]))]
     return done, succeeded, others
 
 

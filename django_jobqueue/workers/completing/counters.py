@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from django_jobqueue.domain.fingerprints import Fingerprint
@@ -26,18 +27,40 @@ class Counters:
     def __bool__(self) -> bool:
         return bool(self._counts or self._failures)
 
-    def add(self, attempt: Attempt, finished: Finished) -> None:
-        """Count one attempt."""
-        job = attempt.job
-        key = (job.job_type, job.queue)
+    def add(self, items: Iterable[tuple[Attempt, Finished]]) -> None:
+        """Count these attempts."""
+        count = None
+        for attempt, finished in items:
+            job = attempt.job
+            if (
+                count is None
+                or job.job_type != count.job_type
+                or job.queue != count.queue
+            ):
+                count = self._count_of(job.job_type, job.queue)
+            if finished.outcome.verb is Verb.SUCCEED:  # as most do
+                count.succeeded += 1
+                count.attempt(finished.ran, attempt.waited)
+            else:
+                self._add_unsuccessful(count, attempt, finished)
+
+    def write(self, db: Database) -> None:
+        """Add all counts to the roll-ups, and start again from zero; counts that cannot
+        be written stay. Raises StoreUnavailable."""
+        self._write_counts(db)
+        self._write_failures(db)
+
+    def _count_of(self, job_type: str, queue: str) -> Count:
+        key = (job_type, queue)
         count = self._counts.get(key)
         if count is None:
             count = self._counts[key] = Count(*key)
+        return count
+
+    def _add_unsuccessful(
+        self, count: Count, attempt: Attempt, finished: Finished
+    ) -> None:
         verb = finished.outcome.verb
-        if verb is Verb.SUCCEED:  # as most do
-            count.succeeded += 1
-            count.attempt(finished.ran, attempt.waited)
-            return
         if verb is Verb.FAIL:
             count.failed += 1
         elif verb is Verb.RETRY:
@@ -48,12 +71,6 @@ class Counters:
             count.attempt(finished.ran, attempt.waited)
         if (mark := finished.outcome.mark) is not None:
             self._add_failure(mark, verb)
-
-    def write(self, db: Database) -> None:
-        """Add all counts to the roll-ups, and start again from zero; counts that cannot
-        be written stay. Raises StoreUnavailable."""
-        self._write_counts(db)
-        self._write_failures(db)
 
     def _add_failure(self, mark: Fingerprint, verb: Verb) -> None:
         count = self._failures.get(mark.value)

@@ -94,10 +94,11 @@ class Threads(Executor):
 
     def _work(self) -> None:
         forking.guard_this_thread()
-        connection_reset.handlers_run_here()
+        here = connection_reset.handlers_run_here()
         row = self._table.row(threading.get_native_id())
         while (attempt := self._next(row)) is not None:
-            safely(connection_reset.before_job)
+            if here.has_connected:
+                safely(connection_reset.before_job)
             row.enter(attempt)
             try:
                 # What a handler sets in context variables ends with it.
@@ -107,7 +108,8 @@ class Threads(Executor):
                 finished = attempt.finish_broken()
             forking.end_if_forked()
             self._on_done(attempt, finished)  # first, since the cleaning may wait
-            safely(connection_reset.after_job)
+            if here.has_connected:
+                safely(connection_reset.after_job)
             self._finished(attempt, finished)
         connections.close_all()
 
